@@ -1,4 +1,4 @@
-//! `dist`: the static release, packed with everything a person needs who has no Rust.
+//! `dist`: the static release, packed with everything needed by users without Rust.
 
 use std::{
     env::consts::ARCH,
@@ -14,7 +14,7 @@ use crate::{
     workspace::{cargo, output, root, succeed, target_dir},
 };
 
-/// What is packed beside the program.
+/// Documents packed with the program.
 const PAPERS: [&str; 4] = ["README.md", "CHANGELOG.md", "LICENSE-MIT", "LICENSE-APACHE"];
 
 /// Builds, checks and packs.
@@ -38,7 +38,7 @@ fn check_tools(target: &str) -> Result<(), Failure> {
     if !Path::new(libraries.trim()).is_dir() {
         return Err(format!("the target {target} is missing: `rustup target add {target}`").into());
     }
-    // Some crates build C of their own, which must be compiled against musl's headers.
+    // Some crates compile C code, which needs musl's headers.
     if Command::new("musl-gcc").arg("--version").output().is_err() {
         return Err("musl-gcc is missing: install musl-tools (Debian, Ubuntu) or musl-gcc (Fedora)".into());
     }
@@ -52,19 +52,19 @@ fn build(target: &str) -> Result<PathBuf, Failure> {
     Ok(target_dir().join(target).join("release/pgdyno"))
 }
 
-/// Whether an ELF program needs no loader: it has no segment that names one.
+/// Whether an ELF program is static: it has no segment that names a loader.
 fn is_static(elf: &[u8]) -> Result<bool, Failure> {
     const INTERPRETER: u32 = 3;
     let word = |at: usize, size: usize| -> Option<u64> {
         let bytes = elf.get(at..at + size)?;
         Some(bytes.iter().rev().fold(0, |word, byte| word << 8 | u64::from(*byte)))
     };
-    // The magic number, 64 bits, least significant byte first.
+    // The magic number, 64-bit, little-endian.
     if !elf.starts_with(b"\x7fELF\x02\x01") {
-        return Err("this is no 64-bit little-endian ELF file".into());
+        return Err("this is not a 64-bit little-endian ELF file".into());
     }
     let headers = || Some((word(32, 8)? as usize, word(54, 2)? as usize, word(56, 2)? as usize));
-    let (first, size, count) = headers().ok_or("the ELF header is cut off")?;
+    let (first, size, count) = headers().ok_or("the ELF header is truncated")?;
     let is_interpreter = |at: usize| word(first + at * size, 4) == Some(u64::from(INTERPRETER));
     Ok(!(0..count).any(is_interpreter))
 }
@@ -85,7 +85,7 @@ fn pack(program: &Path) -> Result<PathBuf, Failure> {
         succeed(Command::new(program).args(["generate", kind]).arg(dir.join(kind)))?;
     }
     let archive = dist.join(format!("{name}.tar.gz"));
-    // Names in order and owned by nobody in particular: the same program gives the same list of files.
+    // Sorted names and no owners, so that the same program gives the same list of files.
     let mut tar = Command::new("tar");
     tar.args(["--create", "--gzip", "--sort=name", "--owner=0", "--group=0", "--numeric-owner", "--file"]);
     succeed(tar.arg(&archive).arg("--directory").arg(&dist).arg(&name))?;
@@ -105,7 +105,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_asks_for_a_loader_is_not_static() {
+    fn a_program_with_a_loader_is_not_static() {
         assert_eq!(is_static(&elf(1)).ok(), Some(true));
         assert_eq!(is_static(&elf(3)).ok(), Some(false));
         assert!(is_static(b"#!/bin/sh").is_err());

@@ -1,6 +1,6 @@
-//! The failure of a chore.
+//! The error type of chores.
 
 use std::error::Error;
 
-/// What went wrong, in words for whoever ran the chore.
+/// An error with a message for the user of the chore.
 pub type Failure = Box<dyn Error>;

@@ -27,27 +27,29 @@ struct Cli {
 /// The chores.
 #[derive(Debug, Subcommand)]
 enum Chore {
-    /// Check what the compiler does not: arrows, circles, lengths, bans, help, schemas, links, words (`cargo test` too)
+    /// Check what the compiler does not: arrows, circles, lengths, bans, help, schemas, links, words (also in `cargo
+    /// test`)
     Tidy(tidy::Args),
     /// Write pgdyno.1 and a page for every sub-command
     Man(generate::Args),
     /// Write completions for bash, zsh and fish
     Completions(generate::Args),
-    /// Write the JSON Schemas that are kept in `schemas/`
+    /// Write the JSON Schemas to `schemas/`
     Schemas,
     /// Build the static release and pack it with man pages, completions and licences
     Dist,
-    /// Compare pgdyno's driver with pgbench, in turns within one run; then the null target
+    /// Compare pgdyno's driver with pgbench, alternating within one run; then measure the null target
     BenchDriver(bench::driver::Args),
-    /// Compare `pgdyno pgbench` with and without all that it can keep, beside pgbench with and without its log
+    /// Compare `pgdyno pgbench` with and without everything it can keep, and with pgbench with and without its log
     BenchKeeping(bench::keeping::Args),
-    /// Compare `pgdyno load tpcb` with `pgbench -i`, in turns, all data durable at the end of both; then the row maker
+    /// Compare `pgdyno load tpcb` with `pgbench -i`, alternating, until all data is durable; then measure the row
+    /// generator
     BenchLoad(bench::load::Args),
-    /// Compare `pgdyno load tpcc` with the load of go-tpc, in turns, all data durable at the end of both
+    /// Compare `pgdyno load tpcc` with the load of go-tpc, alternating, until all data is durable
     BenchTpcc(bench::tpcc::Args),
     /// Run PostgreSQL's own tests of pgbench against a pgbench and against pgdyno under that name
     PgbenchTests(pgbench_tests::Args),
-    /// Run every test: all majors, kills and long truth tests too
+    /// Run every test, including all majors, kills and long truth tests
     TestAll(test_all::Args),
 }
 

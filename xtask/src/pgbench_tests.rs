@@ -1,7 +1,7 @@
 //! PostgreSQL's own tests of pgbench, against a pgbench and against pgdyno under that name.
 //!
-//! The tests stay where they are: in a source tree that the caller names. Beside them, examples after those of the
-//! manual are run by both programs and compared.
+//! The tests stay in a source tree named by the caller. In addition, examples based on those of the manual are run by
+//! both programs and compared.
 
 mod examples;
 mod tap;
@@ -29,19 +29,19 @@ pub struct Args {
     /// Source tree of PostgreSQL: its src/bin/pgbench/t and src/test/perl are used as they are
     #[arg(long, value_name = "DIR")]
     source: PathBuf,
-    /// Installation of the same release, for tests that need a server; without it only those run that need none
+    /// Installation of the same release, for tests that need a server; without it, only tests without a server run
     #[arg(long, value_name = "DIR")]
     pg_install: Option<PathBuf>,
-    /// pgbench to compare with; by default that of the installation, else of the search path
+    /// pgbench to compare with [default: of the installation, otherwise of PATH]
     #[arg(long, value_name = "FILE")]
     pgbench: Option<PathBuf>,
-    /// Only test scripts whose names hold this text
+    /// Only test scripts whose names contain this text
     #[arg(long, value_name = "TEXT")]
     only: Option<String>,
-    /// Skip the comparison, and test pgdyno alone
+    /// Skip the comparison and test pgdyno alone
     #[arg(long)]
     alone: bool,
-    /// Only the examples of the manual, which both programs run with the same seed
+    /// Only the examples of the manual, run by both programs with the same seed
     #[arg(long, requires = "pg_install")]
     examples: bool,
     /// Keep the tests' files in this directory
@@ -49,7 +49,7 @@ pub struct Args {
     keep: Option<PathBuf>,
 }
 
-/// Runs the tests against both; `Ok(false)` where pgdyno fails something.
+/// Runs the tests against both; returns `Ok(false)` if pgdyno fails one.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let pgdyno = workspace::pgdyno()?;
     if args.examples {
@@ -72,13 +72,13 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     Ok((!all || examples(args, &pgdyno)?) && !worse)
 }
 
-/// The examples of the manual by both programs.
+/// Runs the examples of the manual with both programs.
 fn examples(args: &Args, pgdyno: &Path) -> Result<bool, Failure> {
     let install = args.pg_install.as_deref().ok_or("the examples need --pg-install")?;
     examples::run(&reference(args)?, pgdyno, install)
 }
 
-/// The test scripts that can be run.
+/// The test scripts to run.
 fn scripts(args: &Args) -> Result<Vec<PathBuf>, Failure> {
     let dir = args.source.join("src/bin/pgbench/t");
     let entries = fs::read_dir(&dir).map_err(|error| format!("{}: {error}", dir.display()))?;
@@ -132,7 +132,7 @@ impl Bench<'_> {
         let place = Place::new(self.args.keep.as_deref(), self.label, script)?;
         let bin = place.dir().join("bin");
         fs::create_dir_all(&bin)?;
-        // Copied, not linked: whoever runs the tests need not be able to reach the original.
+        // Copied, not linked: the user that runs the tests may not be able to read the original.
         let program = bin.join("program");
         fs::copy(self.program, &program)?;
         fs::set_permissions(&program, fs::Permissions::from_mode(0o755))?;
@@ -158,7 +158,7 @@ impl Bench<'_> {
         Ok(tap)
     }
 
-    /// Perl with what PostgreSQL's makefiles put into the environment of such tests.
+    /// Perl with the environment that PostgreSQL's makefiles set for such tests.
     fn perl(&self, script: &Path, dir: &Path, bin: &Path) -> Result<Command, Failure> {
         let source = self.args.source.canonicalize()?;
         let mut dirs = vec![bin.to_owned()];
@@ -170,12 +170,12 @@ impl Bench<'_> {
         perl.arg(source.join("src/bin/pgbench/t").join(script.file_name().unwrap_or_default()));
         perl.current_dir(dir).env("PATH", path).stdin(Stdio::null());
         perl.env("TESTDATADIR", dir.join("data")).env("TESTLOGDIR", dir.join("log"));
-        // Sources before 16 know this one, and else write below the working directory by relative names.
+        // Sources before 16 use this variable, and without it write to the working directory by relative names.
         perl.env("TESTDIR", dir);
         perl.env("HOME", dir).env("TMPDIR", dir);
         if let Some(install) = &self.args.pg_install {
             perl.env("LD_LIBRARY_PATH", install.join("lib"));
-            // The tests ask it to prepare a cluster for authentication by Windows; elsewhere it does nothing then.
+            // The tests use it to prepare a cluster for Windows authentication; on other platforms it does nothing.
             let regress = install.join("lib/pgxs/src/test/regress/pg_regress");
             perl.env("PG_REGRESS", if regress.is_file() { regress } else { PathBuf::from("true") });
         }
@@ -197,7 +197,7 @@ impl Place {
                 let dir =
                     dir.join(format!("{label}-{}", script.file_stem().unwrap_or_default().to_string_lossy()));
                 if dir.exists() {
-                    return Err(format!("{} is there already", dir.display()).into());
+                    return Err(format!("{} exists already", dir.display()).into());
                 }
                 fs::create_dir_all(&dir)?;
                 Self::Kept(dir.canonicalize()?)
@@ -215,7 +215,7 @@ impl Place {
     }
 }
 
-/// PostgreSQL refuses to run as root: then the user `postgres` or `nobody` does.
+/// The user `postgres` or `nobody`, if this is root: PostgreSQL refuses to run as root.
 fn unprivileged() -> Option<(u32, u32)> {
     let own = fs::metadata("/proc/self").ok().map(|own| std::os::unix::fs::MetadataExt::uid(&own))?;
     if own != 0 {

@@ -1,4 +1,4 @@
-//! `test-all`: every test there is, and how many passed.
+//! `test-all`: runs every test and counts those that passed.
 
 use std::{
     io::{BufRead, BufReader},
@@ -7,7 +7,7 @@ use std::{
 
 use crate::{Failure, workspace::cargo};
 
-/// Set for tests that take minutes or need every major version: they look at it and are short without it.
+/// Environment variable that enables the long tests: those that take minutes or need every major version.
 const VARIABLE: &str = "PGDYNO_TEST_ALL";
 
 /// Flags of `test-all`.
@@ -18,7 +18,7 @@ pub struct Args {
     rest: Vec<String>,
 }
 
-/// Tests that passed and failed, by the lines in which every test program sums itself up.
+/// Tests that passed and failed, from the summary line of every test program.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Sum {
     passed: u64,
@@ -26,7 +26,7 @@ struct Sum {
 }
 
 impl Sum {
-    /// Adds `test result: ok. 12 passed; 0 failed; …`; other lines are none of its business.
+    /// Adds `test result: ok. 12 passed; 0 failed; …`; ignores other lines.
     fn add(&mut self, line: &str) {
         let Some(counts) = line.strip_prefix("test result: ").and_then(|rest| rest.split_once(". ")) else {
             return;
@@ -41,7 +41,7 @@ impl Sum {
     }
 }
 
-/// Runs them in the profile of `cargo test`: debug assertions and overflow checks are part of the test.
+/// Runs the tests in the default profile of `cargo test`: debug assertions and overflow checks are part of the test.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let mut command = cargo();
     let mut child = command

@@ -1,4 +1,4 @@
-//! The workspace as the chores see it: where it is, what is tracked, and the programs they run in it.
+//! The workspace as seen by chores: its root, its tracked files, and the programs that they run.
 
 use std::{
     env, fs,
@@ -15,17 +15,17 @@ pub fn root() -> PathBuf {
     xtask.parent().map_or_else(|| xtask.clone(), Path::to_path_buf)
 }
 
-/// Where Cargo puts what it builds.
+/// Directory of Cargo's build output.
 pub fn target_dir() -> PathBuf {
     env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), |dir| root().join(dir))
 }
 
-/// `cargo`, the one that runs this program where there is one, in the root of the workspace.
+/// `cargo` in the root of the workspace; the one that runs this program, if there is one.
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
-    // Cargo tells a program which package it belongs to. Passed on, build scripts that look at it run again, and
-    // everything above them is built anew, here and in whatever Cargo does next.
+    // Cargo tells a program which package it belongs to. If that were passed on, build scripts that depend on it would
+    // run again, and everything above them would be rebuilt, here and in Cargo's next run.
     for (name, _) in env::vars_os() {
         let of_package = ["CARGO_MANIFEST_", "CARGO_PKG_"];
         if of_package.iter().any(|start| name.to_string_lossy().starts_with(start)) {
@@ -35,13 +35,13 @@ pub fn cargo() -> Command {
     command
 }
 
-/// Runs a program whose output belongs to the person at the terminal.
+/// Runs a program with output to the terminal.
 pub fn succeed(command: &mut Command) -> Result<(), Failure> {
     let status = command.status().map_err(|error| format!("{}: {error}", name(command)))?;
     if status.success() { Ok(()) } else { Err(format!("{} failed ({status})", name(command)).into()) }
 }
 
-/// Runs a program and gives what it wrote on standard output.
+/// Runs a program and returns its standard output.
 pub fn output(command: &mut Command) -> Result<String, Failure> {
     let output =
         command.stderr(Stdio::inherit()).output().map_err(|error| format!("{}: {error}", name(command)))?;
@@ -56,14 +56,14 @@ fn name(command: &Command) -> String {
     words.map(|word| word.to_string_lossy().into_owned()).collect::<Vec<_>>().join(" ")
 }
 
-/// Builds `pgdyno` in the profile of this program and gives its path.
+/// Builds `pgdyno` in the profile of this program and returns its path.
 pub fn pgdyno() -> Result<PathBuf, Failure> {
     let (flag, dir) = if cfg!(debug_assertions) { (None, "debug") } else { (Some("--release"), "release") };
     let mut build = cargo();
-    // This choice lets dependencies be those that `cargo test` has built: an example counts the features of
-    // dev-dependencies in, and the other programs decide which dependencies of macros have debug information.
+    // With this selection, dependencies built by `cargo test` are reused: an example enables features of
+    // dev-dependencies, and the other programs decide which macro dependencies have debug information.
     build.args(["build", "--quiet", "--workspace", "--bins", "--example", "null"]).args(flag);
-    // Warnings were shown to whoever builds the program for its own sake.
+    // Warnings are shown when the program is built directly.
     let built = build.output()?;
     if !built.status.success() {
         return Err(format!("pgdyno does not build:\n{}", String::from_utf8_lossy(&built.stderr)).into());
@@ -71,12 +71,12 @@ pub fn pgdyno() -> Result<PathBuf, Failure> {
     Ok(target_dir().join(dir).join("pgdyno"))
 }
 
-/// A tracked file, and its text where it has one.
+/// A tracked file, with its text if it is UTF-8.
 #[derive(Debug, Clone)]
 pub struct Tracked {
     /// Path from the root, with `/`.
     pub path: String,
-    /// Content; `None` where it is not UTF-8.
+    /// Content; `None` if it is not UTF-8.
     pub text: Option<String>,
 }
 
@@ -86,13 +86,13 @@ impl Tracked {
         self.path.ends_with(".rs")
     }
 
-    /// The text; empty where there is none.
+    /// The text; empty if it is not UTF-8.
     pub fn text(&self) -> &str {
         self.text.as_deref().unwrap_or_default()
     }
 }
 
-/// Every tracked file that is there.
+/// All tracked files that exist.
 pub fn tracked() -> Result<Vec<Tracked>, Failure> {
     let root = root();
     let names = output(Command::new("git").args(["ls-files", "-z"]).current_dir(&root))?;

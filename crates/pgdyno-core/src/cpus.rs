@@ -1,48 +1,48 @@
-//! Lists of processors as the kernel writes them.
+//! Lists of CPUs as the kernel writes them.
 
 use std::{fmt, str::FromStr};
 
-/// Highest processor number accepted. Linux is built for at most 8,192 processors (`CONFIG_NR_CPUS`).
+/// Highest CPU number accepted. Linux is built for at most 8,192 CPUs (`CONFIG_NR_CPUS`).
 pub const MAX_CPU: u32 = 8_191;
 
-/// A set of logical processors, written `0-3,8` (the "list format" of cpuset(7), without strides).
+/// A set of logical CPUs, written `0-3,8` (the "list format" of cpuset(7), without strides).
 ///
-/// It holds at least one processor; they are ascending and each is named once.
+/// It has at least one CPU, in ascending order and without duplicates.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CpuList(Vec<u32>);
 
-/// Why a text is no list of processors.
+/// Why a text is not a list of CPUs.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotACpuList {
     /// Nothing between commas, or no text at all.
-    #[error("a processor is missing in `{0}`")]
+    #[error("a CPU is missing in `{0}`")]
     Empty(String),
-    /// Something that is neither a number nor a range.
-    #[error("`{0}` is neither a processor number nor a range")]
+    /// Neither a number nor a range.
+    #[error("`{0}` is neither a CPU number nor a range")]
     Shape(String),
     /// A number above [`MAX_CPU`].
-    #[error("processor {0} is above the highest possible number, {MAX_CPU}")]
+    #[error("CPU {0} is above the highest possible number, {MAX_CPU}")]
     TooHigh(String),
-    /// A range that runs backwards.
-    #[error("the range `{0}` runs backwards")]
+    /// A descending range.
+    #[error("the range `{0}` is descending")]
     Backwards(String),
-    /// A processor that is named twice.
-    #[error("processor {0} is named twice")]
+    /// A duplicate.
+    #[error("CPU {0} is listed twice")]
     Twice(u32),
 }
 
 impl CpuList {
-    /// The processors, ascending.
+    /// CPUs in ascending order.
     pub fn as_slice(&self) -> &[u32] {
         &self.0
     }
 
-    /// The processors, ascending.
+    /// CPUs in ascending order.
     pub fn into_vec(self) -> Vec<u32> {
         self.0
     }
 
-    /// A list of the given processors; `None` where there is none or one lies above [`MAX_CPU`].
+    /// A list of the given CPUs; `None` if there are none or one is above [`MAX_CPU`].
     pub fn of(mut cpus: Vec<u32>) -> Option<Self> {
         cpus.sort_unstable();
         cpus.dedup();
@@ -67,8 +67,8 @@ impl FromStr for CpuList {
     }
 }
 
-/// Where server and driver run, in words, such as `server on CPU 0 of 2, driver on CPU 1`; `None` where the server may
-/// run on every processor.
+/// CPUs of server and driver in words, such as `server on CPU 0 of 2, driver on CPU 1`; `None` if the server may use
+/// all.
 pub fn cpus_in_words(server: &[u32], driver: &[u32], of: usize) -> Option<String> {
     let words = |who: &str, cpus: &[u32]| {
         let many = if cpus.len() == 1 { "" } else { "s" };
@@ -79,7 +79,7 @@ pub fn cpus_in_words(server: &[u32], driver: &[u32], of: usize) -> Option<String
     Some(format!("{server} of {of}{driver}"))
 }
 
-/// The ends of one item of the list.
+/// First and last CPU of one item of the list.
 fn range(item: &str, text: &str) -> Result<(u32, u32), NotACpuList> {
     if item.is_empty() {
         return Err(NotACpuList::Empty(text.to_owned()));
@@ -100,7 +100,7 @@ fn number(text: &str, item: &str) -> Result<u32, NotACpuList> {
     }
 }
 
-/// Prints the list the way it is read, with ranges as long as possible.
+/// Prints the list in its input format, with ranges as long as possible.
 impl fmt::Display for CpuList {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         for (index, run) in self.0.chunk_by(|a, b| a + 1 == *b).enumerate() {
@@ -122,7 +122,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lists_read_as_the_kernel_writes_them() {
+    fn lists_in_the_kernels_format_are_parsed() {
         for (text, cpus) in [
             ("0", vec![0]),
             ("0-3,8", vec![0, 1, 2, 3, 8]),
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_has_not_all_processors_is_told() {
+    fn a_server_without_all_cpus_is_described() {
         assert_eq!(cpus_in_words(&[0], &[1], 2).as_deref(), Some("server on CPU 0 of 2, driver on CPU 1"));
         assert_eq!(
             cpus_in_words(&[2, 0, 1], &[3], 8).as_deref(),
@@ -146,21 +146,18 @@ mod tests {
     }
 
     #[test]
-    fn wrong_lists_say_what_is_wrong() {
+    fn errors_explain_what_is_wrong() {
         for (text, message) in [
-            ("", "a processor is missing in ``"),
-            ("0,,1", "a processor is missing in `0,,1`"),
-            ("0,", "a processor is missing in `0,`"),
-            ("a", "`a` is neither a processor number nor a range"),
-            ("-1", "`-1` is neither a processor number nor a range"),
-            ("0-3:2", "`0-3:2` is neither a processor number nor a range"),
-            ("3-1", "the range `3-1` runs backwards"),
-            ("0-4294967295", "processor 4294967295 is above the highest possible number, 8191"),
-            (
-                "99999999999999999999",
-                "processor 99999999999999999999 is above the highest possible number, 8191",
-            ),
-            ("0-3,2", "processor 2 is named twice"),
+            ("", "a CPU is missing in ``"),
+            ("0,,1", "a CPU is missing in `0,,1`"),
+            ("0,", "a CPU is missing in `0,`"),
+            ("a", "`a` is neither a CPU number nor a range"),
+            ("-1", "`-1` is neither a CPU number nor a range"),
+            ("0-3:2", "`0-3:2` is neither a CPU number nor a range"),
+            ("3-1", "the range `3-1` is descending"),
+            ("0-4294967295", "CPU 4294967295 is above the highest possible number, 8191"),
+            ("99999999999999999999", "CPU 99999999999999999999 is above the highest possible number, 8191"),
+            ("0-3,2", "CPU 2 is listed twice"),
         ] {
             assert_eq!(text.parse::<CpuList>().expect_err(text).to_string(), message);
         }
@@ -168,7 +165,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printed_reads_back(cpus in prop::collection::btree_set(0u32..=MAX_CPU, 1..50)) {
+        fn printed_lists_parse_back(cpus in prop::collection::btree_set(0u32..=MAX_CPU, 1..50)) {
             let list = CpuList::of(cpus.into_iter().collect()).expect("there are processors");
             prop_assert_eq!(list.to_string().parse(), Ok(list));
         }

@@ -1,8 +1,8 @@
-//! The words that every part of pgdyno says: units, problems, facts of hosts and servers, what was measured, TPC-C by
-//! its text.
+//! Basic terms used by every part of pgdyno: units, problems, facts of hosts and servers, measurements, and the
+//! definitions of TPC-C.
 //!
-//! Everything here is pure: no I/O, no clock, no sockets (clippy's `disallowed-methods` keeps it so). It uses no other
-//! crate of ours, and every other one may use it.
+//! Everything here is pure: no I/O, no clock, no sockets (enforced by clippy's `disallowed-methods`). The crate depends
+//! on no other crate of the workspace; every other crate may depend on it.
 
 pub mod cpus;
 pub mod facts;

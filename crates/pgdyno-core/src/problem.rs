@@ -1,17 +1,17 @@
-//! An error as a user meets it.
+//! Errors as shown to the user.
 
 use std::fmt;
 
-/// What a failed request means for the exit status.
+/// Class of a problem, which determines the exit status.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProblemKind {
-    /// The request was wrong: a flag, a value, a plan, a data directory that is not ours. Exit status 2.
+    /// The request was wrong: a flag, a value, a plan, a foreign data directory. Exit status 2.
     WrongRequest,
-    /// The request was right and could not be carried out. Exit status 3.
+    /// The request was valid but could not be completed. Exit status 3.
     CouldNotComplete,
 }
 
-/// Something that could not be done, to what and why, with a hint.
+/// What could not be done, to what and why, with a hint.
 ///
 /// Printed as
 /// ```text
@@ -25,9 +25,9 @@ pub struct Problem {
     pub kind: ProblemKind,
     /// One sentence without a full stop: what could not be done, to what, why.
     pub what: String,
-    /// What was seen.
+    /// What was observed.
     pub detail: Option<String>,
-    /// What to do.
+    /// What the user can do.
     pub hint: Option<String>,
 }
 
@@ -37,19 +37,19 @@ impl Problem {
         Self { kind: ProblemKind::WrongRequest, what: what.into(), detail: None, hint: None }
     }
 
-    /// A right request that could not be carried out (exit status 3).
+    /// A valid request that could not be completed (exit status 3).
     pub fn could_not(what: impl Into<String>) -> Self {
         Self { kind: ProblemKind::CouldNotComplete, what: what.into(), detail: None, hint: None }
     }
 
-    /// Adds what was seen.
+    /// Adds what was observed.
     #[must_use]
     pub fn detail(mut self, detail: impl Into<String>) -> Self {
         self.detail = Some(detail.into());
         self
     }
 
-    /// Adds what to do.
+    /// Adds what the user can do.
     #[must_use]
     pub fn hint(mut self, hint: impl Into<String>) -> Self {
         self.hint = Some(hint.into());

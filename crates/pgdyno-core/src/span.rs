@@ -1,11 +1,11 @@
-//! Lengths of time as people write them.
+//! Durations as people write them.
 
 use std::{fmt, str::FromStr, time::Duration};
 
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-/// A length of time, written `500ms`, `5s`, `1.5s`, `10min` or `1h`; at least 1 ms, at most 30 days.
+/// A duration, written `500ms`, `5s`, `1.5s`, `10min` or `1h`; at least 1 ms, at most 30 days.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Span(Duration);
 
@@ -13,30 +13,30 @@ pub struct Span(Duration);
 const MAX: Duration = Duration::from_secs(30 * 24 * 3600);
 
 impl Span {
-    /// A span of some milliseconds.
+    /// A span of `ms` milliseconds.
     pub const fn from_millis(ms: u64) -> Self {
         Self(Duration::from_millis(ms))
     }
 
-    /// The length in nanoseconds.
+    /// The duration in nanoseconds.
     pub fn as_nanos(self) -> u64 {
         self.0.as_nanos() as u64
     }
 
-    /// The length.
+    /// The duration.
     pub fn as_duration(self) -> Duration {
         self.0
     }
 
-    /// The length in seconds.
+    /// The duration in seconds.
     pub fn as_secs_f64(self) -> f64 {
         self.0.as_secs_f64()
     }
 }
 
-/// Why a text is no span.
+/// A text that is not a span.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-#[error("`{0}` is not a length of time between 1ms and 30 days, such as 500ms, 5s, 1.5s, 10min or 1h")]
+#[error("`{0}` is not a duration between 1ms and 30 days, such as 500ms, 5s, 1.5s, 10min or 1h")]
 pub struct NotASpan(String);
 
 impl FromStr for Span {
@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn spans_read_as_people_write_them() {
+    fn spans_are_parsed() {
         for (text, ms) in [
             ("500ms", 500),
             ("5s", 5_000),
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn spans_print_as_they_are_read() {
+    fn printed_spans_parse_back() {
         for text in ["500ms", "5s", "1500ms", "10min", "60min"] {
             assert_eq!(text.parse::<Span>().expect("it is a span").to_string(), text);
         }

@@ -1,11 +1,11 @@
-//! How a run is told to stop.
+//! Requests to stop a run.
 
 use std::sync::{
     Arc, Mutex,
     atomic::{AtomicBool, Ordering},
 };
 
-/// A request to stop, shared by all threads. Attempts under way get a second to end; none begins.
+/// A request to stop, shared by all threads. Attempts in flight get a second to end; none begins.
 #[derive(Debug, Clone, Default)]
 pub struct Stop(Arc<Inner>);
 
@@ -16,7 +16,7 @@ struct Inner {
 }
 
 impl Stop {
-    /// Asks for the end; the first reason is kept. Safe to call from a signal-handling thread.
+    /// Requests a stop; the first reason is kept. Safe to call from a signal-handling thread.
     pub fn request(&self, reason: &str) {
         if let Ok(mut kept) = self.0.reason.lock() {
             kept.get_or_insert_with(|| reason.to_owned());
@@ -24,7 +24,7 @@ impl Stop {
         self.0.requested.store(true, Ordering::Release);
     }
 
-    /// Whether somebody asked.
+    /// Whether a stop was requested.
     #[inline]
     pub fn requested(&self) -> bool {
         self.0.requested.load(Ordering::Acquire)

@@ -1,20 +1,20 @@
-//! How quantities are written: the one place that turns a raw number into the text of a report.
+//! Formats quantities: the only place that turns numbers into the text of a report.
 //!
-//! Rules: bytes in KiB, MiB and GiB; latencies in µs, ms or s with three significant digits; counts with
-//! thousands separators; rates as whole numbers from 100 on; an absent or non-finite number is [`ABSENT`],
-//! never 0. Text that somebody else wrote passes through [`printable`] on its way out.
+//! Rules: bytes in KiB, MiB and GiB; latencies in µs, ms or s with three significant digits; counts with thousands
+//! separators; rates as whole numbers from 100 on; an absent or non-finite number is [`ABSENT`], never 0. Foreign text
+//! passes through [`printable`] before output.
 
 use std::{borrow::Cow, fmt::Write};
 
-/// What stands where there is no number.
+/// Placeholder for an absent number.
 pub const ABSENT: &str = "–";
 
-/// Writes an optional quantity: [`ABSENT`] where there is none.
+/// Formats an optional quantity; [`ABSENT`] if there is none.
 pub fn or_absent<T>(value: Option<T>, write: impl Fn(T) -> String) -> String {
     value.map_or_else(|| ABSENT.to_owned(), write)
 }
 
-/// A whole number with a comma every three digits: `1,234,567`.
+/// A whole number with thousands separators: `1,234,567`.
 pub fn count(value: u64) -> String {
     let digits = value.to_string();
     let mut text = String::with_capacity(digits.len() + digits.len() / 3);
@@ -52,7 +52,7 @@ pub fn bytes(value: u64) -> String {
     }
     let mut scaled = value as f64 / 1024.0;
     let mut unit = 0;
-    // 1023.5 would be written `1,024`: the next unit is meant.
+    // 1023.5 would round to `1,024`: use the next unit.
     while scaled >= 1023.5 && unit + 1 < UNITS.len() {
         scaled /= 1024.0;
         unit += 1;
@@ -103,12 +103,12 @@ pub fn percent(share: f64) -> String {
     }
 }
 
-/// A part of a whole as a percentage: only all of it is `100 %`, however little is missing.
+/// A part of a whole as a percentage; only the complete whole is `100 %`.
 pub fn part(share: f64) -> String {
     if share >= 1.0 { "100 %".to_owned() } else { percent(share.min(0.999)) }
 }
 
-/// A length of time given in seconds: `850 ms`, `8 s`, `4.61 s`, `2 min 51 s`, `1 h 05 min`.
+/// A duration given in seconds: `850 ms`, `8 s`, `4.61 s`, `2 min 51 s`, `1 h 05 min`.
 pub fn duration(seconds: f64) -> String {
     match seconds {
         v if !v.is_finite() || v < 0.0 => ABSENT.to_owned(),
@@ -125,7 +125,7 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// A rough length of time given in seconds, for what lies ahead: `40 s`, `6 min`, `2 h`.
+/// A rough duration given in seconds, for estimates: `40 s`, `6 min`, `2 h`.
 pub fn about(seconds: f64) -> String {
     match seconds {
         v if !v.is_finite() || v < 0.0 => ABSENT.to_owned(),
@@ -140,20 +140,20 @@ pub fn plural(value: u64, noun: &str) -> String {
     format!("{} {noun}{}", count(value), if value == 1 { "" } else { "s" })
 }
 
-/// Text that somebody else wrote, such as a server or a file, on one line of a terminal: control characters, which a
-/// terminal would obey, are written as escapes (`\n`, `\t`, `\u{1b}`).
+/// Foreign text, such as from a server or a file, on one line for a terminal: control characters, which a terminal
+/// would interpret, are escaped (`\n`, `\t`, `\u{1b}`).
 pub fn printable(text: &str) -> Cow<'_, str> {
     escaped(text, |_| false)
 }
 
-/// The same of a text that may have several lines: line feeds and tabs stay.
+/// Foreign text of several lines for a terminal; line feeds and tabs stay.
 pub fn printable_lines(text: &str) -> Cow<'_, str> {
     escaped(text, |c| matches!(c, '\n' | '\t'))
 }
 
-/// The same of JSON: its own escapes leave some control characters as they are. The value stays the same.
+/// JSON for a terminal: escapes the control characters that JSON itself leaves as they are. The value is unchanged.
 pub fn printable_json(json: &str) -> Cow<'_, str> {
-    // All of these are below 2¹⁶: four digits hold them.
+    // All of these are below 2¹⁶, so four digits are enough.
     replaced(json, |c| c == '\n', |out, c| write!(out, "\\u{:04x}", u32::from(c)))
 }
 
@@ -185,7 +185,7 @@ fn replaced(
     Cow::Owned(out)
 }
 
-/// Separators of lines and marks of direction, by which a text can look like another one.
+/// Line separators and direction marks, which can make a text look like another one.
 fn reorders(c: char) -> bool {
     matches!(c, '\u{200e}' | '\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2066}'..='\u{2069}')
 }
@@ -229,20 +229,20 @@ mod tests {
     }
 
     #[test]
-    fn what_lies_ahead_is_rough() {
+    fn estimates_are_rounded() {
         let all = [4.2, 89.0, 91.0, 360.0, 5_300.0, 7_300.0].map(about);
         assert_eq!(all, ["4 s", "89 s", "2 min", "6 min", "88 min", "2 h"]);
         assert_eq!(about(f64::NAN), ABSENT);
     }
 
     #[test]
-    fn what_is_not_a_number_is_absent() {
+    fn non_finite_numbers_are_absent() {
         assert!([significant, latency, percent, duration, bytes_per_s].iter().all(|f| f(f64::NAN) == ABSENT));
         assert_eq!(or_absent(None::<u64>, count), ABSENT);
     }
 
     #[test]
-    fn a_terminal_obeys_no_text_of_somebody_else() {
+    fn foreign_text_cannot_control_a_terminal() {
         assert_eq!(printable("18.4 (Debian) größer"), "18.4 (Debian) größer");
         assert!(matches!(printable("18.4"), Cow::Borrowed(_)));
         assert_eq!(printable("\u{1b}[31mred\u{7}\u{9b}2J"), "\\u{1b}[31mred\\u{7}\\u{9b}2J");
@@ -257,13 +257,13 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_printable_holds_no_control_character(text in any::<String>()) {
+        fn printable_text_has_no_control_character(text in any::<String>()) {
             prop_assert!(!printable(&text).contains(char::is_control));
             let once = printable_lines(&text).into_owned();
             prop_assert_eq!(&*printable_lines(&once), &once);
         }
 
-        /// Read back, a written number is within half a unit of its third digit.
+        /// A formatted number, parsed again, is within half a unit of its third digit.
         #[test]
         fn three_digits_are_kept(value in 0.001f64..1e9) {
             let read: f64 = significant(value).replace(',', "").parse().expect("a number");

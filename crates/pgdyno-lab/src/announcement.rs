@@ -1,4 +1,4 @@
-//! What will be done, where, and what it costs: said before anything is.
+//! The announcement of an experiment: what will run, where, and at what cost. It is printed before anything starts.
 
 use pgdyno_core::{cpus::cpus_in_words, tpcc::DERIVED, units};
 use pgdyno_plan::{WorkloadPlan, advice::bench::few_branches};
@@ -7,38 +7,38 @@ use pgdyno_script::Builtin;
 
 use crate::{Compare, Event, Job, Lab, Prepared, SubjectJob, SubjectWork, Wanted, dirs, programs};
 
-/// Seconds of a run of a comparison beside warm-up and interval: CHECKPOINT, the state of the data, connections, drain.
+/// Seconds between two runs of a comparison: CHECKPOINT, restoring the data, connecting, drain.
 const BETWEEN_S: f64 = 0.7;
 
-/// What will be done, where, and what it costs.
+/// What will run, where, and at what cost.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Announcement {
     /// The experiment in one line.
     pub title: String,
-    /// Facts with their labels, in the order they are read; a fact that explains itself has an empty label.
+    /// Labelled facts in display order. A fact that needs no label has an empty one.
     pub facts: Vec<(String, String)>,
-    /// What may go wrong, as warnings.
+    /// Warnings.
     pub warnings: Vec<Event>,
 }
 
-/// Says what `carry_out` will do.
+/// Announces what `execute` will do.
 pub fn announce(job: &Job, prepared: &Prepared, lab: &Lab) -> Announcement {
-    let mut told = Announcement::default();
+    let mut announcement = Announcement::default();
     match job.comparison() {
-        None => told.sweep(job, prepared),
-        Some(compare) => told.comparison(job, compare, prepared),
+        None => announcement.sweep(job, prepared),
+        Some(compare) => announcement.comparison(job, compare, prepared),
     }
-    told.fact("record", format!("in {}", lab.runs.display()));
-    told.cost(job, prepared);
-    told.fact("seed", prepared.seed.to_string());
+    announcement.fact("record", format!("in {}", lab.runs.display()));
+    announcement.cost(job, prepared);
+    announcement.fact("seed", prepared.seed.to_string());
     if prepared.plan.data.tpcc.is_some() {
-        told.fact("", DERIVED.to_owned());
+        announcement.fact("", DERIVED.to_owned());
     }
-    told.warn_of_addresses(job);
-    prepared.bench.warnings.iter().for_each(|warning| told.warn(warning.clone()));
-    told.warn_of_branches(job, prepared);
-    told.warnings.extend(programs::warn_of_builds(job, prepared));
-    told
+    announcement.warn_of_addresses(job);
+    prepared.bench.warnings.iter().for_each(|warning| announcement.warn(warning.clone()));
+    announcement.warn_of_branches(job, prepared);
+    announcement.warnings.extend(programs::warn_of_builds(job, prepared));
+    announcement
 }
 
 impl Announcement {
@@ -50,7 +50,7 @@ impl Announcement {
         self.warnings.push(Event::Warning { text: text.into(), hint: None });
     }
 
-    /// Every level of every workload, in blocks.
+    /// Facts of a run without a comparison: every level of every workload, in blocks.
     fn sweep(&mut self, job: &Job, prepared: &Prepared) {
         let (bench, measure) = (&prepared.bench, &prepared.plan.measure);
         let workloads: Vec<_> = prepared.plan.workload.iter().map(WorkloadPlan::title).collect();
@@ -76,7 +76,7 @@ impl Announcement {
         self.cpus(job, prepared);
     }
 
-    /// A and B in blocks.
+    /// Facts of a comparison of A and B.
     fn comparison(&mut self, job: &Job, compare: &Compare, prepared: &Prepared) {
         let (bench, measure) = (&prepared.bench, &prepared.plan.measure);
         self.title = "pgdyno ab: is B faster than A?".to_owned();
@@ -92,17 +92,17 @@ impl Announcement {
         let margin = units::percent(compare.margin);
         self.fact(
             "blocks",
-            format!("of one run of A and one of B; looked at after {}; margin ± {margin}", looks.join(", ")),
+            format!("of one run of A and one of B; looks after {}; margin ± {margin}", looks.join(", ")),
         );
         let blocks = units::plural(u64::from(compare.aa_blocks), "block");
         let aa = minutes(blocks_s(prepared, compare.aa_blocks));
         self.fact(
             "noise",
-            format!("{blocks} of A against A show what the machine itself does, {aa} of the time below"),
+            format!("{blocks} of A/A measure the noise floor of the machine, {aa} of the time below"),
         );
     }
 
-    /// How tables are made, if the plan or flags say it.
+    /// How tables are loaded, if the plan or a flag says so.
     fn tables(&mut self, prepared: &Prepared) {
         let asked = &prepared.plan.load;
         let Some(load) = prepared.load.as_ref().filter(|_| !asked.is_default()) else { return };
@@ -112,7 +112,7 @@ impl Announcement {
         }
     }
 
-    /// Where servers that are made for the run, and the driver, may run, unless that is everywhere.
+    /// CPUs of pgdyno's own servers and of the driver, unless both may use all.
     fn cpus(&mut self, job: &Job, prepared: &Prepared) {
         let (cpus, all) = (&prepared.bench.cpus, prepared.host.cpu.allowed.len());
         let own = job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_)));
@@ -120,14 +120,14 @@ impl Announcement {
         placed.into_iter().for_each(|words| self.fact("cpus", words));
     }
 
-    /// Bytes written, and time taken.
+    /// Bytes written and time taken.
     fn cost(&mut self, job: &Job, prepared: &Prepared) {
-        let own = prepared.material.is_own();
+        let own = prepared.workload_files.is_own();
         let beside =
-            |what: &str| if own { format!(", beside what the plan's own SQL {what}") } else { String::new() };
+            |what: &str| if own { format!(", plus what the plan's own SQL {what}") } else { String::new() };
         let bytes = units::bytes(prepared.bench.cost.written_bytes);
-        let writes = format!("about {bytes} {}{}", written_where(job), beside("writes"));
-        // Before where the record is, which is written too.
+        let writes = format!("about {bytes} {}{}", write_targets(job), beside("writes"));
+        // Insert before the last fact, the place of the record.
         self.facts.insert(self.facts.len() - 1, ("writes".to_owned(), writes));
         let takes = match job.comparison() {
             None => format!("about {}", minutes(prepared.bench.cost.seconds)),
@@ -146,16 +146,16 @@ impl Announcement {
         }
     }
 
-    /// Warns if more clients than there are branches will update them.
+    /// Warns if more clients than branches will update branches.
     fn warn_of_branches(&mut self, job: &Job, prepared: &Prepared) {
         let clients = most_updating(job, prepared);
-        let told =
+        let announcement =
             prepared.bench.scale.zip(clients).and_then(|(scale, clients)| few_branches(scale, clients));
-        told.into_iter().for_each(|warning| self.warn(warning));
+        announcement.into_iter().for_each(|warning| self.warn(warning));
     }
 }
 
-/// The most clients that update branches at once.
+/// The highest client count that updates branches.
 fn most_updating(job: &Job, prepared: &Prepared) -> Option<u32> {
     let bench = &prepared.bench;
     if job.comparison().is_some() {
@@ -168,15 +168,15 @@ fn most_updating(job: &Job, prepared: &Prepared) -> Option<u32> {
     updating.flat_map(|(_, levels)| levels).max().copied()
 }
 
-/// The tables that are driven.
+/// The tables under test, in words.
 fn data_words(prepared: &Prepared) -> String {
     match (prepared.bench.scale, &prepared.load, prepared.plan.data.tpcc) {
         (Some(scale), ..) => format!("at scale {scale}"),
         (None, Some(load), _) => format!("on {}", load.title()),
         (None, None, Some(tpcc)) => {
-            format!("on tpcc with {}, as it is there", units::plural(tpcc.warehouses, "warehouse"))
+            format!("on tpcc with {}, existing tables", units::plural(tpcc.warehouses, "warehouse"))
         }
-        (None, None, None) => "on tables of the plan's own".to_owned(),
+        (None, None, None) => "on the plan's own tables".to_owned(),
     }
 }
 
@@ -191,18 +191,18 @@ fn arm_words(job: &Job, prepared: &Prepared, arm: &SubjectJob) -> String {
     format!("{said}{}", [server, Some(work)].into_iter().flatten().collect::<Vec<_>>().join(", "))
 }
 
-/// Seconds of one run of a comparison, with what is between two.
+/// Seconds of one run of a comparison, including the pause after it.
 fn run_s(prepared: &Prepared) -> f64 {
     let measure = &prepared.plan.measure;
     measure.duration.as_secs_f64() + measure.warmup.as_secs_f64() + BETWEEN_S
 }
 
-/// Seconds of so many blocks of two runs.
+/// Seconds of `blocks` blocks of two runs.
 fn blocks_s(prepared: &Prepared, blocks: u32) -> f64 {
     f64::from(2 * blocks) * run_s(prepared)
 }
 
-/// The time from an answer at the first look to one at the last.
+/// Time of a comparison, from one decided at the first look to one decided at the last.
 fn comparison_takes(job: &Job, compare: &Compare, prepared: &Prepared) -> String {
     let runs_s = f64::from(prepared.plan.measure.blocks) * run_s(prepared);
     let fixed_s = (prepared.bench.cost.seconds - runs_s).max(0.0) * job.servers.len() as f64;
@@ -213,7 +213,7 @@ fn comparison_takes(job: &Job, compare: &Compare, prepared: &Prepared) -> String
     if least == most { format!("about {most}") } else { format!("{least} to {most}") }
 }
 
-/// The numbers of clients; of each workload, unless they are the same for all.
+/// Client counts; listed for each workload if they differ.
 fn client_words(prepared: &Prepared) -> String {
     let list = |levels: &[u32]| levels.iter().map(u32::to_string).collect::<Vec<_>>().join("/");
     let levels = &prepared.bench.levels;
@@ -226,13 +226,13 @@ fn client_words(prepared: &Prepared) -> String {
     }
 }
 
-/// The places that all servers write their data to, and whether it stays.
-fn written_where(job: &Job) -> String {
+/// Where all servers write their data, and whether it is kept.
+fn write_targets(job: &Job) -> String {
     let stays = if job.keep { "kept" } else { "removed at the end" };
     let is_external = |wanted: &Wanted| matches!(wanted, Wanted::External(_));
     let external = job.servers.iter().any(is_external);
     if external && job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) {
-        return format!("in the tables that are there, where it stays; schema pgdyno is {stays}");
+        return format!("in the existing tables, where it stays; schema pgdyno is {stays}");
     }
     let mut places: Vec<String> = job.servers.iter().flat_map(own_dirs).collect();
     if external {
@@ -245,14 +245,14 @@ fn written_where(job: &Job) -> String {
     }
 }
 
-/// The directories of a server to be made: of its data, and of WAL if that has one of its own.
+/// Directories of an own server: data, and WAL if it is separate.
 fn own_dirs(wanted: &Wanted) -> Vec<String> {
     let Wanted::Own(request) = wanted else { return Vec::new() };
     let data = request.data.clone().or_else(|| Some(dirs().ok()?.servers().join(&request.name)));
     data.into_iter().chain(request.waldir.clone()).map(|dir| dir.display().to_string()).collect()
 }
 
-/// A length of time, about.
+/// An approximate duration.
 fn minutes(seconds: f64) -> String {
     if seconds < 100.0 { format!("{seconds:.0} s") } else { format!("{:.1} min", seconds / 60.0) }
 }

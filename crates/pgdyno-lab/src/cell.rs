@@ -1,4 +1,4 @@
-//! One run of one cell, whichever command asks for it.
+//! One run of one cell.
 
 use std::{cell::RefCell, sync::Arc, time::Instant};
 
@@ -34,53 +34,52 @@ use crate::{
 
 /// Length of an interval of the timeline.
 const INTERVAL_NS: u64 = 1_000_000_000;
-/// Most scripts of a workload that have a histogram each, of every thread: 220 KiB.
+/// Most scripts of a workload that get a histogram each; each takes 220 KiB per thread.
 const MOST_SCRIPTS: usize = 16;
-/// Time that attempts under way get at the end of a run.
+/// Time for attempts in flight to finish at the end of a run.
 const DRAIN_NS: u64 = 10_000_000_000;
 
-/// What every run of a measuring command shares.
+/// Context shared by all runs of a measuring command.
 pub struct Driving<'a> {
-    /// What was decided before.
+    /// Decisions made before the first run.
     pub prepared: &'a Prepared,
-    /// Where runs go.
+    /// Where runs are recorded.
     pub recording: &'a mut Recording,
     /// A request to stop.
     pub stop: &'a Stop,
-    /// What happens is told here.
+    /// Where events are sent.
     pub events: &'a Events,
 }
 
-/// A server under test with what is watched of it.
+/// A server under test with its sampler.
 pub struct Bench<'a> {
     /// The server.
     pub subject: &'a mut Subject,
-    /// Reads the counters of its processes and of its device.
+    /// Samples the counters of its processes and its device.
     pub sampler: &'a mut CountersSampler,
 }
 
-/// What one run drives.
+/// What one run executes.
 pub struct Cell<'a> {
-    /// By name, for the record.
+    /// Names and numbers for the record.
     pub workload: Workload,
     /// How statements are sent.
     pub protocol: Protocol,
     /// The script.
     pub script: &'a Arc<Scripts>,
-    /// What of it is the plan's own.
+    /// The plan's workload, if it is not built in.
     pub own: Option<&'a Work>,
-    /// Number of its block.
+    /// Number of the block.
     pub block: u32,
-    /// Number of the streams that its clients draw from. Runs with the same number have the same rows and the same
-    /// schedule.
+    /// Number of the random streams of the clients. Runs with the same number use the same rows and the same schedule.
     pub draws: u32,
 }
 
 impl<'a> Driving<'a> {
-    /// Moves this thread to the driver's processors, and begins the bar of a events of so many runs.
+    /// Pins this thread to the driver's CPUs and announces the duration of all runs.
     ///
     /// # Errors
-    /// Where this thread may not run there.
+    /// The thread could not be pinned.
     pub fn begin(
         prepared: &'a Prepared,
         recording: &'a mut Recording,
@@ -88,27 +87,28 @@ impl<'a> Driving<'a> {
         events: &'a Events,
     ) -> Result<Self, Problem> {
         pgdyno_engine::pin_current_thread(&prepared.bench.cpus.driver)
-            .map_err(|error| Problem::could_not(format!("could not use the driver's processors: {error}")))?;
+            .map_err(|error| Problem::could_not(format!("could not use the driver's CPUs: {error}")))?;
         let driving = Self { prepared, recording, stop, events };
         events.measuring(driving.run_s() * prepared.bench.cost.runs as f64);
         Ok(driving)
     }
 
-    /// Reads the counters of a server's processes and of the device under its data.
+    /// A sampler for the counters of a server's processes and its device.
     pub fn sampler(&self, subject: &Subject) -> CountersSampler {
         CountersSampler::new(subject.postmaster, subject.storage().and_then(|storage| storage.device))
     }
 
-    /// Seconds of one run, without what is between two.
+    /// Seconds of one run, without the pause after it.
     pub fn run_s(&self) -> f64 {
         let measure = &self.prepared.plan.measure;
         measure.warmup.as_secs_f64() + measure.duration.as_secs_f64()
     }
 
-    /// One run of one cell: CHECKPOINT, connections, warm-up, measured interval, drain. Gives its index in the record.
+    /// Executes one run of one cell: CHECKPOINT, connections, warm-up, measured interval, drain. Returns its index in
+    /// the record.
     ///
     /// # Errors
-    /// What ended it early; what was measured until then is in the record.
+    /// The error that ended it early; what was measured until then is in the record.
     pub fn run(&mut self, bench: Bench<'_>, cell: Cell<'_>) -> Result<u32, Problem> {
         let Bench { subject, sampler } = bench;
         let Cell { script, own, block, .. } = cell;
@@ -124,11 +124,10 @@ impl<'a> Driving<'a> {
         let mut before = Before::default();
         if let Some(work) = own {
             let begin = Instant::now();
-            before.data_state = waiting_for(
-                "what comes before a run (a reset, or the state of the data)",
-                self.events,
-                || workload_files::before_run(self.prepared, subject, work, clients, self.stop, self.events),
-            )?;
+            before.data_state =
+                waiting_for("the preparation of a run (reset, or state of the data)", self.events, || {
+                    workload_files::before_run(self.prepared, subject, work, clients, self.stop, self.events)
+                })?;
             let did_anything = work.reset.is_some() || before.data_state.is_some();
             before.reset_s = did_anything.then(|| begin.elapsed().as_secs_f64());
         }
@@ -156,20 +155,20 @@ impl<'a> Driving<'a> {
         let durability = RunDurability::new(subject.facts.durability, &weak);
         let connect_ns = connect.as_nanos() as u64;
         let tpcc = own.and_then(|own| own.tpcc).zip(subject.tpcc.as_ref());
-        let tpcc = tpcc.map(|(work, ground)| tpcc::run_of(&work, ground, counted.sum()));
+        let tpcc = tpcc.map(|(work, facts)| tpcc::run_of(&work, facts, counted.sum()));
         let run =
             Finished { workload, block, start_s, connect_ns, settings, before, driven, tpcc, durability };
         self.keep(run, script).map(|()| index)
     }
 
-    /// What the clients of a run are made of.
+    /// Configuration of the clients of a run.
     fn clients(&self, cell: &Cell<'_>, subject: &Subject, draws: u32, counted: InputCounts) -> SqlClients {
         let tpcc = cell.own.and_then(|own| own.tpcc);
         SqlClients {
             max_tries: tpcc.map_or(1, |work| work.max_tries),
             tpcc: tpcc
                 .and(subject.tpcc.as_ref())
-                .map(|ground| (ground.crowd.in_run(self.prepared.seed, draws), counted)),
+                .map(|facts| (facts.terminals.in_run(self.prepared.seed, draws), counted)),
             scripts: Arc::clone(cell.script),
             protocol: cell.protocol,
             scale: self.prepared.bench.scale.unwrap_or(1),
@@ -181,16 +180,16 @@ impl<'a> Driving<'a> {
         }
     }
 
-    /// What variables of the clients of a run start with.
+    /// Initial values of the clients' variables.
     fn definitions(&self, cell: &Cell<'_>) -> Vec<Definition> {
         let own = cell.own.map(|own| {
-            let numbers = workload_files::numbers_of_clients(self.prepared, cell.workload.clients);
+            let numbers = workload_files::client_count_variables(self.prepared, cell.workload.clients);
             own.definitions.iter().cloned().chain(numbers).collect()
         });
         own.unwrap_or_default()
     }
 
-    /// How several scripts share the attempts; each worker draws from a stream that no client has.
+    /// How several scripts share the attempts. Each worker draws from a stream that no client uses.
     fn mix(&self, cell: &Cell<'_>, draws: u32) -> Mix {
         let Some(own) = cell.own.filter(|own| own.weights.len() > 1) else { return Mix::default() };
         let stream =
@@ -212,7 +211,7 @@ impl<'a> Driving<'a> {
         }
     }
 
-    /// Drives the clients.
+    /// Runs the clients.
     fn drive(
         &mut self,
         bench: Bench<'_>,
@@ -281,7 +280,7 @@ impl<'a> Driving<'a> {
         Ok(Driven { report, edges: begin.zip(end), slowest: slowest.worst(), waits })
     }
 
-    /// Adds a run to the record. A run that stopped within its measured interval is kept with what it had.
+    /// Adds a run to the record. A run that stopped within its measured interval keeps what it had.
     fn keep(&mut self, run: Finished, script: &Scripts) -> Result<(), Problem> {
         let early = run.ended_early(self.stop).or_else(|| run.all_failed(script));
         if let (1.., None) = (unanswered(&run.driven.report), &early) {
@@ -297,29 +296,29 @@ impl<'a> Driving<'a> {
             let latency =
                 Histograms { whole: run.driven.report.latency.clone(), scripts: of_scripts.collect() };
             let run = run.into_run(script);
-            self.events.tell(&recorded(self.recording.record.runs.len() as u32, &run));
+            self.events.send(&recorded(self.recording.record.runs.len() as u32, &run));
             self.recording.add_run(run, latency)?;
         }
         early.map_or(Ok(()), Err)
     }
 }
 
-/// A run that is in the record, as an event.
+/// The event for a recorded run.
 fn recorded(index: u32, run: &CellRun) -> Event {
     let cell = format!("{}{}", whose(&run.workload), run.workload.cell());
     Event::RunRecorded { run: index, cell, block: run.block, tps: run.tps }
 }
 
-/// What driving gave.
+/// The result of driving the clients.
 struct Driven {
     report: Report,
-    /// Readings at the edges of the measured interval.
+    /// Readings at both edges of the measured interval.
     edges: Option<(Reading, Reading)>,
     slowest: Vec<SlowAttempt>,
     waits: Option<Waits>,
 }
 
-/// What came before a run.
+/// State from before the run.
 #[derive(Debug, Default)]
 struct Before {
     data_state: Option<DataState>,
@@ -327,18 +326,18 @@ struct Before {
     checkpoint_s: f64,
 }
 
-/// Whose run it is, for a line of text.
+/// Prefix with the subject of a run, for messages.
 fn whose(workload: &Workload) -> String {
     workload.subject.as_ref().map(|whose| format!("{whose}: ")).unwrap_or_default()
 }
 
-/// What a run drives, for a line of text.
+/// A cell in words, for messages.
 pub fn cell_words(workload: &Workload) -> String {
     let clients = units::plural(u64::from(workload.clients), "client");
     format!("{}{} with {clients}", whose(workload), workload.script)
 }
 
-/// A run that is over.
+/// A finished run.
 struct Finished {
     workload: Workload,
     block: u32,
@@ -352,19 +351,18 @@ struct Finished {
 }
 
 impl Finished {
-    /// What was driven, for a line of text.
+    /// The cell in words, for messages.
     fn cell(&self) -> String {
         cell_words(&self.workload)
     }
 
-    /// Why nothing can come after this run.
+    /// The error if no further run is possible.
     fn ended_early(&self, stop: &Stop) -> Option<Problem> {
         let (report, cell) = (&self.driven.report, self.cell());
         if stop.requested() {
             let why = report.stopped.clone().or_else(|| stop.reason()).unwrap_or_default();
             return Some(
-                Problem::could_not(format!("stopped in {cell}: {why}"))
-                    .hint("what was measured before is kept"),
+                Problem::could_not(format!("stopped in {cell}: {why}")).hint("earlier results are kept"),
             );
         }
         if report.clients_lost > 0 {
@@ -372,22 +370,21 @@ impl Finished {
             return Some(
                 Problem::could_not(report.errors.why(&lost))
                     .detail(format!("{} transactions are in doubt", report.counts_whole.in_doubt))
-                    .hint("the server's log may tell more. What was measured before is kept"),
+                    .hint("the server's log may say more; earlier results are kept"),
             );
         }
         self.silent().map(|words| {
             Problem::could_not(words)
                 .detail(format!("{} got no answer", units::plural(unanswered(report), "transaction")))
                 .hint(
-                    "do they wait for a lock, for a server process that is stopped (SIGSTOP), or for a disk? \
-                     A transaction that takes longer than that needs a longer --duration. What was measured before is \
-                     kept",
+                    "check for locks, a stopped server process (SIGSTOP) or a stalled disk; transactions that take \
+                     longer need a longer --duration. Earlier results are kept",
                 )
         })
     }
 
-    /// That the server answered nothing, or nothing any more to any client from the middle of the measured interval to
-    /// the end of the drain: the next run would wait for the same.
+    /// Why the server counts as unresponsive: it answered no client at all, or none from the middle of the measured
+    /// interval to the end of the drain. The next run would hang in the same way.
     fn silent(&self) -> Option<String> {
         let (report, cell) = (&self.driven.report, self.cell());
         let whole = &report.counts_whole;
@@ -409,7 +406,7 @@ impl Finished {
         })
     }
 
-    /// Why nothing of this run can be used although it came to its end: not one transaction was carried out.
+    /// The error if the run ended normally but executed not one transaction successfully.
     fn all_failed(&self, scripts: &Scripts) -> Option<Problem> {
         let report = &self.driven.report;
         let counts = &report.counts_whole;
@@ -433,7 +430,7 @@ impl Finished {
         let Driven { report, edges, slowest, waits } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
-        // A list of statements says how many a transaction has: only where each has all of them.
+        // Statements per transaction are known only if every transaction executes all of them.
         let alike = script.len() == 1 && !script.iter().any(Script::has_branches);
         let labels = script.statements().filter(|_| alike).map(|sql| sql.label.clone());
         let statements = labels.zip(&report.statements);
@@ -447,7 +444,7 @@ impl Finished {
             counts_whole: report.counts_whole,
             tps: report.counts.committed as f64 * 1e9 / report.duration_ns as f64,
             latency: report.latency.summary(),
-            // Of a closed loop it has no samples.
+            // A closed loop has no samples of lag.
             lag: report.lag.summary(),
             statements: statements
                 .map(|(statement, latency)| StatementSummary { statement, latency: latency.summary() })
@@ -474,8 +471,8 @@ impl Finished {
     }
 }
 
-/// The statement at which every transaction of a script ended: the first that was never carried out. It is not known of
-/// several scripts, nor of one that leaves statements out.
+/// The statement at which every transaction of a script failed: the first that never succeeded. Unknown for several
+/// scripts and for scripts with branches.
 fn never_done<'a>(scripts: &'a Scripts, report: &Report) -> Option<&'a str> {
     if scripts.len() != 1 || scripts.iter().any(Script::has_branches) {
         return None;
@@ -484,13 +481,13 @@ fn never_done<'a>(scripts: &'a Scripts, report: &Report) -> Option<&'a str> {
     all.find(|(_, latency)| latency.count() == 0).map(|(sql, _)| sql.label.as_str())
 }
 
-/// Transactions that got no answer, although their connections lived.
+/// Transactions without an answer on connections that stayed open.
 fn unanswered(report: &Report) -> u64 {
     let whole = &report.counts_whole;
     if report.outage.lost > 0 { 0 } else { whole.timed_out + whole.in_doubt }
 }
 
-/// What each of several scripts came to.
+/// Results of each script, if there are several.
 fn script_runs(scripts: &Scripts, report: &Report) -> Vec<ScriptRun> {
     let one = |(script, of): (&Script, &ScriptReport)| ScriptRun {
         name: script.name.clone(),
@@ -504,7 +501,7 @@ fn script_runs(scripts: &Scripts, report: &Report) -> Vec<ScriptRun> {
     scripts.iter().zip(&report.by_script).map(one).collect()
 }
 
-/// The first error of each kind with its count.
+/// The first error of each kind, with its count.
 pub fn errors(report: &Report) -> Vec<ErrorCount> {
     let error = |(code, message, count): (&str, &str, u64)| ErrorCount {
         code: code.to_owned(),
@@ -515,7 +512,7 @@ pub fn errors(report: &Report) -> Vec<ErrorCount> {
     report.errors.iter().map(error).collect()
 }
 
-/// A line of the timeline.
+/// One line of the timeline.
 pub fn timeline(interval: &MergedInterval, run: u32) -> Interval {
     Interval {
         run,

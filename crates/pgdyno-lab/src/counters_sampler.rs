@@ -1,4 +1,4 @@
-//! Readings of host and server while the driver works.
+//! Samples counters of the host and the server during a run.
 
 use pgdyno_core::measure::{CpuUse, HostShares, IoUse, Observation};
 use pgdyno_engine::{Clock, MergedInterval, Report};
@@ -6,7 +6,7 @@ use pgdyno_host::observe::{DeviceCounters, ProcessorTimes, TreeUsage};
 use pgdyno_postgres::observe::Counters;
 use pgdyno_wire::Session;
 
-/// One reading of everything.
+/// One reading of all counters.
 #[derive(Debug, Clone, Default)]
 pub struct Reading {
     at_ns: u64,
@@ -17,24 +17,24 @@ pub struct Reading {
     counters: Option<Counters>,
 }
 
-/// What is read: the server's processes and the device under its data.
+/// Samples the server's processes and the device under its data.
 #[derive(Debug, Clone, Default)]
 pub struct CountersSampler {
     postmaster: Option<u32>,
     device: Option<String>,
-    /// The reading that the next observation is counted from.
+    /// The reading at the previous observation.
     last: Reading,
 }
 
 impl CountersSampler {
-    /// A watch of a server's processes and of a device, as far as there are any on this machine.
+    /// A sampler for a server's processes and a device, as far as they are on this machine.
     pub fn new(postmaster: Option<u32>, device: Option<String>) -> Self {
         let mut watch = Self { postmaster, device, last: Reading::default() };
         watch.last = watch.read();
         watch
     }
 
-    /// Watches the processes of another postmaster, where a server was started again.
+    /// Switches to the processes of a new postmaster, after a restart.
     pub fn follow(&mut self, postmaster: Option<u32>) {
         if self.postmaster != postmaster {
             self.postmaster = postmaster;
@@ -42,7 +42,7 @@ impl CountersSampler {
         }
     }
 
-    /// Reads what the kernel tells.
+    /// Reads the kernel's counters.
     pub fn read(&self) -> Reading {
         Reading {
             at_ns: Clock::now_ns(),
@@ -54,13 +54,13 @@ impl CountersSampler {
         }
     }
 
-    /// The same with the server's own counters; these stay absent where the session cannot read them.
+    /// Reads the kernel's counters and the server's. The latter are absent if the session cannot read them.
     pub fn read_all(&self, session: &mut Session, version_num: u32) -> Reading {
         let counters = Counters::read(session, version_num).ok();
         Reading { counters, ..self.read() }
     }
 
-    /// What went on since the last observation. `at_s` is the end of the interval in seconds since the run began.
+    /// Activity since the last observation. `at_s` is the end of the interval in seconds since the start of the run.
     pub fn observe(&mut self, interval: &MergedInterval, at_s: f64) -> Observation {
         let now = self.read();
         let last = std::mem::replace(&mut self.last, now.clone());
@@ -87,7 +87,7 @@ impl Reading {
         Some(self.server.as_ref()?.since(earlier.server.as_ref()?).cpu_s)
     }
 
-    /// Processor time between two readings at the edges of a measured interval.
+    /// CPU time between two readings at the edges of a measured interval.
     pub fn cpu_since(&self, earlier: &Self, report: &Report) -> CpuUse {
         let server_s = self.server_cpu_s_since(earlier);
         CpuUse {
@@ -99,7 +99,7 @@ impl Reading {
         }
     }
 
-    /// Processors that neither the server nor pgdyno used, but somebody did.
+    /// CPUs used by neither the server nor pgdyno.
     fn others_cpus(&self, earlier: &Self, server_s: f64) -> Option<f64> {
         let shares = self.shares_since(earlier)?;
         let seconds = self.at_ns.saturating_sub(earlier.at_ns) as f64 / 1e9;
@@ -108,7 +108,7 @@ impl Reading {
         (seconds > 0.0).then(|| (used - (server_s + own_s) / seconds).max(0.0))
     }
 
-    /// Pages and bytes between two readings; `None` where the server's counters could not be read.
+    /// Pages and bytes between two readings; `None` if the server's counters could not be read.
     pub fn io_since(&self, earlier: &Self) -> Option<IoUse> {
         let (now, then) = (self.counters.as_ref()?, earlier.counters.as_ref()?);
         let server = self.server.as_ref().zip(earlier.server.as_ref());

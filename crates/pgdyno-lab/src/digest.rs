@@ -1,4 +1,4 @@
-//! By what an experiment is known again.
+//! The digest of a job, by which a resumed run recognises its experiment.
 
 use pgdyno_plan::{Plan, Steps, Work};
 use pgdyno_provision::Request;
@@ -6,13 +6,13 @@ use sha2::{Digest, Sha256};
 
 use crate::{Job, SubjectWork, Wanted};
 
-/// SHA-256 of all that a job asks for: plan, texts of its scripts, servers, subjects and question, but for the seed,
-/// which the record has, and for names that every process chooses anew. The same program gives the same digest for the
-/// same job; another one may not.
+/// SHA-256 of everything that a job requests: plan, texts of its scripts, servers, subjects and question. It leaves out
+/// the seed, which is in the record, and names that every process chooses again. The same program gives the same digest
+/// for the same job; another version may not.
 pub fn digest(job: &Job) -> String {
     let plan = Plan { seed: None, ..job.plan.clone() };
-    let setup = job.material.setup.as_ref().map(steps);
-    let works: Vec<String> = job.material.work.iter().map(work).collect();
+    let setup = job.workload_files.setup.as_ref().map(steps);
+    let works: Vec<String> = job.workload_files.work.iter().map(work).collect();
     let servers: Vec<String> = job.servers.iter().map(server).collect();
     let subjects: Vec<_> =
         job.subjects.iter().map(|one| (&one.name, &one.said, one.server, subject_work(&one.work))).collect();
@@ -20,7 +20,7 @@ pub fn digest(job: &Job) -> String {
     Sha256::digest(asked.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// The texts of a workload; as it was parsed it has no order that stays.
+/// The texts of a workload. The parsed form has no stable order.
 fn work(of: &Work) -> String {
     let reset = of.reset.as_ref().map(steps);
     format!("{:?}", (&of.name, of.builtin, &of.texts, &of.weights, &of.definitions, reset, &of.tpcc))
@@ -61,7 +61,7 @@ mod tests {
     fn job() -> Job {
         let plan = Plan::bench();
         Job {
-            material: WorkloadFiles::without_files(&plan).expect("built-in scripts alone"),
+            workload_files: WorkloadFiles::without_files(&plan).expect("built-in scripts alone"),
             plan,
             trust: false,
             level: Level::Quick,
@@ -75,7 +75,7 @@ mod tests {
     }
 
     #[test]
-    fn a_job_is_known_by_what_it_asks_for_alone() {
+    fn a_digest_depends_only_on_the_request() {
         let first = digest(&job());
         let mut same = job();
         (same.command, same.keep, same.plan.seed) = ("pgdyno bench --keep".into(), true, Some(3));
@@ -84,8 +84,8 @@ mod tests {
         let mut longer = job();
         longer.plan.measure.blocks += 1;
         let mut other = job();
-        other.material.work[0].texts = other.material.work[1].texts.clone();
-        other.material.work[0].name.push('x');
+        other.workload_files.work[0].texts = other.workload_files.work[1].texts.clone();
+        other.workload_files.work[0].name.push('x');
         let mut set = job();
         let settings = [("jit".to_owned(), "off".to_owned())].into();
         set.servers = vec![Wanted::Own(Box::new(Request { settings, ..Request::named("x") }))];

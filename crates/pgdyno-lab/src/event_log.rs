@@ -1,5 +1,5 @@
-//! `events.ndjson` of the run directory: what happened, and when. What cannot be written is left out, as a log must not
-//! end what it tells of.
+//! `events.ndjson` of the run directory: what happened, and when. Write errors are ignored, because a log must not end
+//! the run that it describes.
 
 use std::{
     fs::File,
@@ -12,7 +12,7 @@ use pgdyno_record::EventLine;
 
 use crate::{Event, Sink};
 
-/// The log of a run's events; clones write to the same file.
+/// The event log of a run. Clones write to the same file.
 #[derive(Debug, Clone)]
 pub struct EventLog {
     file: Arc<Mutex<Option<File>>>,
@@ -20,12 +20,12 @@ pub struct EventLog {
 }
 
 impl EventLog {
-    /// A log in a file that was opened to be appended, of a run that began at this instant.
+    /// A log that appends to `file`, for a run that began at `started`.
     pub fn new(file: File, started: Instant) -> Self {
         Self { file: Arc::new(Mutex::new(Some(file))), started }
     }
 
-    /// Writes nothing from now on: the file is about to be sealed.
+    /// Writes nothing from now on, because the file is about to be sealed.
     pub fn close(&self) {
         self.file.lock().unwrap_or_else(PoisonError::into_inner).take();
     }

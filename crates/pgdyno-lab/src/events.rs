@@ -1,5 +1,4 @@
-//! What happens while an experiment is carried out, told to whoever listens: a progress bar, the event log of the run
-//! directory.
+//! Events of a running experiment, for a progress bar or the event log of the run directory.
 
 use std::{
     fmt,
@@ -10,7 +9,7 @@ pub use pgdyno_record::Event;
 
 /// Receives events, in the order they happen.
 pub trait Sink: Send {
-    /// Takes one event. It must not wait: whoever tells it is measuring.
+    /// Receives one event. It must not block: the sender may be measuring.
     fn receive(&mut self, event: &Event);
 }
 
@@ -32,60 +31,60 @@ impl Events {
         events
     }
 
-    /// Adds a sink, which receives what happens from now on.
+    /// Adds a sink. It receives the events that follow.
     pub fn add(&self, sink: impl Sink + 'static) {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).push(Box::new(sink));
     }
 
-    /// Tells every sink.
-    pub fn tell(&self, event: &Event) {
+    /// Sends an event to every sink.
+    pub fn send(&self, event: &Event) {
         let mut sinks = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         sinks.iter_mut().for_each(|sink| sink.receive(event));
     }
 
     /// Work of unknown length begins.
     pub fn doing(&self, what: &str) {
-        self.tell(&Event::Doing { what: what.to_owned() });
+        self.send(&Event::Doing { what: what.to_owned() });
     }
 
     /// Work of `total` units begins.
     pub fn counting(&self, what: &str, total: u64, unit: &str) {
-        self.tell(&Event::Counting { what: what.to_owned(), total, unit: unit.to_owned() });
+        self.send(&Event::Counting { what: what.to_owned(), total, unit: unit.to_owned() });
     }
 
-    /// So many units of it are done.
+    /// Reports that `done` units are finished.
     pub fn counted(&self, done: u64) {
-        self.tell(&Event::Counted { done });
+        self.send(&Event::Counted { done });
     }
 
-    /// Runs begin that take `seconds`.
+    /// Runs that take `seconds` in total begin.
     pub fn measuring(&self, seconds: f64) {
-        self.tell(&Event::Measuring { seconds });
+        self.send(&Event::Measuring { seconds });
     }
 
-    /// So much of that time has passed.
+    /// Reports that `seconds` of the runs have passed.
     pub fn measured(&self, seconds: f64) {
-        self.tell(&Event::Measured { seconds });
+        self.send(&Event::Measured { seconds });
     }
 
-    /// What is being done now.
+    /// Names the current work.
     pub fn now(&self, what: String) {
-        self.tell(&Event::Now { what });
+        self.send(&Event::Now { what });
     }
 
-    /// Something that a person who waits wants to know.
+    /// A note for a waiting user.
     pub fn note(&self, text: impl Into<String>) {
-        self.tell(&Event::Note { text: text.into() });
+        self.send(&Event::Note { text: text.into() });
     }
 
-    /// Something that may be wrong.
+    /// A warning.
     pub fn warning(&self, text: &str) {
-        self.tell(&Event::Warning { text: text.to_owned(), hint: None });
+        self.send(&Event::Warning { text: text.to_owned(), hint: None });
     }
 
-    /// A problem that does not end the experiment.
+    /// A problem that does not end the experiment, as a warning.
     pub fn problem(&self, problem: &pgdyno_core::problem::Problem) {
-        self.tell(&Event::Warning { text: problem.what.clone(), hint: problem.hint.clone() });
+        self.send(&Event::Warning { text: problem.what.clone(), hint: problem.hint.clone() });
     }
 }
 
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn every_sink_receives_what_happens_while_it_is_there() {
+    fn every_sink_receives_events_after_it_was_added() {
         let ((first, of_first), (second, of_second)) = (channel(), channel());
         let events = Events::new(first);
         events.doing("loading");

@@ -1,4 +1,4 @@
-//! From an empty server to one with the plan's data.
+//! Fills an empty server with the plan's data.
 
 use pgdyno_core::{facts::DurabilityTier, problem::Problem, stop::Stop};
 use pgdyno_record::{LoadRecord, SetupDone};
@@ -6,18 +6,18 @@ use pgdyno_record::{LoadRecord, SetupDone};
 use super::{load, prepared::Prepared, recording::Recording, subject::Subject, tpcc, workload_files};
 use crate::Events;
 
-/// What was put into a server.
+/// The result of a step of filling a server.
 pub enum Filled {
-    /// Tables that pgdyno knows how to load.
+    /// Tables loaded by pgdyno.
     Loaded(Box<LoadRecord>),
-    /// The plan's own tables.
+    /// The plan's own tables, set up.
     Own(SetupDone),
-    /// Nothing more: what an acknowledged commit to these tables is worth.
+    /// All steps are done; the durability tier of commits to these tables.
     All(DurabilityTier),
 }
 
-/// Loads tables where the plan wants that, sets its own up, and waits for a standby to have them. `keep`
-/// writes down what is done, so that it is in the record whatever comes next.
+/// Loads tables if the plan wants that, sets up the plan's own tables, and waits until a standby has them. `keep`
+/// records each step as it finishes, so that it is in the record whatever happens next.
 ///
 /// # Errors
 /// The first problem.
@@ -35,14 +35,14 @@ pub fn fill(
         keep(recording, Filled::Loaded(Box::new(loaded)));
     }
     if prepared.plan.data.tpcc.is_some() {
-        recording.stage("look at tables", stop, |_| tpcc::ready(prepared, subject, stop))?;
+        recording.stage("inspect tables", stop, |_| tpcc::ready(prepared, subject, stop))?;
     }
-    if prepared.material.setup.is_some() {
+    if prepared.workload_files.setup.is_some() {
         let done =
             recording.stage("setup", stop, |_| workload_files::set_up(prepared, subject, stop, events))?;
         done.into_iter().for_each(|done| keep(recording, Filled::Own(done)));
     }
-    keep(recording, Filled::All(subject.look_at_tables()?));
+    keep(recording, Filled::All(subject.check_tables()?));
     if subject.elsewhere.is_some() {
         recording.stage("replication", stop, |_| subject.wait_for_replication(stop, events))?;
     }

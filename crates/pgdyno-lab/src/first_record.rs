@@ -1,4 +1,4 @@
-//! The record of a run before anything is done: what was asked for, and what was found on this machine.
+//! The record of a run before it starts: the request, and the facts of this machine.
 
 use jiff::Timestamp;
 use pgdyno_record::{
@@ -10,7 +10,7 @@ use crate::{
     Compare, Job, Prepared, Program, SubjectJob, SubjectWork, Wanted, digest::digest, load, workload_files,
 };
 
-/// The record of a run before anything is done.
+/// Creates the record of a run before it starts.
 pub fn first_record(
     job: &Job,
     prepared: &Prepared,
@@ -35,7 +35,7 @@ pub fn first_record(
         choices: prepared.bench.choices.clone(),
         stages: Vec::new(),
         time: None,
-        material: workload_files::first_record(&prepared.material, &prepared.plan.workload),
+        material: workload_files::first_record(&prepared.workload_files, &prepared.plan.workload),
         runs: Vec::new(),
         cells: Vec::new(),
         noise: None,
@@ -50,8 +50,8 @@ pub fn first_record(
     }
 }
 
-/// The record of a run that is resumed: what was measured is kept, all else is found anew.
-pub fn begun_again(job: &Job, prepared: &Prepared, program: &Program, known: RunRecord) -> RunRecord {
+/// Creates the record of a resumed run: measurements are kept, everything else is determined again.
+pub fn resumed_record(job: &Job, prepared: &Prepared, program: &Program, known: RunRecord) -> RunRecord {
     let started = known.started_at.parse().unwrap_or_else(|_| Timestamp::now());
     let fresh = first_record(job, prepared, program, &known.id, &started);
     let comparison = fresh.comparison.map(|fresh| match known.comparison {
@@ -69,7 +69,7 @@ pub fn begun_again(job: &Job, prepared: &Prepared, program: &Program, known: Run
     }
 }
 
-/// What is known of the subjects before anything is measured.
+/// Records of the subjects before anything is measured.
 fn first_subjects(job: &Job) -> Vec<SubjectRecord> {
     let one = |subject: &SubjectJob| {
         let (script, command) = match &subject.work {
@@ -83,7 +83,7 @@ fn first_subjects(job: &Job) -> Vec<SubjectRecord> {
     job.subjects.iter().map(one).collect()
 }
 
-/// What is known of a comparison before anything is measured.
+/// Record of a comparison before anything is measured.
 fn first_comparison(compare: &Compare) -> ComparisonRecord {
     ComparisonRecord {
         margin: compare.margin,
@@ -97,14 +97,14 @@ fn first_comparison(compare: &Compare) -> ComparisonRecord {
     }
 }
 
-/// A difference of levels within ± this share does not matter.
+/// Equivalence margin for levels.
 const MARGIN: f64 = 0.02;
 
 fn first_levels() -> LevelsRecord {
     LevelsRecord { margin: MARGIN, judged: 0, list: Vec::new() }
 }
 
-/// The command line with the seed, so that it gives the same rows and the same schedule again.
+/// The command line with the seed, so that it reproduces the same rows and the same schedule.
 fn command(job: &Job, seed: u64) -> String {
     match job.seed_given {
         true => job.command.clone(),
@@ -112,7 +112,7 @@ fn command(job: &Job, seed: u64) -> String {
     }
 }
 
-/// The plan as carried out, without address, user or secret.
+/// The resolved plan, without address, user or secret.
 pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
     let (plan, bench) = (&prepared.plan, &prepared.bench);
     let (server, transport) = match job.servers.first() {
@@ -142,7 +142,7 @@ pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
         rate_per_s: plan.measure.rate,
         driver_cpus: bench.cpus.driver.clone(),
         server_cpus: bench.cpus.server.clone(),
-        // Where servers are is not known of commands that bring their own.
+        // Commands that bring their own servers may run them on any CPU.
         cores_shared: bench.cpus.shared && !job.servers.is_empty(),
         thorough: plan.measure.thorough,
         thorough_hint: Some(prepared.thorough_hint.clone()),

@@ -1,4 +1,4 @@
-//! Sizes, and what of the data lies in shared buffers: before the first run, and after the last.
+//! Data sizes, and how much of the data is in shared buffers: before the first run and after the last.
 
 use pgdyno_core::{probe::Held, problem::Problem, stop::Stop};
 use pgdyno_record::HeldRecord;
@@ -6,21 +6,21 @@ use pgdyno_record::HeldRecord;
 use super::{recording::Recording, subject::Subject};
 use crate::Events;
 
-/// Which of the two looks.
+/// When the footprint is measured.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum When {
     /// Before the first run.
     Before,
-    /// After the last one, and before data is checked, which reads all of it.
+    /// After the last run, before the data is checked: the check reads all of it.
     After,
 }
 
-/// Looks at all servers, a stage of its own, and has the record of each changed by `keep`, which is told its place in
-/// the list. A server that cannot be looked at is no reason to end a run: it has nothing in the record then.
+/// Measures all servers, as a stage. `keep` records the footprint of the server with the given index. A server that
+/// cannot be inspected does not end the run; its record stays empty.
 ///
 /// # Errors
-/// That the record cannot be written, or a stop was requested.
-pub fn look(
+/// The record could not be written, or a stop was requested.
+pub fn measure_footprint(
     when: When,
     servers: &mut [Subject],
     recording: &mut Recording,
@@ -29,19 +29,19 @@ pub fn look(
     keep: impl Fn(&mut Recording, usize, &dyn Fn(&mut Option<HeldRecord>)),
 ) -> Result<(), Problem> {
     recording.stage("sizes", stop, |recording| {
-        events.doing("looking at sizes");
+        events.doing("measuring sizes");
         for (at, subject) in servers.iter_mut().enumerate() {
-            let held = subject.held(stop);
-            keep(recording, at, &|record| set(record, when, held.clone()));
+            let footprint = subject.footprint(stop);
+            keep(recording, at, &|record| set(record, when, footprint.clone()));
         }
         Ok(())
     })
 }
 
-fn set(record: &mut Option<HeldRecord>, when: When, held: Option<Held>) {
+fn set(record: &mut Option<HeldRecord>, when: When, footprint: Option<Held>) {
     let record = record.get_or_insert_default();
     match when {
-        When::Before => record.before = held,
-        When::After => record.after = held,
+        When::Before => record.before = footprint,
+        When::After => record.after = footprint,
     }
 }

@@ -1,7 +1,7 @@
-//! Which disk is full, where that is why something failed.
+//! Explains a failure by a full disk, and names the disk.
 //!
-//! A full disk shows in many ways: an error of the server, its end, a server that does not start. Whoever reads of it
-//! wants to know which disk to look at.
+//! A full disk has many symptoms: an error of the server, a crash, a server that does not start. The user needs to know
+//! which disk it is.
 
 use std::path::{Path, PathBuf};
 
@@ -9,11 +9,12 @@ use pgdyno_core::{problem::Problem, units};
 
 use crate::{Job, Wanted, dirs};
 
-/// Less than this is full: a server makes WAL in files of 16 MiB, and what it could not finish is gone when we look.
+/// A disk with less free space is full: WAL segments have 16 MiB, and the one that could not be completed has been
+/// removed by the time we check.
 const FULL_BELOW_BYTES: u64 = 32 << 20;
 
-/// Directories that a server of our own writes to; none where it is somebody else's.
-pub fn places(job: &Job) -> Vec<PathBuf> {
+/// Directories that an own server writes to; empty for an existing server.
+pub fn written_dirs(job: &Job) -> Vec<PathBuf> {
     let of_one = |wanted: &Wanted| {
         let Wanted::Own(request) = wanted else { return Vec::new() };
         let data = request.data.clone().or_else(|| dirs().ok().map(|dirs| dirs.servers()));
@@ -22,16 +23,16 @@ pub fn places(job: &Job) -> Vec<PathBuf> {
     job.servers.iter().flat_map(of_one).collect()
 }
 
-/// How an error of the server ends when it found no room (SQLSTATE `disk_full`): what it gave back since may hide it.
+/// How the server's error ends when it ran out of space (SQLSTATE `disk_full`). Space freed since may hide the cause.
 const DISK_FULL: &str = "(SQLSTATE 53100)";
-/// The system's word for it in the log of a server that did not start, which has no SQLSTATE; it runs in locale C.
+/// The system's message in the log of a server that did not start, without SQLSTATE. The server runs in locale C.
 const NO_SPACE: &str = "No space left on device";
 
-/// Adds the full disk among those of `places`, if there is one.
-pub fn explain(problem: Problem, places: &[PathBuf]) -> Problem {
-    let free = places.iter().filter_map(|place| Some((free_bytes(place)?, place)));
+/// Names the full disk among those of `dirs`, if there is one.
+pub fn explain(problem: Problem, dirs: &[PathBuf]) -> Problem {
+    let free = dirs.iter().filter_map(|place| Some((free_bytes(place)?, place)));
     let Some((free, place)) = free.min() else { return problem };
-    if free >= FULL_BELOW_BYTES && !tells(&problem) {
+    if free >= FULL_BELOW_BYTES && !reports_full_disk(&problem) {
         return problem;
     }
     let seen = problem.detail.as_ref().map(|detail| format!("; {detail}")).unwrap_or_default();
@@ -41,15 +42,15 @@ pub fn explain(problem: Problem, places: &[PathBuf]) -> Problem {
         .hint("free space there, use a smaller --scale, or choose another disk with --data and --waldir")
 }
 
-/// Whether the server itself said so. Files of the record may lie on another disk: their errors begin with what could
-/// not be written.
-fn tells(problem: &Problem) -> bool {
+/// Whether the server itself reported a full disk. Files of the record may be on another disk; their errors begin with
+/// "could not write".
+fn reports_full_disk(problem: &Problem) -> bool {
     let of_record = problem.what.starts_with("could not write ");
     let texts = [Some(&problem.what), problem.detail.as_ref()];
     !of_record && texts.into_iter().flatten().any(|text| text.contains(DISK_FULL) || text.contains(NO_SPACE))
 }
 
-/// Free bytes of the disk under a path, or under the nearest directory above it that is there.
+/// Free bytes of the disk under a path, or under its nearest existing parent.
 fn free_bytes(path: &Path) -> Option<u64> {
     let absolute = std::path::absolute(path).ok()?;
     let dir = absolute.ancestors().find(|dir| dir.is_dir())?;
@@ -61,15 +62,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_disk_with_room_explains_nothing() {
+    fn a_disk_with_free_space_explains_nothing() {
         let problem = Problem::could_not("could not work").detail("seen").hint("do");
-        let places = [PathBuf::from("/"), PathBuf::from("/no/such/place")];
-        assert_eq!(explain(problem.clone(), &places), problem);
+        let dirs = [PathBuf::from("/"), PathBuf::from("/no/such/place")];
+        assert_eq!(explain(problem.clone(), &dirs), problem);
         assert_eq!(explain(problem.clone(), &[]), problem);
     }
 
     #[test]
-    fn the_servers_word_for_it_is_enough() {
+    fn the_servers_error_is_enough() {
         let problem = explain(Problem::could_not("could not load: x (SQLSTATE 53100)"), &["/".into()]);
         assert!(problem.detail.is_some_and(|detail| detail.starts_with("the disk of / is full: ")));
     }

@@ -1,4 +1,4 @@
-//! A server that is there, as it is found: behind what, in which role, and what of the plan it can do.
+//! Inspects an existing server: pooler, role, and what of the plan it supports.
 
 use pgdyno_core::{
     facts::{Choice, ConnectionFacts, PoolerFacts, ServerFacts, ServerSource, Transport},
@@ -12,37 +12,37 @@ use pgdyno_wire::{
     Address, ConnectOptions, NOBODY_THERE, PoolMode, Pooler, Session, WireError, connect_unless, find_pooler,
 };
 
-use super::{External, places::located};
+use super::{External, server_storage::with_storage};
 
-/// What was found.
+/// An existing server as it was found.
 #[derive(Debug)]
 pub struct ExistingServer {
-    /// Facts of the server that is driven.
+    /// Facts of the server under test.
     pub facts: ServerFacts,
     /// Whether it is on this machine.
     pub local: bool,
-    /// The way to it.
+    /// Facts of the connection.
     pub connection: ConnectionFacts,
-    /// Connections that the driver's role may not use.
+    /// Connection slots that the driver's role may not use.
     pub reserved_connections: u32,
-    /// Whether the server that is prepared is another than the one that is driven: its primary.
+    /// Whether the tables are prepared on another server, the primary of the one under test.
     pub elsewhere: bool,
-    /// What had to be chosen because of what was found.
+    /// Choices that follow from what was found.
     pub choices: Vec<Choice>,
 }
 
 impl ExistingServer {
-    /// Whether a pooler stands in front of the server.
+    /// Whether the connection goes through a pooler.
     pub fn pooled(&self) -> bool {
         self.connection.pooler.is_some()
     }
 }
 
-/// Looks at the server, and changes in the plan what it cannot do otherwise. `writing` is a built-in script that is to
-/// run there and writes, if there is one.
+/// Inspects the server, and adapts the plan to what it supports. `writing` is the built-in script to run there that
+/// writes, if any.
 ///
 /// # Errors
-/// Where it cannot be reached, or cannot do what the plan asks for.
+/// The server could not be reached, or does not support what the plan requests.
 pub fn inspect(
     external: &External,
     plan: &mut Plan,
@@ -56,7 +56,7 @@ pub fn inspect(
     let instance = Instance::of(&mut session).map_err(failed)?;
     let mut admin = open(external.admin(), stop)?;
     let prepared = Instance::of(&mut admin).map_err(failed)?;
-    // Two names of one server are one server; a pooler in front of it changes nothing about that.
+    // Compare instances, not addresses: one server may have two addresses, or a pooler in front of it.
     let elsewhere = instance.is_other_than(&prepared);
     refuse_preparing(external, pooler.as_ref(), &prepared, stop)?;
     refuse_driving(writing, pooler.as_ref(), &instance)?;
@@ -65,7 +65,7 @@ pub fn inspect(
     let facts = server_facts(&mut session, ServerSource::External, None).map_err(failed)?;
     let seen = if elsewhere { &session } else { &admin };
     let local = postmaster_of(seen).is_some();
-    let facts = if local { located(facts) } else { ServerFacts { data_directory: None, ..facts } };
+    let facts = if local { with_storage(facts) } else { ServerFacts { data_directory: None, ..facts } };
     let transport = match session.address() {
         Address::Unix(..) => Transport::UnixSocket,
         Address::Tcp(..) => Transport::Tcp,
@@ -85,7 +85,7 @@ pub fn inspect(
     Ok(ExistingServer { facts, local, connection, reserved_connections, elsewhere, choices })
 }
 
-/// Connections kept for superusers and for those who may use reserved ones (from 16 on).
+/// Connection slots reserved for superusers and for `pg_use_reserved_connections` (since 16).
 fn reserved(session: &mut Session) -> Result<u32, WireError> {
     let sum = "SELECT pg_catalog.sum(setting::int) FROM pg_catalog.pg_settings \
                WHERE name IN ('superuser_reserved_connections', 'reserved_connections')";
@@ -98,15 +98,17 @@ fn open(options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
     Ok(session)
 }
 
-/// What measures can do without a server that is there.
+/// Adds the hint that measuring commands can start a server themselves.
 fn or_have_one_made(problem: Problem) -> Problem {
     match problem.hint.as_deref() {
-        Some(NOBODY_THERE) => problem.hint(format!("{NOBODY_THERE}, or leave both out to have one made")),
+        Some(NOBODY_THERE) => {
+            problem.hint(format!("{NOBODY_THERE}, or leave both out to have pgdyno start one"))
+        }
         _ => problem,
     }
 }
 
-/// Preparing needs a session that keeps what is set in it, at a server that takes writes.
+/// Refuses to prepare tables on a standby, or through a pooler that does not keep session state.
 fn refuse_preparing(
     external: &External,
     drive: Option<&Pooler>,
@@ -114,8 +116,8 @@ fn refuse_preparing(
     stop: &Stop,
 ) -> Result<(), Problem> {
     if prepared.standby {
-        return Err(Problem::wrong_request("could not prepare a standby: it takes no writes")
-            .hint("name its primary by --admin-dsn; the rows come by replication"));
+        return Err(Problem::wrong_request("could not prepare a standby: it accepts no writes")
+            .hint("name its primary by --admin-dsn; the rows arrive by replication"));
     }
     let own = match &external.admin {
         Some(admin) => find_pooler(admin, stop)?,
@@ -123,38 +125,38 @@ fn refuse_preparing(
     };
     match own {
         Some(pooler) if pooler.mode != PoolMode::Session => Err(Problem::wrong_request(format!(
-            "could not prepare through {}: it gives a server connection to another client after every {}",
+            "could not prepare through {}: it may give a server connection to another client after every {}",
             pooler.name.as_deref().unwrap_or("a pooler"),
             if pooler.mode == PoolMode::Statement { "statement" } else { "transaction" },
         ))
         .hint(
-            "name the server itself by --admin-dsn, of a subject by dsn=…,admin-dsn=…; the clients are driven \
-             through the pooler all the same",
+            "name the server itself by --admin-dsn, of a subject by dsn=…,admin-dsn=…; the clients connect \
+             through the pooler in any case",
         )),
         _ => Ok(()),
     }
 }
 
-/// Refuses scripts that cannot run there, by name.
+/// Refuses to run scripts on a server that cannot execute them.
 fn refuse_driving(writing: Option<&str>, pooler: Option<&Pooler>, at: &Instance) -> Result<(), Problem> {
     let Some(writing) = writing else { return Ok(()) };
-    let hint = "drive select-only alone: a plan says which transactions are driven (`[[workload]]`), and `ab` has \
+    let hint = "run select-only alone: a plan lists its transactions (`[[workload]]`), and `ab` has \
                 --builtin";
     if at.standby {
         let what =
-            format!("could not drive {writing} at a standby: it writes, and a standby takes no writes");
+            format!("could not run {writing} on a standby: it writes, and a standby accepts no writes");
         return Err(Problem::wrong_request(what).hint(hint));
     }
     if pooler.is_some_and(|pooler| pooler.mode == PoolMode::Statement) {
         let what = format!(
-            "could not drive {writing} through a pooler in statement mode: it begins a transaction block"
+            "could not run {writing} through a pooler in statement mode: it begins a transaction block"
         );
         return Err(Problem::wrong_request(what).hint(hint));
     }
     Ok(())
 }
 
-/// Where prepared statements of different clients meet, nothing is prepared.
+/// Chooses the extended protocol if the pooler mixes up prepared statements of different clients.
 fn choose(plan: &mut Plan, pooler: Option<&Pooler>) -> Vec<Choice> {
     let Some(pooler) = pooler.filter(|pooler| !pooler.keeps_prepared) else { return Vec::new() };
     let mut changed = false;
@@ -166,7 +168,7 @@ fn choose(plan: &mut Plan, pooler: Option<&Pooler>) -> Vec<Choice> {
         name: "protocol".to_owned(),
         value: Protocol::Extended.name().to_owned(),
         reason: format!(
-            "{} does not keep the prepared statements of its clients apart",
+            "{} does not track prepared statements per client",
             pooler.name.as_deref().unwrap_or("the pooler")
         ),
     };

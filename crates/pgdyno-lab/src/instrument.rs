@@ -1,4 +1,4 @@
-//! What `pgdyno selftest` found out about the instrument, kept for `bench` to compare with.
+//! The results of `pgdyno selftest`, kept for `bench` to compare with.
 
 use std::{fs, path::PathBuf};
 
@@ -11,13 +11,13 @@ use crate::{Program, dirs};
 
 /// Name of the file in the state directory.
 const FILE: &str = "selftest.json";
-/// Longest file that is read, in bytes: it was not written by pgdyno if it is longer.
+/// Longest file that is read, in bytes: pgdyno writes none that is longer.
 const LONGEST: u64 = 1 << 20;
 
-/// Keeps what was found; gives the file.
+/// Stores the results and returns the path of the file.
 ///
 /// # Errors
-/// Where there is no state directory, or it cannot be written.
+/// There is no state directory, or it cannot be written.
 pub fn keep(instrument: &Instrument) -> Result<PathBuf, Problem> {
     let path = path()?;
     let could_not = |why: String| Problem::could_not(format!("could not write {}: {why}", path.display()));
@@ -28,8 +28,8 @@ pub fn keep(instrument: &Instrument) -> Result<PathBuf, Problem> {
     Ok(path)
 }
 
-/// What is kept of this program on this machine. Nothing is kept, or cannot be read, or is of another program or
-/// machine: then nothing is known.
+/// The stored results of this program on this machine. `None` if the file is missing, unreadable, or from another
+/// program or machine.
 pub fn kept(host: &HostFacts, program: &Program) -> Option<Instrument> {
     let path = path().ok()?;
     if fs::metadata(&path).ok()?.len() > LONGEST {
@@ -39,10 +39,10 @@ pub fn kept(host: &HostFacts, program: &Program) -> Option<Instrument> {
     instrument.is_of(&Machine::of(host), program.long_version, program.is_optimised).then_some(instrument)
 }
 
-/// Where it is kept.
+/// Path of the file.
 ///
 /// # Errors
-/// Where there is no state directory.
+/// There is no state directory.
 pub fn path() -> Result<PathBuf, Problem> {
     Ok(dirs()?.state.join(FILE))
 }

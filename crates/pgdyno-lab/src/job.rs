@@ -1,4 +1,4 @@
-//! What a measuring command wants done.
+//! The request of a measuring command.
 
 use pgdyno_analysis::compare::{Asked, Look};
 use pgdyno_plan::{Plan, Work, WorkloadFiles, advice::bench::Level};
@@ -7,119 +7,119 @@ use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::ConnectOptions;
 use regex_lite::Regex;
 
-/// What pgbench prints, of all versions: of two such lines the last is without the time to connect.
+/// pgbench's result line, in all versions. Of two such lines the last one excludes connection time.
 pub const PGBENCH_RESULT: &str = r"(?m)^tps = ([0-9.eE+-]+)";
 
-/// What a measuring command wants done.
+/// The request of a measuring command.
 #[derive(Debug)]
 pub struct Job {
-    /// The experiment.
+    /// The plan.
     pub plan: Plan,
-    /// What it brings of its own: one workload for each of the plan's.
-    pub material: WorkloadFiles,
-    /// Whether its scripts may run programs on this machine.
+    /// Files of the plan: one workload for each of the plan's.
+    pub workload_files: WorkloadFiles,
+    /// Whether scripts may run programs on this machine.
     pub trust: bool,
-    /// How much time it may take.
+    /// How thorough the run is.
     pub level: Level,
-    /// The servers, each there or to be made.
+    /// The servers.
     pub servers: Vec<Wanted>,
-    /// What is measured: one, or several beside the first. At least one.
+    /// The subjects; at least one.
     pub subjects: Vec<SubjectJob>,
-    /// What the runs are to answer.
+    /// The question that the runs answer.
     pub question: Question,
     /// The exact command line, without secrets.
     pub command: String,
-    /// Whether that line names the seed.
+    /// Whether the command line names the seed.
     pub seed_given: bool,
-    /// Whether an own server stays, with its data, when the run is over.
+    /// Whether own servers are kept with their data after the run.
     pub keep: bool,
 }
 
-/// One of what is measured.
+/// A subject.
 #[derive(Debug, Clone)]
 pub struct SubjectJob {
-    /// Its name, which no other has.
+    /// Unique name.
     pub name: String,
-    /// What was asked for, without secrets; empty where the whole command says it.
+    /// What was requested for it, without secrets; empty if the whole command says it.
     pub said: String,
-    /// What of it was asked to differ from the first.
+    /// Requested differences from the first subject.
     pub asked: Asked,
-    /// Its server's place in the job's list; a command may bring its own.
+    /// Index of its server in the job's list; `None` for a command that brings its own.
     pub server: Option<usize>,
-    /// What it runs.
+    /// What the subject runs.
     pub work: SubjectWork,
 }
 
-/// What a subject runs.
+/// The work of a subject.
 #[derive(Debug, Clone)]
 pub enum SubjectWork {
     /// The plan's workloads.
     Plan,
-    /// A script that may be its own, driven by pgdyno.
+    /// A script with its protocol, run by pgdyno.
     Script {
         /// The script.
         work: Box<Work>,
-        /// How its statements are sent.
+        /// How statements are sent.
         protocol: Protocol,
     },
     /// A command that measures and prints a rate.
     Command(Measured),
 }
 
-/// A command and where its result stands.
+/// An external command that measures.
 #[derive(Debug, Clone)]
 pub struct Measured {
-    /// The command line for a shell, with `{seconds}`, `{clients}` and `{jobs}` in it.
+    /// The command line for the shell, with placeholders such as `{seconds}`, `{clients}` and `{jobs}`.
     pub text: String,
-    /// Its first group is the rate; the last match counts.
+    /// Finds the result: the first group is the rate, the last match counts.
     pub result: Regex,
 }
 
-/// What the runs are to answer.
+/// The question that the runs answer.
 #[derive(Debug)]
 pub enum Question {
-    /// What each level comes to, and every subject beside the first.
+    /// The result of each level, and of every subject compared with the first.
     Levels,
     /// Whether the second subject, B, is faster than the first, A.
     Comparison(Compare),
 }
 
-/// How A and B are compared.
+/// Terms of a comparison of A and B.
 #[derive(Debug)]
 pub struct Compare {
-    /// When the result is looked at.
+    /// The looks.
     pub looks: Vec<Look>,
-    /// Blocks of A against A.
+    /// Number of A/A blocks.
     pub aa_blocks: u32,
-    /// A difference within ± this share does not matter.
+    /// Equivalence margin, as a share.
     pub margin: f64,
-    /// Whether B being slower is a failure.
+    /// Whether a slower B makes the command fail.
     pub fail_if_slower: bool,
 }
 
-/// Which server.
+/// A server of a job.
 #[derive(Debug)]
 pub enum Wanted {
-    /// One that is already there.
+    /// An existing server.
     External(Box<External>),
-    /// One to be made for this run.
+    /// A server that pgdyno starts for this run.
     Own(Box<Request>),
 }
 
-/// A server that is already there.
+/// Connections to an existing server.
 #[derive(Debug)]
 pub struct External {
     /// How the driver's clients connect.
     pub drive: ConnectOptions,
-    /// How everything else does, where that is another way.
+    /// How all other sessions connect, if not in that way.
     pub admin: Option<ConnectOptions>,
 }
 
-/// Name of a subject that is the only one.
+/// Name of the only subject.
 const ONLY: &str = "server";
 
 impl Job {
-    /// How A and B are compared, where that is the question.
+    /// The terms of the comparison, if the job is one.
     pub fn comparison(&self) -> Option<&Compare> {
         match &self.question {
             Question::Comparison(compare) => Some(compare),
@@ -132,32 +132,31 @@ impl Job {
         self.subjects.len() > 1
     }
 
-    /// The subjects at a server of the job, with their places in the list.
+    /// The subjects on a server of the job, with their indexes.
     pub fn subjects_at(&self, server: usize) -> impl Iterator<Item = (usize, &SubjectJob)> {
         self.subjects.iter().enumerate().filter(move |(_, subject)| subject.server == Some(server))
     }
 
-    /// Whether all subjects are at one server.
+    /// Whether all subjects are on one server.
     pub fn has_one_server(&self) -> bool {
         let first = self.subjects.first().and_then(|subject| subject.server);
         first.is_some() && self.subjects.iter().all(|subject| subject.server == first)
     }
 
-    /// Words about a server, after the name of its subject if there are several.
+    /// Prefixes `words` with the subject of a server, if there are several subjects.
     pub fn of_subject(&self, server: usize, words: &str) -> String {
         let subject = self.subjects_at(server).next().filter(|_| self.has_several());
         subject.map_or_else(|| words.to_owned(), |(_, subject)| format!("{}: {words}", subject.name))
     }
 
-    /// Whether nothing but transactions that are known runs at a server, and some of them write: then its data can be
-    /// checked.
+    /// Whether a server runs only known transactions, and some of them write: then its data can be checked.
     pub fn is_known_to_write(&self, server: usize) -> bool {
         let builtins: Option<Vec<Builtin>> =
             self.subjects_at(server).map(|(_, subject)| subject.work.builtin()).collect();
         builtins.is_some_and(|builtins| builtins.into_iter().any(Builtin::writes))
     }
 
-    /// The built-in scripts that are to run at a server, as far as pgdyno drives it.
+    /// The built-in scripts that pgdyno runs on a server.
     pub fn builtins_at(&self, server: usize) -> Vec<Builtin> {
         let of_plan = || self.plan.workload.iter().filter_map(|workload| workload.as_builtin());
         let of = |subject: &SubjectJob| match &subject.work {
@@ -169,7 +168,7 @@ impl Job {
 }
 
 impl SubjectJob {
-    /// The only subject, at the job's only server.
+    /// The only subject, on the job's only server.
     pub fn only() -> Self {
         Self {
             name: ONLY.to_owned(),
@@ -182,7 +181,7 @@ impl SubjectJob {
 }
 
 impl SubjectWork {
-    /// The built-in script that is a subject's own.
+    /// The built-in script of a subject with its own script.
     pub fn builtin(&self) -> Option<Builtin> {
         match self {
             Self::Script { work, .. } => work.builtin,
@@ -192,7 +191,7 @@ impl SubjectWork {
 }
 
 impl External {
-    /// How everything but the driver's clients connects.
+    /// How all sessions but the driver's clients connect.
     pub fn admin(&self) -> &ConnectOptions {
         self.admin.as_ref().unwrap_or(&self.drive)
     }

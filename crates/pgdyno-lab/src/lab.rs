@@ -1,20 +1,20 @@
-//! Where experiments are carried out, and by what.
+//! Where experiments run, and by which program.
 
 use std::path::PathBuf;
 
 use pgdyno_core::problem::Problem;
 use pgdyno_record::ToolRecord;
 
-/// Where experiments are carried out, and by what.
+/// Where experiments run, and by which program.
 #[derive(Debug, Clone)]
 pub struct Lab {
     /// Directory of the run directories.
     pub runs: PathBuf,
-    /// The program that measures.
+    /// The measuring program.
     pub program: Program,
 }
 
-/// The program that measures.
+/// The measuring program.
 #[derive(Debug, Clone, Copy)]
 pub struct Program {
     /// Version of pgdyno.
@@ -28,21 +28,21 @@ pub struct Program {
 }
 
 impl Program {
-    /// The program as the record names it.
+    /// The program's entry in the record.
     pub fn record(&self) -> ToolRecord {
         ToolRecord { version: self.version.to_owned(), commit: self.commit.to_owned() }
     }
 }
 
-/// The roots of servers and bundles, as the environment of this process names them.
+/// Directories of servers and bundles, according to the environment of this process.
 ///
 /// # Errors
-/// If an ordinary user has no home and names no directory.
+/// An ordinary user has no home directory and no directory is configured.
 pub fn dirs() -> Result<pgdyno_provision::Dirs, Problem> {
     pgdyno_provision::Dirs::of(&pgdyno_provision::Environment::of_process())
 }
 
-/// A seed that one can read out, from the randomness that the standard library seeds its hash maps with.
+/// Draws a seed that is short enough to read aloud, from the randomness of the standard library's hash maps.
 pub fn draw_seed() -> u64 {
     use std::hash::{BuildHasher, RandomState};
     RandomState::new().hash_one("seed") % 1_000_000_000

@@ -19,10 +19,10 @@ use pgdyno_wire::Session;
 
 use crate::{Events, Job, Prepared, subject::Subject, waiting::waiting_for};
 
-/// Loads tables as the plan says.
+/// Loads the tables of the plan.
 ///
 /// # Errors
-/// What could not be done.
+/// The first problem.
 pub fn load(
     plan: &LoadPlan,
     streams: u64,
@@ -37,7 +37,7 @@ pub fn load(
     };
     let mut sessions = vec![subject.session(stop)?];
     if streams > 1 {
-        // The server is asked whether it has connections for all of them before they are made.
+        // Ask for the connections first: the server may not have enough for all of them.
         let hint =
             "use fewer connections to load (--load-jobs), or raise max_connections and restart the server";
         check_connections(&mut sessions[0], streams).map_err(|problem| problem.hint(hint))?;
@@ -46,15 +46,14 @@ pub fn load(
         }
     }
     let survey = ready(&mut sessions, plan)?;
-    // Without a connection for it, phases are not seen.
-    let lookout = subject.session(stop).ok().map(|session| PhaseObserver::new(session, &survey, plan));
-    let outcome = load_tables(&mut sessions, lookout, plan, stop, show)?;
+    // Without a connection for it, phases are not observed.
+    let observer = subject.session(stop).ok().map(|session| PhaseObserver::new(session, &survey, plan));
+    let outcome = load_tables(&mut sessions, observer, plan, stop, show)?;
     sessions.truncate(1);
     let session = &mut sessions[0];
     let prewarm = prewarm_if_it_fits(session, plan.set, outcome.size_bytes, subject, events)?;
     let accounts = (plan.set == Set::Tpcb).then(|| accounts_state(session)).transpose();
-    let accounts =
-        accounts.map_err(|error| error.into_problem("could not look at the tables that were loaded"))?;
+    let accounts = accounts.map_err(|error| error.into_problem("could not inspect the loaded tables"))?;
     let record = record_of(plan, streams, &outcome);
     let workers = KeyWorkersRecord {
         asked: survey.keys.workers,
@@ -64,7 +63,7 @@ pub fn load(
     Ok(LoadRecord { accounts, prewarm, key_workers: Some(workers), ..record })
 }
 
-/// What a load came to, but for what was looked at besides.
+/// The record of a load. Sizes and phases are added by the caller.
 fn record_of(plan: &LoadPlan, streams: u64, outcome: &LoadOutcome) -> LoadRecord {
     let copy_s = outcome.seconds(|stage| stage == Stage::Copy);
     let each_s = |amount: u64| (copy_s > 0.0).then(|| amount as f64 / copy_s);
@@ -103,7 +102,7 @@ fn range(span: Span) -> RangeRecord {
     RangeRecord { least: span.least, most: span.most }
 }
 
-/// Share of shared buffers that tables may fill to be read into them.
+/// Tables are read into shared buffers if they fit into this share of them.
 const BUFFERS_SHARE: f64 = 0.75;
 
 /// Whether tables of this size are read into shared buffers.
@@ -111,9 +110,9 @@ pub fn fits_buffers(size_bytes: u64, buffers_bytes: u64) -> bool {
     size_bytes as f64 <= buffers_bytes as f64 * BUFFERS_SHARE
 }
 
-/// Reads tables that fit into shared buffers, so that all blocks of a cell start from the same cache. Larger ones are
-/// measured as the load left them. Of several servers all are treated alike: where the tables fit into the buffers of
-/// one, they are read in all, and each begins with as much of them as it will ever hold.
+/// Reads tables that fit into shared buffers, so that all blocks of a cell start from the same cache state. Larger
+/// tables are measured as the load left them. Several servers are treated alike: if the tables fit on one of them, they
+/// are read on all, each up to the size of its shared buffers.
 fn prewarm_if_it_fits(
     session: &mut Session,
     set: Set,
@@ -127,27 +126,27 @@ fn prewarm_if_it_fits(
     events.doing("reading tables into shared buffers");
     let read = match set {
         Set::Tpcb => prewarm(session).map(Some),
-        Set::Scaleup | Set::Tpcc => prewarm_own(session, subject.whereabouts()),
+        Set::Scaleup | Set::Tpcc => prewarm_own(session, subject.table_scope()),
     };
     let read = read.map_err(|error| error.into_problem("could not read the tables into shared buffers"))?;
     Ok(read.map(prewarm_record))
 }
 
-/// What the record keeps of it.
+/// The record of prewarming.
 pub fn prewarm_record(done: PrewarmOutcome) -> PrewarmRecord {
     PrewarmRecord { method: done.method.name().to_owned(), duration_s: done.duration_s }
 }
 
-/// How a server's balances are checked after all runs.
+/// How the balances of a server are checked after all runs.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CheckMode {
-    /// Row by row, against what history holds.
+    /// Row by row, against history.
     Rows(BalanceMode),
-    /// By sums, since history is emptied between runs.
+    /// By sums, because history is emptied between runs.
     Sums,
 }
 
-/// How the balances of a server of the job are to be checked; `None` where nobody wants it, or nothing can be.
+/// How the balances of a server are checked; `None` if that is not requested or not possible.
 pub fn check_mode(job: &Job, prepared: &Prepared, server: usize) -> Option<CheckMode> {
     prepared.bench.scale?;
     if job.comparison().is_some() {
@@ -164,7 +163,7 @@ pub fn check_mode(job: &Job, prepared: &Prepared, server: usize) -> Option<Check
 /// Checks the balances of a server.
 ///
 /// # Errors
-/// Where the check could not be carried out.
+/// The check could not be executed.
 pub fn check(
     mode: CheckMode,
     subject: &mut Subject,
@@ -183,7 +182,7 @@ pub fn check(
 }
 
 impl CheckMode {
-    /// Its name in the record.
+    /// Name in the record.
     pub fn name(self) -> &'static str {
         match self {
             Self::Rows(mode) => mode.name(),
@@ -192,7 +191,7 @@ impl CheckMode {
     }
 }
 
-/// What a check of this mode found, beside what it went by.
+/// The record of a balance check.
 fn balance_record(mode: &str, found: BalanceOutcome, expected: &Expected) -> BalanceRecord {
     BalanceRecord {
         mode: mode.to_owned(),
@@ -206,14 +205,14 @@ fn balance_record(mode: &str, found: BalanceOutcome, expected: &Expected) -> Bal
     }
 }
 
-/// What history must hold, or have held, by the driver's counts of one server.
+/// The rows that history of one server must hold, or must have held, according to the driver's counts.
 pub fn expected(job: &Job, prepared: &Prepared, record: &RunRecord, server: usize) -> Expected {
     let writes = |script: &str| Builtin::by_name(script).is_some_and(Builtin::writes);
     let is_there = |run: &&CellRun| {
         let place = record.place_of(&run.workload);
         place.is_some_and(|place| job.subjects[place].server == Some(server))
     };
-    // Servers that were made anew hold nothing of the runs before.
+    // After a resume, servers were recreated and have no rows of earlier runs.
     let since = record.first_run_of_session().min(record.runs.len());
     let writing = record.runs[since..].iter().filter(is_there).filter(|run| writes(&run.workload.script));
     let (mut committed, mut in_doubt) = (0, 0);

@@ -1,4 +1,4 @@
-//! Facts are read, and what the plan leaves open is decided.
+//! Reads facts and decides what the plan leaves open.
 
 use std::{
     path::{Path, PathBuf},
@@ -34,7 +34,7 @@ use crate::{
 /// Reads facts and resolves the plan.
 ///
 /// # Errors
-/// What this machine, or the server that is there, cannot do.
+/// This machine or the existing server does not support what the job requests.
 pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     let host = pgdyno_host::facts::host()
         .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
@@ -42,13 +42,13 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     let seed = plan.seed.unwrap_or_else(draw_seed);
     plan.seed = Some(seed);
     refuse_loaded(job)?;
-    let reached = reach_all(job, &mut plan, stop)?;
+    let reached = inspect_all(job, &mut plan, stop)?;
     let there: Vec<&ExistingServer> = reached.iter().flatten().collect();
     let known = there.last().map(|reached| &reached.facts);
     let place = own_data_place(job)?.or_else(|| known?.data_directory.clone().map(PathBuf::from));
     let storage = place.and_then(|dir| pgdyno_host::facts::storage(&dir).ok());
-    let tightest = tightest(job, &reached);
-    // Servers side by side share the disk and the memory.
+    let lowest_max_connections = lowest_max_connections(job, &reached);
+    // Own servers share the disk and the memory.
     let own = job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count() as u64;
     let here = there.iter().filter(|reached| reached.local).count() as u64;
     let side_by_side = (own + here).max(1);
@@ -58,7 +58,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         side_by_side,
         own_server: own > 0,
         server_local: there.is_empty() || there.iter().any(|reached| reached.local),
-        max_connections: tightest.as_ref().map(|(connections, _)| *connections),
+        max_connections: lowest_max_connections.as_ref().map(|(connections, _)| *connections),
         reserved_connections: there.iter().map(|reached| reached.reserved_connections).max().unwrap_or(0),
         shared_buffers_bytes: there
             .iter()
@@ -70,8 +70,9 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
             None => largest_page_bytes(job)?,
         },
     };
-    let mut bench = resolve(&plan, job.level, &facts).map_err(|problem| named(problem, job, tightest))?;
-    // Every subject costs as much as one server; what a comparison of two costs, it says itself.
+    let mut bench =
+        resolve(&plan, job.level, &facts).map_err(|problem| named(problem, job, lowest_max_connections))?;
+    // Every subject costs as much as one server. A comparison adds up its own cost.
     let each = if job.comparison().is_none() { job.subjects.len() as u64 } else { 1 };
     bench.cost = bench.cost.times(each);
     bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
@@ -81,7 +82,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
         name: "shared_buffers".into(),
         value: format!("{}MB", bytes >> 20),
-        reason: format!("the {own} servers that are up side by side share a quarter of memory"),
+        reason: format!("the {own} servers running side by side share a quarter of memory"),
     }));
     let thorough_hint = thorough_hint(&plan, &facts, each);
     let waiting = waiting(plan.measure.waiting)?;
@@ -89,7 +90,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     Ok(Prepared {
         plan,
         seed,
-        material: job.material.clone(),
+        workload_files: job.workload_files.clone(),
         trust: job.trust,
         bench,
         load,
@@ -104,10 +105,9 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     })
 }
 
-/// The least `max_connections` of the job's servers, as far as they are known, and whose they are. A pooler has a limit
-/// of its own, which shows when the clients connect; a server to be made is given what it needs where nobody says
-/// otherwise.
-fn tightest(job: &Job, reached: &[Option<ExistingServer>]) -> Option<(u32, usize)> {
+/// The lowest known `max_connections` of the job's servers, and the index of that server. A pooler has its own limit,
+/// which shows when the clients connect; an own server gets what it needs unless the setting is requested.
+fn lowest_max_connections(job: &Job, reached: &[Option<ExistingServer>]) -> Option<(u32, usize)> {
     let limit = |(at, wanted): (usize, &Wanted)| {
         let connections = match wanted {
             Wanted::Own(request) => request.settings.get("max_connections")?.trim().parse().ok()?,
@@ -121,16 +121,16 @@ fn tightest(job: &Job, reached: &[Option<ExistingServer>]) -> Option<(u32, usize
     job.servers.iter().enumerate().filter_map(limit).min()
 }
 
-/// A problem of connections with the name of the subject that has too few.
-fn named(problem: Problem, job: &Job, tightest: Option<(u32, usize)>) -> Problem {
-    match tightest.filter(|_| problem.what.contains("max_connections")) {
+/// Adds to a problem about connections the name of the subject that has too few.
+fn named(problem: Problem, job: &Job, lowest_max_connections: Option<(u32, usize)>) -> Problem {
+    match lowest_max_connections.filter(|_| problem.what.contains("max_connections")) {
         Some((_, at)) => Problem { what: job.of_subject(at, &problem.what), ..problem },
         None => problem,
     }
 }
 
-/// Looks at the servers that are there.
-fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<ExistingServer>>, Problem> {
+/// Inspects the existing servers.
+fn inspect_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<ExistingServer>>, Problem> {
     let mut all = Vec::new();
     for (at, wanted) in job.servers.iter().enumerate() {
         let Wanted::External(external) = wanted else {
@@ -149,13 +149,13 @@ fn reach_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<Exist
     Ok(all)
 }
 
-/// Shared buffers of each of several servers side by side, in bytes: together a quarter of memory, in whole megabytes.
+/// Shared buffers of each of several own servers, in bytes: together a quarter of memory, in whole MiB.
 pub fn shared_buffers_each(host: &HostFacts, servers: u64) -> u64 {
     const MB: u64 = 1 << 20;
     (usable_memory_bytes(host) / 4 / servers / MB * MB).max(16 * MB)
 }
 
-/// Size of a page of data in bytes, the largest of the servers to be made: more of it is left empty.
+/// Largest page size of the own servers, in bytes: larger pages leave more space unused.
 fn largest_page_bytes(job: &Job) -> Result<u64, Problem> {
     let mut largest = PAGE_BYTES;
     for wanted in &job.servers {
@@ -168,7 +168,7 @@ fn largest_page_bytes(job: &Job) -> Result<u64, Problem> {
     Ok(largest)
 }
 
-/// Where the data of an own server will be: the directory itself, or the nearest one above it that is there.
+/// Where the data of an own server will be: the directory itself, or its nearest existing parent.
 fn own_data_place(job: &Job) -> Result<Option<PathBuf>, Problem> {
     let own = |wanted: &Wanted| matches!(wanted, Wanted::Own(_));
     let Some(Wanted::Own(request)) = job.servers.iter().find(|wanted| own(wanted)) else { return Ok(None) };
@@ -180,22 +180,22 @@ fn own_data_place(job: &Job) -> Result<Option<PathBuf>, Problem> {
     Ok(absolute.ancestors().find(|dir| dir.is_dir()).map(Path::to_path_buf))
 }
 
-/// The way of waiting that was asked for, or the cheapest that works here.
+/// The requested method of waiting, or the cheapest that works on this machine.
 fn waiting(wanted: Waiting) -> Result<SocketDriver, Problem> {
     match wanted {
         Waiting::Auto => Ok(SocketDriver::best()),
         Waiting::Epoll => Ok(SocketDriver::Epoll),
         Waiting::IoUring => UringDriver::check().map(|()| SocketDriver::IoUring).map_err(|error| {
-            Problem::could_not(format!("could not wait by io_uring: {error}"))
+            Problem::could_not(format!("could not use io_uring: {error}"))
                 .detail(
-                    "it needs Linux 6.1, and kernel.io_uring_disabled = 0 outside of a container's filter",
+                    "it needs Linux 6.1, kernel.io_uring_disabled = 0, and no container filter (seccomp) against it",
                 )
                 .hint("leave measure.waiting out of the plan: epoll works everywhere")
         }),
     }
 }
 
-/// How a thorough run of so many servers, one after the other, is asked for, and how long it takes.
+/// The flag for a thorough run of all servers one after the other, with its duration.
 fn thorough_hint(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> String {
     match thorough_s(plan, facts, servers) {
         Some(seconds) => format!("--thorough ({:.0} min)", (seconds / 60.0).ceil()),
@@ -203,7 +203,7 @@ fn thorough_hint(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> String {
     }
 }
 
-/// Seconds of the same; `None` where it cannot be.
+/// Seconds of a thorough run; `None` if it is not possible.
 fn thorough_s(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> Option<f64> {
     let mut thorough = plan.clone();
     Level::Thorough.apply(&mut thorough);
@@ -211,7 +211,7 @@ fn thorough_s(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> Option<f64> 
     Some(resolved.cost.times(servers).seconds)
 }
 
-/// Length of the check of synchronous writes.
+/// Duration of the check of synchronous writes.
 pub fn storage_check_time(level: Level) -> Duration {
     match level {
         Level::Quick => Duration::from_millis(500),

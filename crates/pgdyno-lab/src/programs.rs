@@ -1,4 +1,4 @@
-//! The programs of a job's servers: said before any of them is started, and whether they are built alike.
+//! The programs of a job's servers, determined before any of them starts, and whether their builds match.
 
 use std::collections::BTreeSet;
 
@@ -16,10 +16,10 @@ use pgdyno_provision::{
 
 use crate::{Event, Job, Prepared, SubjectJob, Wanted, dirs, inspect_server::ExistingServer};
 
-/// The programs of the servers to be made, in the job's order; `None` of one that is there.
+/// The programs of the own servers, in the job's order; `None` for an existing server.
 ///
 /// # Errors
-/// That a program which is named is not there.
+/// A named program does not exist.
 pub fn foresee(job: &Job) -> Result<Vec<Option<Foreseen>>, Problem> {
     let of = |wanted: &Wanted| match wanted {
         Wanted::External(_) => Ok(None),
@@ -38,9 +38,9 @@ pub fn words(job: &Job, prepared: &Prepared, at: usize) -> String {
             format!("{places} (database {}){}{behind}", external.drive.database, version.unwrap_or_default())
         }
         (Some(Wanted::Own(_)), Some(program), _) => {
-            format!("PostgreSQL {}, {}; made for this run", program.version, program_words(program))
+            format!("PostgreSQL {}, {}; started for this run", program.version, program_words(program))
         }
-        _ => "made for this run".to_owned(),
+        _ => "started for this run".to_owned(),
     }
 }
 
@@ -64,21 +64,21 @@ fn behind(reached: &ExistingServer) -> String {
     }
 }
 
-/// Warns if servers that are compared are different builds, and says how to have them alike.
+/// Warns if the compared servers are different builds, and suggests matching ones.
 pub fn warn_of_builds(job: &Job, prepared: &Prepared) -> Option<Event> {
     let compared = compared(job, prepared);
     let text = unlike(&compared)?;
     let own = job.servers.iter().all(|wanted| matches!(wanted, Wanted::Own(_)));
     let hint = match dirs() {
-        Ok(dirs) if own => how_alike(&compared, job.comparison().is_none(), &dirs),
-        _ => "to compare versions, name servers that were built alike, or have them made here".to_owned(),
+        Ok(dirs) if own => matching_flags(&compared, job.comparison().is_none(), &dirs),
+        _ => "to compare versions, name servers from matching builds, or let pgdyno start them".to_owned(),
     };
     Some(Event::Warning { text, hint: Some(hint) })
 }
 
-/// What is compared: both arms, or all subjects; nothing where one server is measured by itself.
+/// What is compared: both arms, or all subjects; empty if a single server is measured.
 fn compared<'a>(job: &'a Job, prepared: &Prepared) -> Vec<Candidate<'a>> {
-    // Of a command that brings its own server nothing is known.
+    // A command that brings its own server reveals nothing about it.
     let known = job.subjects.iter().all(|subject| subject.server.is_some());
     if !known || !job.has_several() || job.has_one_server() {
         return Vec::new();
@@ -114,12 +114,11 @@ fn candidate<'a>(prepared: &Prepared, name: &'a str, at: usize, asked: &Asked) -
     })
 }
 
-/// The flags by which programs of the same majors are built alike: builds that are there, else bundles, else builds to
-/// be made.
-fn how_alike(compared: &[Candidate<'_>], subjects: bool, dirs: &Dirs) -> String {
+/// The flags for matching builds of the same majors: existing builds, else bundles, else builds to be made.
+fn matching_flags(compared: &[Candidate<'_>], subjects: bool, dirs: &Dirs) -> String {
     let majors: Vec<String> = compared.iter().map(|one| major_of(one.version_num)).collect();
-    if let Some(names) = builds_alike(&majors, dirs) {
-        return format!("for programs built alike use {}", flags_of_builds(&names, subjects));
+    if let Some(names) = matching_builds(&majors, dirs) {
+        return format!("for matching programs use {}", flags_of_builds(&names, subjects));
     }
     let made: Vec<String> = majors.iter().map(|major| format!("pg{}", major.replace('.', "-"))).collect();
     let commands = compared.iter().zip(&made);
@@ -128,11 +127,11 @@ fn how_alike(compared: &[Candidate<'_>], subjects: bool, dirs: &Dirs) -> String 
         .collect();
     let commands = commands.into_iter().collect::<Vec<_>>().join(" && ");
     let build = format!("make builds ({commands}) and use {}", flags_of_builds(&made, subjects));
-    let bundles = match bundles_are_alike(&majors, dirs) {
+    let bundles = match bundles_match(&majors, dirs) {
         true => format!("use embedded bundles ({}), or ", flags_of_bundles(&majors, subjects)),
         false => String::new(),
     };
-    format!("for programs built alike {bundles}{build}")
+    format!("for matching programs {bundles}{build}")
 }
 
 fn flags_of_builds(names: &[String], subjects: bool) -> String {
@@ -150,8 +149,8 @@ fn flags_of_bundles(majors: &[String], subjects: bool) -> String {
     }
 }
 
-/// Whether there are tested bundles of these majors that are known to be built alike.
-fn bundles_are_alike(majors: &[String], dirs: &Dirs) -> bool {
+/// Whether there are tested bundles of these majors that are known to match.
+fn bundles_match(majors: &[String], dirs: &Dirs) -> bool {
     let bundle = |major: &String| {
         let version: Version = major.parse().ok()?;
         Some(foresee_bundle(Some(version), dirs).build())
@@ -160,8 +159,8 @@ fn bundles_are_alike(majors: &[String], dirs: &Dirs) -> bool {
     bundles.is_some_and(|all| all.windows(2).all(|pair| same_build(&pair[0], &pair[1]) == Some(true)))
 }
 
-/// Names of builds of these majors that are built alike.
-fn builds_alike(majors: &[String], dirs: &Dirs) -> Option<Vec<String>> {
+/// Names of matching builds of these majors.
+fn matching_builds(majors: &[String], dirs: &Dirs) -> Option<Vec<String>> {
     let all = builds::all(dirs);
     let recipe = |build: &Build| {
         let Manifest { compiler, cflags, configure, block_kb, wal_block_kb, segment_gb, .. } =

@@ -1,4 +1,4 @@
-//! The record of a run while it comes about.
+//! The record of a run while it is being measured.
 
 use std::{
     path::PathBuf,
@@ -18,34 +18,34 @@ use pgdyno_record::{ResumedRecord, Run, RunDir, RunRecord, StageRecord};
 use crate::{
     Event, Events, Job, Lab, Prepared,
     event_log::EventLog,
-    first_record::{begun_again, first_record},
+    first_record::{first_record, resumed_record},
 };
 
-/// The run directory and what will stand in its `run.json`.
+/// The run directory and the contents of its `run.json`.
 #[derive(Debug)]
 pub struct Recording {
     /// The run directory.
     pub dir: RunDir,
     /// The record so far.
     pub record: RunRecord,
-    /// What happens, in the run directory.
+    /// The event log of the run directory.
     log: EventLog,
     events: Events,
     started: Instant,
     latencies: Vec<(Workload, Histograms)>,
-    /// Those of a comparison's runs that its result does not rest on until now, each with the number of its block.
+    /// Runs of a comparison that its result does not include yet, each with the number of its block.
     later: Vec<(u32, Workload, Histograms)>,
-    /// Whether the run directory can be seen: a request that turns out to be wrong leaves none.
+    /// Whether the run directory is visible: a request that turns out to be wrong leaves none.
     shown: bool,
-    /// When it was last written, and how long that took.
+    /// When the record was last written, and how long that took.
     saved: Option<(Instant, Duration)>,
 }
 
 impl Recording {
-    /// Makes the run directory and proves that it can be written. It is seen from [`Recording::show`] on.
+    /// Creates the run directory and checks that it is writable. It is visible from [`Recording::show`] on.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// The directory cannot be written.
     pub fn begin(job: &Job, prepared: &Prepared, lab: &Lab, events: &Events) -> Result<Self, Problem> {
         let (now, started) = (Timestamp::now(), Instant::now());
         let mut dir = RunDir::create(&lab.runs, &prepared.plan.name, now)?;
@@ -65,11 +65,11 @@ impl Recording {
         })
     }
 
-    /// Goes on with the record of a run. Rounds that are not whole are measured again: the runs of one round are of one
-    /// time.
+    /// Continues the record of a run. Incomplete rounds are measured again, because the runs of one round belong
+    /// together in time.
     ///
     /// # Errors
-    /// Another process writes it, or what could not be read or written.
+    /// Another process is writing the record, or it could not be read or written.
     pub fn resume(
         job: &Job,
         prepared: &Prepared,
@@ -90,7 +90,7 @@ impl Recording {
             first_run: kept as u32,
             dropped_runs: (run.record.runs.len() - kept) as u32,
         });
-        let record = begun_again(job, prepared, &lab.program, record);
+        let record = resumed_record(job, prepared, &lab.program, record);
         let started = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
         let log = EventLog::new(dir.event_log()?, started);
         events.add(log.clone());
@@ -119,20 +119,19 @@ impl Recording {
         self.started.elapsed().as_secs_f64()
     }
 
-    /// Shows the run directory, with what is known so far as a partial run.
+    /// Makes the run directory visible, with what is known so far, as a partial run.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// The record cannot be written.
     pub fn show(&mut self) -> Result<(), Problem> {
         self.shown = true;
         self.save()
     }
 
-    /// Writes `run.json` as it is now, with cells and doubts of what was measured until now: a run that is killed can
-    /// be read as far as it came.
+    /// Writes `run.json`, with the cells and doubts so far: a killed run remains readable.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// The record cannot be written.
     pub fn save(&mut self) -> Result<(), Problem> {
         if !self.shown {
             return Ok(());
@@ -145,9 +144,8 @@ impl Recording {
         saved
     }
 
-    /// The same after a run, unless that took too much of the time: a record grows with its runs, and one of a thousand
-    /// takes a tenth of a second. What is not written now is written with a later run, at the latest at the end of the
-    /// stage.
+    /// Writes `run.json` after a run, unless that would take too much time: a record grows with its runs, and writing
+    /// one of a thousand runs takes a tenth of a second. A later run writes the rest, or the end of the stage.
     fn save_in_passing(&mut self) -> Result<(), Problem> {
         match self.saved {
             Some((at, took)) if !is_worth_it(at.elapsed(), took) => Ok(()),
@@ -155,8 +153,8 @@ impl Recording {
         }
     }
 
-    /// Ends the recording: the record is saved for the last time, and all files get their final names. Gives the path
-    /// of the directory and the record, with what could not be written.
+    /// Ends the recording: saves the record for the last time and gives all files their final names. Returns the path
+    /// of the directory, the record, and what could not be written.
     pub fn finish(mut self) -> (PathBuf, RunRecord, Result<(), Problem>) {
         let path = self.dir.path().to_path_buf();
         let shown = self.show();
@@ -165,19 +163,19 @@ impl Recording {
         (path, self.record, kept)
     }
 
-    /// Takes the directory away: there is nothing in it that somebody would want to keep.
+    /// Removes the run directory, which holds nothing worth keeping.
     ///
     /// # Errors
-    /// If it cannot be removed.
+    /// The directory cannot be removed.
     pub fn discard(self) -> Result<(), Problem> {
         self.log.close();
         self.dir.discard()
     }
 
-    /// Carries out one stage and records how long it took, also where it failed. None begins after a request to stop.
+    /// Runs one stage and records its duration, also on failure. No stage starts after a request to stop.
     ///
     /// # Errors
-    /// The stage's own, or that a stop was requested.
+    /// The error of the stage, or that a stop was requested.
     pub fn stage<R>(
         &mut self,
         name: &str,
@@ -196,7 +194,7 @@ impl Recording {
         saved.map(|()| result)
     }
 
-    /// A stage that is carried out whatever happened before.
+    /// Runs a stage regardless of requests to stop.
     pub fn stage_always<R>(&mut self, name: &str, work: impl FnOnce() -> R) -> R {
         let start_s = self.begin_stage(name);
         let result = work();
@@ -204,22 +202,22 @@ impl Recording {
         result
     }
 
-    /// Tells that a stage begins; gives the second.
+    /// Reports that a stage begins; returns the time in seconds since the start of the run.
     fn begin_stage(&self, name: &str) -> f64 {
-        self.events.tell(&Event::StageBegan { stage: name.to_owned() });
+        self.events.send(&Event::StageBegan { stage: name.to_owned() });
         self.seconds()
     }
 
     fn add_stage(&mut self, name: &str, start_s: f64) {
         let duration_s = self.seconds() - start_s;
-        self.events.tell(&Event::StageEnded { stage: name.to_owned(), duration_s });
+        self.events.send(&Event::StageEnded { stage: name.to_owned(), duration_s });
         self.record.stages.push(StageRecord { name: name.to_owned(), start_s, duration_s });
     }
 
     /// Adds a run of a cell.
     ///
     /// # Errors
-    /// Where it cannot be written.
+    /// The record cannot be written.
     pub fn add_run(&mut self, run: CellRun, latency: Histograms) -> Result<(), Problem> {
         self.dir.latencies_of_run(self.record.runs.len() as u32, &run, &latency)?;
         self.add_latency_of(run.block, run.workload.clone(), latency);
@@ -231,7 +229,7 @@ impl Recording {
         self.save_in_passing()
     }
 
-    /// Adds the latencies of a run to those of its cell; in a comparison once its result rests on the block.
+    /// Adds the latencies of a run to its cell; in a comparison, once its result includes the block.
     fn add_latency_of(&mut self, block: u32, workload: Workload, latency: Histograms) {
         match self.record.comparison {
             Some(_) => self.later.push((block, workload, latency)),
@@ -239,8 +237,8 @@ impl Recording {
         }
     }
 
-    /// Notes what was found at a server when all runs were over: since when it was so is not known, so it holds for all
-    /// of them.
+    /// Records a durability tier that a server had after all runs. It applies to all of them, because the time of the
+    /// change is unknown.
     pub fn weaken_all(&mut self, tier: DurabilityTier, is_there: impl Fn(usize) -> bool) {
         let places: Vec<_> = self.record.runs.iter().map(|run| self.record.place_of(&run.workload)).collect();
         let runs = self.record.runs.iter_mut().zip(&places);
@@ -256,13 +254,13 @@ impl Recording {
         concerned.into_iter().for_each(|place| self.weaken(place, tier));
     }
 
-    /// The weakest that was found in any run of a subject is what its server is said to have.
+    /// Lowers the tier of a subject: its server has the weakest tier found in any run.
     fn weaken(&mut self, place: usize, tier: DurabilityTier) {
         let server = self.record.subjects.get_mut(place).and_then(|subject| subject.server.as_mut());
         server.into_iter().for_each(|server| server.durability = server.durability.max(tier));
     }
 
-    /// Adds the latencies of the runs that a comparison rests on by now to those of their cells.
+    /// Adds the latencies of the blocks that a comparison now includes to their cells.
     fn sum_up(&mut self) {
         let Some(comparison) = &self.record.comparison else { return };
         let counted = comparison.counted_blocks();
@@ -283,18 +281,18 @@ fn add_latency(sums: &mut Vec<(Workload, Histograms)>, workload: Workload, laten
     }
 }
 
-/// Most of the time that is given to writing the record between two runs: 1 in so many.
+/// Largest share of time spent on writing the record between two runs, as 1 in N.
 const SAVING_SHARE: u32 = 100;
 
-/// Longest time that a run is in its stream alone: a disk that stood still for one writing says nothing of the next.
+/// Longest time before the record is written again, however slow the disk was the last time.
 const LONGEST_UNSAVED: Duration = Duration::from_secs(5);
 
-/// Whether to write what took so long to write, so long ago.
+/// Whether to write again, given the age of the last write and its duration.
 fn is_worth_it(ago: Duration, took: Duration) -> bool {
     ago >= (took * SAVING_SHARE).min(LONGEST_UNSAVED)
 }
 
-/// Runs that are kept when a run is resumed: those of whole rounds, as far as their latencies are known.
+/// Number of runs that are kept when a run is resumed: those of whole rounds, as far as their latencies are known.
 fn whole_rounds(record: &RunRecord, latencies: usize) -> usize {
     let known = record.runs.len().min(latencies);
     match &record.comparison {
@@ -311,12 +309,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_hundredth_of_the_time_at_most_is_given_to_writing() {
+    fn writing_takes_at_most_a_hundredth_of_the_time() {
         let ms = Duration::from_millis;
         assert!(is_worth_it(ms(500), ms(5)) && !is_worth_it(ms(499), ms(5)));
         assert!(is_worth_it(ms(0), ms(0)));
-        // A run of 1 s: a small record is written after each, one that takes 30 ms after every third. A disk that stood
-        // still for 2 s while it was written holds nothing back for minutes.
+        // With runs of 1 s, a small record is written after each, one that takes 30 ms after every third. A disk that
+        // once stalled for 2 s delays the next write by seconds, not minutes.
         let runs_between = |took| (1..).find(|runs| is_worth_it(ms(1_000) * *runs, took)).expect("some time");
         assert_eq!([ms(4), ms(30), ms(2_000)].map(runs_between), [1, 3, 5]);
     }

@@ -1,4 +1,4 @@
-//! Requests that contradict themselves, or what was found: refused before anything is done.
+//! Refuses requests that contradict themselves or the facts, before anything starts.
 
 use pgdyno_core::{problem::Problem, tpcc::Shape};
 use pgdyno_plan::{Plan, TpccWork};
@@ -7,7 +7,7 @@ use pgdyno_rows::load::LoadPlan;
 
 use crate::{Job, Wanted, inspect_server::ExistingServer};
 
-/// Refuses tables that a server of the job cannot have, as far as that is known before one is made.
+/// Refuses tables that a server of the job cannot have, as far as that is known before it starts.
 pub fn refuse_tables(
     job: &Job,
     plan: &Plan,
@@ -16,8 +16,8 @@ pub fn refuse_tables(
 ) -> Result<(), Problem> {
     let Some(load) = load.filter(|_| !plan.load.is_default()) else { return Ok(()) };
     if job.servers.is_empty() {
-        let what = "could not load tables: the commands bring servers of their own";
-        return Err(Problem::wrong_request(what).hint("leave out what is said of tables"));
+        let what = "could not load tables: the commands bring their own servers";
+        return Err(Problem::wrong_request(what).hint("leave out the options for tables"));
     }
     refuse_for_one_arm(job)?;
     for (at, (wanted, reached)) in job.servers.iter().zip(reached).enumerate() {
@@ -37,22 +37,21 @@ pub fn refuse_tables(
 /// Refuses tables that only one arm of a comparison would have.
 fn refuse_for_one_arm(job: &Job) -> Result<(), Problem> {
     let Some(arm) = job.subjects.iter().find(|subject| subject.server.is_none()) else { return Ok(()) };
-    let what = format!(
-        "could not load tables for both arms: the command of {} brings a server of its own",
-        arm.name
-    );
-    Err(Problem::wrong_request(what)
-        .hint("leave out what is said of tables, or have that arm make a server: pg=18,command=LINE"))
+    let what =
+        format!("could not load tables for both arms: the command of {} brings its own server", arm.name);
+    Err(Problem::wrong_request(what).hint(
+        "leave out the options for tables, or let pgdyno start the server of that arm: pg=18,command=LINE",
+    ))
 }
 
 fn refuse_tablespaces(load: &LoadPlan) -> Result<(), Problem> {
     match load.tablespace.as_ref().or(load.index_tablespace.as_ref()) {
         None => Ok(()),
         Some(name) => {
-            let what =
-                format!("could not use the tablespace {name}: a server that is made for the run has none");
-            Err(Problem::wrong_request(what)
-                .hint("say where data lies by --data, or name a server that has tablespaces (`pgdyno up`)"))
+            let what = format!("could not use the tablespace {name}: pgdyno's own server has none");
+            Err(Problem::wrong_request(what).hint(
+                "choose the disk with --data, or name an existing server with tablespaces (`pgdyno up`)",
+            ))
         }
     }
 }
@@ -61,43 +60,43 @@ fn refuse_of(load: &LoadPlan, reached: &ExistingServer) -> Result<(), Problem> {
     check_version(load, reached.facts.version_num)?;
     if load.unlogged && reached.elsewhere {
         let what = "could not load unlogged tables for a standby: they are not replicated";
-        return Err(Problem::wrong_request(what).hint("load logged tables, or drive the primary"));
+        return Err(Problem::wrong_request(what).hint("load logged tables, or measure the primary"));
     }
     Ok(())
 }
 
-/// Refuses tables of the plan's own behind a pooler.
+/// Refuses the plan's own tables behind a pooler.
 pub fn refuse_setup(job: &Job, reached: ExistingServer) -> Result<ExistingServer, Problem> {
     let data = &job.plan.data;
     let loads = data.scaleup.is_some() || data.tpcc.is_some_and(|tpcc| !tpcc.loaded);
-    if !reached.pooled() || (job.material.setup.is_none() && !loads) {
+    if !reached.pooled() || (job.workload_files.setup.is_none() && !loads) {
         return refuse_tpcc(job, reached);
     }
-    let what = "could not drive tables of the plan's own through a pooler: its sessions cannot be told to look into \
+    let what = "could not use the plan's own tables through a pooler: its sessions have no search_path with \
                 schema pgdyno";
-    Err(Problem::wrong_request(what).hint("drive the server itself (--dsn), without the pooler"))
+    Err(Problem::wrong_request(what).hint("connect to the server itself (--dsn), without the pooler"))
 }
 
-/// Refuses what sessions of TPC-C have to be told at their start, behind a pooler.
+/// Refuses TPC-C behind a pooler if its sessions need settings at startup.
 fn refuse_tpcc(job: &Job, reached: ExistingServer) -> Result<ExistingServer, Problem> {
     let mut works = job.plan.workload.iter().filter_map(|workload| workload.tpcc);
     let asks = |work: TpccWork| work.shape == Shape::Functions || work.isolation.is_some();
     if !reached.pooled() || !works.any(asks) {
         return Ok(reached);
     }
-    let what = "could not drive TPC-C by functions, or in an isolation level, through a pooler: its sessions cannot be \
-                told";
+    let what = "could not run TPC-C by functions, or at an isolation level, through a pooler: its sessions cannot be \
+                configured";
     Err(Problem::wrong_request(what).hint(
-        "use the shape \"statements\" or \"pipelined\" at the server's own level, or drive the server itself",
+        "use the shape \"statements\" or \"pipelined\" at the server's default level, or connect to the server itself",
     ))
 }
 
-/// Refuses tables that are said to be there, of a server that is only made.
+/// Refuses `loaded` tables on an own server, which starts empty.
 pub fn refuse_loaded(job: &Job) -> Result<(), Problem> {
     let loaded = job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
     if !loaded || !job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_))) {
         return Ok(());
     }
-    let what = "could not drive tables that are there: a server that is made for the run has none";
+    let what = "could not use existing tables: pgdyno's own server has none";
     Err(Problem::wrong_request(what).hint("leave `loaded` out, or name the server that has them (--dsn)"))
 }

@@ -1,19 +1,19 @@
-//! What a reset left, so that it is not made twice.
+//! The state of the data after a reset, to avoid repeating it.
 
 use pgdyno_plan::{Steps, Work};
 
-/// The data that a workload's reset leaves.
+/// The state of the data after a workload's reset.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ResetState {
     workload: String,
-    /// The number of clients, where the reset asks for it.
+    /// Client count, if the reset depends on it.
     clients: Option<u32>,
 }
 
 impl ResetState {
-    /// State after `reset` of a workload, in a run of so many clients.
+    /// The state after `reset` of a workload, in a run of `clients` clients.
     pub fn new(work: &Work, reset: &Steps, clients: u32) -> Self {
-        // One word too many costs a reset more; one too few, the right data.
+        // A false positive costs one more reset, a false negative the right data.
         let asks = reset.texts.iter().any(|of| of.text.replace("max_clients", "").contains("clients"));
         Self { workload: work.name.clone(), clients: asks.then_some(clients) }
     }

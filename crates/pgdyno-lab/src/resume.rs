@@ -1,4 +1,4 @@
-//! Going on with a run that was killed, stopped, or ended by an error.
+//! Resumes a run that was killed, stopped, or ended by an error.
 
 use pgdyno_core::{facts::Machine, problem::Problem, stop::Stop, units};
 use pgdyno_plan::{Auto, Scale};
@@ -6,25 +6,25 @@ use pgdyno_provision::registry;
 use pgdyno_record::{PlanRecord, REDACTED, Run, RunRecord, Status, SubjectRecord};
 
 use crate::{
-    Events, Job, Lab, Outcome, Prepared, carry_out::carry_on, digest::digest, dirs,
+    Events, Job, Lab, Outcome, Prepared, digest::digest, dirs, execute::execute_from,
     first_record::plan_record, recording::Recording,
 };
 
 /// Refuses a run that cannot be resumed, whatever job its command gives.
 ///
 /// # Errors
-/// Why not.
+/// The reason.
 pub fn check_resumable(record: &RunRecord, lab: &Lab) -> Result<(), Problem> {
     let refuse = |why: String, hint: &str| {
         let what = format!("could not resume {}: {why}", record.id);
         Err(Problem::wrong_request(what).hint(hint))
     };
-    let anew = "measure it anew with the command that `pgdyno show` prints";
+    let anew = "start a new run with the command that `pgdyno show` prints";
     if record.status == Status::Complete {
         return refuse("it is complete".to_owned(), "`pgdyno show` prints its report");
     }
     if record.pgbench.is_some() {
-        return refuse("a run of pgbench is one run, and has no next one".to_owned(), anew);
+        return refuse("pgbench measures one run, so there is nothing to continue".to_owned(), anew);
     }
     let program = lab.program.record();
     if record.tool != program {
@@ -32,16 +32,16 @@ pub fn check_resumable(record: &RunRecord, lab: &Lab) -> Result<(), Problem> {
             "pgdyno {} ({}) measured it, and this is {} ({})",
             record.tool.version, record.tool.commit, program.version, program.commit
         );
-        return refuse(why, "use that program, or measure anew");
+        return refuse(why, "use that program, or start a new run");
     }
     if record.command.contains(REDACTED) {
-        let hint = "put the secret into a password file or the environment, and measure anew";
-        return refuse("its command held a secret, which records do not keep".to_owned(), hint);
+        let hint = "put the secret into a password file or the environment, and start a new run";
+        return refuse("its command contained a secret, and records keep none".to_owned(), hint);
     }
     Ok(())
 }
 
-/// Lets a job choose what the run chose, whatever the machine offers now.
+/// Makes a job repeat the choices of the recorded run, whatever the machine would suggest now.
 pub fn as_recorded(job: &mut Job, record: &RunRecord) {
     let (plan, known) = (&mut job.plan, &record.plan);
     plan.seed = Some(known.seed);
@@ -58,11 +58,11 @@ pub fn as_recorded(job: &mut Job, record: &RunRecord) {
     job.seed_given = true;
 }
 
-/// Goes on with a run at the next round. `asked` is the digest of the job as its command gives it, before
-/// [`as_recorded`]. Servers that were made for the run are made anew, and their data is loaded anew from the seed.
+/// Continues a run at the next round. `asked` is the digest of the job as its command gives it, before [`as_recorded`].
+/// Own servers are recreated, and their data is reloaded from the seed.
 ///
 /// # Errors
-/// The plan, the machine or the run directory is not what it was, or another pgdyno works there.
+/// The plan, the machine or the run directory has changed, or another pgdyno is using the directory.
 pub fn resume(
     job: &Job,
     asked: &str,
@@ -75,20 +75,20 @@ pub fn resume(
     refuse_changes(job, asked, prepared, &run.record)?;
     let recording = Recording::resume(job, prepared, lab, run, events)?;
     remove_leftovers(job, &run.record, events)?;
-    carry_on(job, prepared, recording, stop, events)
+    execute_from(job, prepared, recording, stop, events)
 }
 
-/// The digest of a job, by which [`resume`] knows it again.
+/// The digest of a job, by which [`resume`] recognises it.
 pub fn digest_of(job: &Job) -> String {
     digest(job)
 }
 
-/// Refuses to go on with something else than what was begun.
+/// Refuses to resume with anything else than the original request.
 fn refuse_changes(job: &Job, asked: &str, prepared: &Prepared, record: &RunRecord) -> Result<(), Problem> {
     let refuse = |why: String| {
         let what = format!("could not resume {}: {why}", record.id);
         Err(Problem::wrong_request(what)
-            .hint("measure anew: blocks of different experiments are not compared"))
+            .hint("start a new run: blocks of different experiments are not comparable"))
     };
     let (then, now) = (Machine::of(&record.host), Machine::of(&prepared.host));
     if then != now {
@@ -107,7 +107,7 @@ fn refuse_changes(job: &Job, asked: &str, prepared: &Prepared, record: &RunRecor
     }
 }
 
-/// In what the server of a subject is another one than before.
+/// How the server of a subject differs from the recorded one.
 fn other_server(then: &SubjectRecord, at: usize, prepared: &Prepared) -> Option<String> {
     let then = then.server.as_ref()?;
     let program = prepared.programs.get(at)?.as_ref();
@@ -116,7 +116,7 @@ fn other_server(then: &SubjectRecord, at: usize, prepared: &Prepared) -> Option<
     let (version_num, version) =
         now.or_else(|| existing.map(|facts| (facts.version_num, facts.version.as_str())))?;
     (version_num != then.version_num)
-        .then(|| format!("PostgreSQL {} was measured, and {version} is here", then.version))
+        .then(|| format!("PostgreSQL {} was measured, this is {version}", then.version))
 }
 
 fn differs(then: &Machine, now: &Machine) -> String {
@@ -124,15 +124,15 @@ fn differs(then: &Machine, now: &Machine) -> String {
     let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     match () {
         () if then.cpu_model != now.cpu_model => {
-            of("processor", &text(&then.cpu_model), &text(&now.cpu_model))
+            of("CPU model", &text(&then.cpu_model), &text(&now.cpu_model))
         }
-        () if then.cpus != now.cpus => of("processors", &then.cpus.to_string(), &now.cpus.to_string()),
+        () if then.cpus != now.cpus => of("CPU count", &then.cpus.to_string(), &now.cpus.to_string()),
         () if then.kernel != now.kernel => of("kernel", &then.kernel, &now.kernel),
         () => of("clock source", &text(&then.clocksource), &text(&now.clocksource)),
     }
 }
 
-/// The first of the resolved values that is not what it was.
+/// The first resolved value that has changed.
 fn changed(then: &PlanRecord, now: &PlanRecord) -> Option<String> {
     let list = |numbers: &[u32]| numbers.iter().map(u32::to_string).collect::<Vec<_>>().join(",");
     let seconds = |ns: u64| units::duration(ns as f64 / 1e9);
@@ -147,8 +147,8 @@ fn changed(then: &PlanRecord, now: &PlanRecord) -> Option<String> {
         ("warm-up", seconds(then.warmup_ns), seconds(now.warmup_ns)),
         ("blocks", then.blocks.to_string(), now.blocks.to_string()),
         ("rate", format!("{:?}", then.rate_per_s), format!("{:?}", now.rate_per_s)),
-        ("driver's processors", list(&then.driver_cpus), list(&now.driver_cpus)),
-        ("server's processors", list(&then.server_cpus), list(&now.server_cpus)),
+        ("driver's CPUs", list(&then.driver_cpus), list(&now.driver_cpus)),
+        ("server's CPUs", list(&then.server_cpus), list(&now.server_cpus)),
         ("balance check", then.balance_check.clone(), now.balance_check.clone()),
         ("server", then.server.clone(), now.server.clone()),
         ("transport", then.transport.clone(), now.transport.clone()),
@@ -157,10 +157,10 @@ fn changed(then: &PlanRecord, now: &PlanRecord) -> Option<String> {
     Some(format!("{what} was {then} and is {now}"))
 }
 
-/// Removes servers that the run left with their data, unless they were to be kept: they are made anew.
+/// Removes own servers left behind by the run, unless they were to be kept. They are recreated.
 ///
 /// # Errors
-/// One still runs, or cannot be removed.
+/// One is still running, or cannot be removed.
 fn remove_leftovers(job: &Job, record: &RunRecord, events: &Events) -> Result<(), Problem> {
     if job.keep {
         return Ok(());
@@ -170,7 +170,7 @@ fn remove_leftovers(job: &Job, record: &RunRecord, events: &Events) -> Result<()
     for name in names {
         let Ok(left) = registry::find(&dirs, name) else { continue };
         if left.status().pid().is_some() {
-            let what = format!("could not resume {}: its server `{name}` still runs", record.id);
+            let what = format!("could not resume {}: its server `{name}` is still running", record.id);
             return Err(Problem::could_not(what).hint(format!("stop it: pgdyno down {name}")));
         }
         pgdyno_provision::remove(&dirs, name, &mut |event| {

@@ -1,7 +1,7 @@
-//! Several servers that are up at once, of which one works at a time.
+//! Several servers that run at the same time, one of them under load.
 //!
-//! Stopping the others between its runs would throw their caches away, and a start would be in every run; an idle
-//! server costs memory, and wakes up a few times a second.
+//! Stopping the idle ones would discard their caches and put a start into every run. An idle server costs memory and a
+//! few wake-ups per second.
 
 use pgdyno_core::{facts::Choice, problem::Problem, stop::Stop};
 use pgdyno_provision::Request;
@@ -14,13 +14,13 @@ use super::{
 };
 use crate::Events;
 
-/// Settings that pgdyno chooses by the free space of the disk, which the first server has made less for the second.
+/// Settings that pgdyno derives from free disk space, which each new server reduces.
 const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];
 
-/// Makes or reaches the servers of a job, one after the other. `run` is the id of the run.
+/// Starts or connects to the servers of a job, one after the other. `run` is the id of the run.
 ///
 /// # Errors
-/// The first that cannot be had.
+/// The first server that could not be started or reached.
 pub fn open(
     job: &Job,
     prepared: &Prepared,
@@ -41,10 +41,10 @@ pub fn open(
     Ok(subjects)
 }
 
-/// What was asked of a server that was made, and what was chosen for it.
+/// The request of an own server, and the choices for it.
 type Made<'a> = (&'a Request, &'a [Choice]);
 
-/// The servers that were made until now; those that were there already have nothing chosen.
+/// The own servers so far. Existing servers have no choices.
 fn made<'a>(wanted: &'a [Wanted], subjects: &'a [Subject]) -> Vec<Made<'a>> {
     let of = |(wanted, subject): (&'a Wanted, &'a Subject)| match wanted {
         Wanted::Own(request) => Some((&**request, subject.choices.as_slice())),
@@ -53,8 +53,8 @@ fn made<'a>(wanted: &'a [Wanted], subjects: &'a [Subject]) -> Vec<Made<'a>> {
     wanted.iter().zip(subjects).filter_map(of).collect()
 }
 
-/// The request with those choices of a server made before that would come out otherwise for this one by chance. What
-/// was asked of either is not shared: it may be the question.
+/// The request, extended by choices of an earlier own server that would differ for this one only by chance. Requested
+/// values are not copied: they may be the question.
 fn like(request: &Request, made: &[Made<'_>]) -> Request {
     let asks = |of: &Request, name: &str| of.settings.keys().any(|key| key.eq_ignore_ascii_case(name));
     let mut alike = request.clone();
@@ -68,10 +68,10 @@ fn like(request: &Request, made: &[Made<'_>]) -> Request {
     alike
 }
 
-/// Keeps the log of each server that was made: `server.log`, or where there are several `server-N.log`, from 1.
+/// Keeps the log of each own server: `server.log`, or if there are several, `server-N.log`, counted from 1.
 ///
 /// # Errors
-/// The last that could not be written.
+/// The last log that could not be written.
 pub fn keep_logs(servers: &[Subject], recording: &Recording) -> Result<(), Problem> {
     let keep = |(at, server): (usize, &Subject)| match server.log_path() {
         None => Ok(()),
@@ -81,10 +81,10 @@ pub fn keep_logs(servers: &[Subject], recording: &Recording) -> Result<(), Probl
     servers.iter().enumerate().map(keep).fold(Ok(()), Result::and)
 }
 
-/// Closes each of them, whatever became of the one before.
+/// Closes all servers, even after an error.
 ///
 /// # Errors
-/// The first that was met, with what else was left behind.
+/// The first error, with everything else that was left behind.
 pub fn close<'a>(subjects: impl Iterator<Item = &'a mut Subject>, keep: bool) -> Result<(), Problem> {
     subjects.map(|subject| subject.close(keep)).fold(Ok(()), with_leftovers)
 }
@@ -103,7 +103,7 @@ mod tests {
     }
 
     #[test]
-    fn sizes_of_wal_are_those_of_the_first_that_was_not_asked_for_others() {
+    fn wal_sizes_are_copied_from_the_first_server_without_requested_ones() {
         let plain = request(&[("jit", "off")]);
         let asked = request(&[("Max_WAL_size", "2GB")]);
         let of_asked = [choice("Max_WAL_size", "2GB"), choice("min_wal_size", "320MB")];
@@ -116,7 +116,7 @@ mod tests {
         let some = |value: &str| Some(value.to_owned());
         assert_eq!(sizes(&plain, &[]), [None, None], "the first that is made has its own");
         assert_eq!(sizes(&plain, &[(&plain, &of_plain)]), [some("5GB"), some("1280MB")]);
-        // What was asked of one of them does not spread, and keeps no other from being alike.
+        // A requested value does not spread, and does not stop the other settings from being copied.
         let both: [Made<'_>; 2] = [(&asked, &of_asked), (&plain, &of_plain)];
         assert_eq!(sizes(&plain, &both), [some("5GB"), some("320MB")]);
         assert_eq!(sizes(&plain, &both[..1]), [None, some("320MB")]);

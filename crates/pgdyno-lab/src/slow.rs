@@ -1,4 +1,4 @@
-//! The slowest attempts of a run, in the words of the record.
+//! The slowest attempts of a run, as recorded.
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
@@ -11,27 +11,27 @@ use pgdyno_script::{Action, Scripts};
 /// Most characters of a statement that are kept with each attempt.
 const STATEMENT_CHARS: usize = 120;
 
-/// Says of attempts which statement, which process and which instant of the day they were.
+/// Adds statement, server process and time of day to attempts.
 #[derive(Debug)]
 pub struct SlowLog<'a> {
     scripts: &'a Scripts,
     warmup_ns: u64,
-    /// Behind a pooler a client knows the pooler's number, not that of a process of the server.
+    /// Behind a pooler, clients know the pooler's process id, not that of the server.
     pooled: bool,
-    /// What an instant of the engine's clock must be moved by to be nanoseconds since 1970.
+    /// Offset from the engine's clock to nanoseconds since 1970.
     shift_ns: i128,
     worst: Vec<SlowAttempt>,
 }
 
 impl<'a> SlowLog<'a> {
-    /// Of a run of these scripts that begins now.
+    /// For a run of these scripts that starts now.
     pub fn new(scripts: &'a Scripts, warmup_ns: u64, pooled: bool) -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let shift_ns = wall.as_nanos() as i128 - i128::from(Clock::now_ns());
         Self { scripts, warmup_ns, pooled, shift_ns, worst: Vec::new() }
     }
 
-    /// The slowest attempts of an interval. Those after the warm-up are remembered for [`SlowLog::worst`].
+    /// The slowest attempts of an interval. Those after the warm-up are kept for [`SlowLog::worst`].
     pub fn of(&mut self, interval: &MergedInterval) -> Vec<SlowAttempt> {
         let first_due_ns = interval.clock_ns.saturating_sub(interval.start_ns);
         let slowest = interval.slowest.sorted();
@@ -43,7 +43,7 @@ impl<'a> SlowLog<'a> {
         attempts
     }
 
-    /// The slowest of the whole run: measured interval and drain, as in its percentiles.
+    /// The slowest attempts of the whole run: measured interval and drain, as for its percentiles.
     pub fn worst(self) -> Vec<SlowAttempt> {
         self.worst
     }

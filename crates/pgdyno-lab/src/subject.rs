@@ -1,4 +1,4 @@
-//! The server of a run, from its start (or the first connection) to the last trace of it.
+//! A server under test, from its start or the first connection to its removal.
 
 use std::{
     thread,
@@ -25,68 +25,68 @@ use pgdyno_script::{Builtin, Definition, Scripts};
 use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError, connect, connect_unless};
 
 use crate::{
-    Events, External, Prepared, Wanted, dirs, inspect_server::ExistingServer, places,
-    reset_state::ResetState, tpcc_facts::TpccFacts, wait_sampler::WaitSampler, waiting::waiting_for,
+    Events, External, Prepared, Wanted, dirs, inspect_server::ExistingServer, reset_state::ResetState,
+    server_storage, tpcc_facts::TpccFacts, wait_sampler::WaitSampler, waiting::waiting_for,
 };
 
-/// Time to connect for cleaning up after a request to stop.
+/// Connection timeout for cleaning up after a request to stop.
 const LAST_TRY: Duration = Duration::from_secs(2);
-/// Longest wait for a server that was restarted between two runs: as long as a run bears to be without one.
+/// Longest wait for a server that was restarted between two runs; a run tolerates an outage just as long.
 const LONGEST_RESTART: Duration = Duration::from_secs(30);
-/// Time between two tries to reach it.
-const RESTART_LOOKS: Duration = Duration::from_millis(100);
-/// Longest wait for those who hold tables of ours that are to be dropped, and time between two tries.
-const LONGEST_HELD: Duration = Duration::from_secs(30);
-const LOCK_LOOKS: Duration = Duration::from_secs(1);
-/// Longest wait for the same after a request to stop.
+/// Time between two attempts to reconnect.
+const RESTART_POLL: Duration = Duration::from_millis(100);
+/// Longest wait for sessions that hold locks on tables to be dropped, and time between two attempts.
+const LONGEST_LOCK_WAIT: Duration = Duration::from_secs(30);
+const LOCK_POLL: Duration = Duration::from_secs(1);
+/// Longest wait for such locks after a request to stop.
 const LAST_DROP: Duration = Duration::from_secs(10);
-/// SQLSTATE of a lock that was not to be had in time.
+/// SQLSTATE of a lock that was not granted in time.
 const LOCK_NOT_AVAILABLE: &str = "55P03";
-/// SQLSTATE of a schema that is there already.
+/// SQLSTATE of a schema that exists already.
 const DUPLICATE_SCHEMA: &str = "42P06";
-/// Schema of pgdyno's own objects on a server that is not its own.
+/// Schema of pgdyno's objects on an existing server.
 const SCHEMA: &str = "pgdyno";
 
-/// Longest wait for autovacuum to end what it is at, once it has been told to.
+/// Longest wait for autovacuum to stop its current work.
 const LONGEST_VACUUM: Duration = Duration::from_secs(30);
-/// Time between two looks whether it has.
-const VACUUM_LOOKS: Duration = Duration::from_millis(20);
+/// Time between two checks whether it has stopped.
+const VACUUM_POLL: Duration = Duration::from_millis(20);
 
-/// Time after which a CHECKPOINT is made again though nothing was written: a third of the shortest `checkpoint_timeout`
-/// that a server takes, so that none is due within a run that is as long as those of the others which came between.
+/// Time after which CHECKPOINT is repeated although nothing was written: a third of the shortest allowed
+/// `checkpoint_timeout`, so that no timed checkpoint falls into a run of the usual length.
 const CHECKPOINT_LASTS: Duration = Duration::from_secs(10);
 
-/// Ends the workers of autovacuum, which go on with their tables where it has been turned off; a row for each process
-/// of it that is still there. To cancel one is not enough: it takes the next table. The launcher goes by itself, and
-/// may start another worker before it does.
+/// Terminates autovacuum workers, which otherwise finish their tables after autovacuum is turned off; returns a row for
+/// each remaining autovacuum process. Cancelling a worker is not enough: it continues with the next table. The launcher
+/// exits by itself, and may start another worker before it does.
 const END_VACUUM: &str = "SELECT CASE WHEN backend_type = 'autovacuum worker' \
                           THEN pg_catalog.pg_terminate_backend(pid) END FROM pg_catalog.pg_stat_activity \
                           WHERE backend_type IN ('autovacuum worker', 'autovacuum launcher')";
-/// The same before 10, which does not tell what kind of process it is.
+/// [`END_VACUUM`] before 10, which has no `backend_type`.
 const END_VACUUM_BEFORE_10: &str = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
                                     WHERE query LIKE 'autovacuum: %' AND pid <> pg_catalog.pg_backend_pid()";
 
-/// Takes back that autovacuum is off.
-const WAKE: &str = "ALTER SYSTEM RESET autovacuum";
-/// Has the server read its settings anew.
+/// Turns autovacuum back on.
+const RESET_AUTOVACUUM: &str = "ALTER SYSTEM RESET autovacuum";
+/// Reloads the configuration.
 const RELOAD: &str = "SELECT pg_catalog.pg_reload_conf()";
 
-/// How a problem ends where a server found its data corrupt (SQLSTATE `data_corrupted`, `index_corrupted`).
+/// How a problem ends if the server found its data corrupt (SQLSTATE `data_corrupted`, `index_corrupted`).
 const CORRUPT: [&str; 2] = ["(SQLSTATE XX001)", "(SQLSTATE XX002)"];
 
-/// What a server that found its data corrupt has to say is evidence: then its data is kept, and the hint says so.
+/// Keeps the data of a server that reported corruption, as evidence, and says so in the hint.
 pub fn keep_evidence(result: Result<(), Problem>) -> (bool, Result<(), Problem>) {
     let tells = |problem: &Problem| CORRUPT.iter().any(|code| problem.what.contains(code));
     let corrupt = result.as_ref().is_err_and(tells);
-    let hint = "the data is kept as evidence, as after --keep: copy it before anything is repaired";
+    let hint = "the data is kept as evidence, as after --keep: copy it before you repair anything";
     (corrupt, result.map_err(|problem| if corrupt { problem.hint(hint) } else { problem }))
 }
 
-/// What stages came to and what became of cleaning up after them. What was left behind is told in any case, with how to
-/// remove it.
+/// Combines the result of the stages with that of cleaning up. Anything left behind is reported in any case, with how
+/// to remove it.
 ///
 /// # Errors
-/// The problem of the stages with that of cleaning up, or one of them.
+/// The problem of the stages, of cleaning up, or both.
 pub fn with_leftovers(result: Result<(), Problem>, closed: Result<(), Problem>) -> Result<(), Problem> {
     let joined = |one: Option<String>, other: Option<String>| match (one, other) {
         (Some(one), Some(other)) if one != other => Some(format!("{one}; {other}")),
@@ -102,71 +102,72 @@ pub fn with_leftovers(result: Result<(), Problem>, closed: Result<(), Problem>) 
     }
 }
 
-/// The server of a run.
+/// A server under test.
 #[derive(Debug)]
 pub struct Subject {
     /// How the driver's clients connect.
     pub options: ConnectOptions,
-    /// How everything else connects.
+    /// How all other sessions connect.
     admin_options: ConnectOptions,
-    /// A session with the server that is driven, where that is another than the one that is prepared.
+    /// A session with the server under test, if the tables are prepared on another server.
     pub elsewhere: Option<Session>,
-    /// Schema that scripts have to name, where the clients' sessions cannot look into it by themselves.
+    /// Schema that scripts have to name, if the clients' sessions cannot set `search_path`.
     named_schema: Option<&'static str>,
     /// The session for administration, checks and observation.
     pub admin: Session,
-    /// Facts.
+    /// Facts of the server.
     pub facts: ServerFacts,
-    /// Shared buffers of it, or of that of the servers side by side which has the most, in bytes.
+    /// Largest `shared_buffers` of all servers side by side, in bytes.
     pub largest_buffers_bytes: u64,
-    /// Number of the postmaster, where the server is on this machine.
+    /// Process id of the postmaster, if the server is on this machine.
     pub postmaster: Option<u32>,
-    /// Settings that were chosen for it.
+    /// Settings chosen for it.
     pub choices: Vec<Choice>,
-    /// Whether a bundle is one of those tested; `None` where it is no bundle.
+    /// Whether its bundle is a tested one; `None` if it is not from a bundle.
     pub bundle_pinned: Option<bool>,
-    /// The postmaster of an own server, which nobody starts again.
+    /// The postmaster of an own server, which is not restarted if it ends.
     process: Option<ProcessId>,
     home: Home,
-    /// Backends of sessions that may still be at work when a run is stopped.
+    /// Backends of pgdyno's sessions that may still be busy when a run is stopped.
     backends: Vec<i32>,
-    /// Whether somebody waits for the end.
+    /// The request to stop.
     stop: Stop,
-    /// Where waits at the end, and what could not be cleaned up, are told.
+    /// Where waits and clean-up problems are reported.
     events: Events,
-    /// Whether what sessions wait for is looked at during runs.
+    /// Whether wait events are sampled during runs.
     pub samples_waits: bool,
-    /// The session that looks, between two runs.
-    lookout: Option<Session>,
-    /// Whether its autovacuum was turned off for a time.
-    resting: bool,
-    /// What a reset left and no run has touched since.
+    /// The session for sampling, between two runs.
+    wait_session: Option<Session>,
+    /// Whether its autovacuum is currently turned off.
+    autovacuum_stopped: bool,
+    /// The state left by a reset, as long as no run has touched it.
     pub untouched: Option<ResetState>,
-    /// When the CHECKPOINT was made since which nothing was written.
+    /// Time of the last CHECKPOINT, as long as nothing was written after it.
     pub written_out: Option<Instant>,
-    /// What is known of TPC-C's tables, once they were looked at.
+    /// Facts of TPC-C's tables, once they were read.
     pub tpcc: Option<TpccFacts>,
-    /// Where sessions of a server that is somebody else's look for tables: our schema, or after theirs ours.
+    /// `search_path` of sessions on an existing server: pgdyno's schema, or after their own.
     path: String,
-    /// Whether the clients reach it through a pooler, which hands their server processes on.
+    /// Whether the clients connect through a pooler.
     pub pooled: bool,
 }
 
 #[derive(Debug)]
 enum Home {
-    /// Made for this run.
+    /// Started by pgdyno.
     Own(Box<RunningServer>),
-    /// Somebody else's: the schema goes when the run is over.
+    /// An existing server: pgdyno's schema is dropped after the run.
     Foreign,
     /// Closed.
     Gone,
 }
 
 impl Subject {
-    /// Makes or reaches the server. `run` is the id of the run, by which its schema on somebody else's server is known.
+    /// Starts or connects to the server. `run` is the id of the run, by which pgdyno's schema on an existing server is
+    /// recognised.
     ///
     /// # Errors
-    /// What could not be done.
+    /// The first problem.
     pub fn open(
         wanted: &Wanted,
         reached: Option<&ExistingServer>,
@@ -177,7 +178,7 @@ impl Subject {
     ) -> Result<Self, Problem> {
         match wanted {
             Wanted::External(external) => {
-                let reached = reached.ok_or_else(|| Problem::could_not("the server was not looked at"))?;
+                let reached = reached.ok_or_else(|| Problem::could_not("the server was not inspected"))?;
                 let there = prepared.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
                 Self::foreign(external, reached, there, run, stop, events)
             }
@@ -191,7 +192,7 @@ impl Subject {
                 }
                 request.cpus.clone_from(&prepared.bench.cpus.server);
                 events.doing("starting a server");
-                let server = pgdyno_provision::up(&request, &dirs()?, &mut |event| tell(events, &event))?;
+                let server = pgdyno_provision::up(&request, &dirs()?, &mut |event| report(events, &event))?;
                 server.warnings.iter().for_each(|warning| events.warning(warning));
                 Self::own(server, stop, events)
             }
@@ -206,12 +207,12 @@ impl Subject {
             let mut facts = server_facts(&mut admin, server.source, Some(bindir))
                 .map_err(|error| error.into_problem("could not read the server's facts"))?;
             facts.build.made = server.made();
-            Ok((admin, places::located(facts)))
+            Ok((admin, server_storage::with_storage(facts)))
         });
         let (admin, facts) = match opened {
             Ok(opened) => opened,
             Err(problem) => {
-                let _ = server.remove(); // the first problem is the one to be told; `ps` lists what stayed
+                let _ = server.remove(); // report the first problem; `ps` lists what is left
                 return Err(problem);
             }
         };
@@ -232,8 +233,8 @@ impl Subject {
             stop: stop.clone(),
             events: events.clone(),
             samples_waits: false,
-            lookout: None,
-            resting: false,
+            wait_session: None,
+            autovacuum_stopped: false,
             untouched: None,
             written_out: None,
             tpcc: None,
@@ -242,8 +243,8 @@ impl Subject {
         })
     }
 
-    /// Makes the schema that everything of this run goes into. A second pgdyno on the same database is refused by it.
-    /// Tables that are `there` are looked for where the sessions look by themselves.
+    /// Creates the schema for everything of this run. It keeps out a second pgdyno on the same database. If the tables
+    /// are `there` already, they are found by the sessions' own `search_path`.
     fn foreign(
         external: &External,
         reached: &ExistingServer,
@@ -259,7 +260,7 @@ impl Subject {
         if schema.as_ref().is_err_and(|error| error.code() == Some(DUPLICATE_SCHEMA))
             && is_schema_of(&mut admin, run).map_err(failed)?
         {
-            // The run is resumed: its process is gone, and its tables are made anew.
+            // The run is resumed: its process is gone, and its tables are recreated.
             admin.execute(&format!("DROP SCHEMA {SCHEMA} CASCADE")).map_err(failed)?;
             schema = create_schema(&mut admin, run);
         }
@@ -268,19 +269,19 @@ impl Subject {
                 "schema {SCHEMA} exists already in database {}",
                 options.database
             ))
-            .detail("another run of pgdyno is under way there, or one was killed or kept it (--keep)")
-            .hint(format!("when no run is under way, remove it: DROP SCHEMA {SCHEMA} CASCADE")));
+            .detail("another pgdyno is running there, or an earlier one was killed or kept it (--keep)")
+            .hint(format!("if none is running, remove it: DROP SCHEMA {SCHEMA} CASCADE")));
         }
         schema.map_err(failed)?;
-        let path = if there { path_of(&external.drive, stop)? } else { SCHEMA.to_owned() };
-        look_into(&mut admin, &path)?;
+        let path = if there { extended_search_path(&external.drive, stop)? } else { SCHEMA.to_owned() };
+        set_search_path(&mut admin, &path)?;
         let mut subject = Self {
             backends: vec![admin.backend_pid()],
-            // What a session sets is lost in a pooler, and PgBouncer lets nobody in who wants to set something.
+            // A pooler loses what a session sets, and PgBouncer refuses clients with such startup parameters.
             options: if reached.pooled() {
                 external.drive.clone()
             } else {
-                looking_into(&external.drive, &path)
+                with_search_path(&external.drive, &path)
             },
             named_schema: (reached.pooled() && !there).then_some(SCHEMA),
             admin_options: options.clone(),
@@ -296,15 +297,15 @@ impl Subject {
             stop: stop.clone(),
             events: events.clone(),
             samples_waits: false,
-            lookout: None,
-            resting: false,
+            wait_session: None,
+            autovacuum_stopped: false,
             untouched: None,
             written_out: None,
             tpcc: None,
             path,
             pooled: reached.pooled(),
         };
-        // From here on the schema is dropped whatever happens.
+        // From here on, the schema is dropped whatever happens.
         if reached.elsewhere {
             let elsewhere = open_session(&external.drive, stop)?;
             subject.postmaster = postmaster_of(&elsewhere);
@@ -313,18 +314,17 @@ impl Subject {
         Ok(subject)
     }
 
-    /// Sees to it that the sessions live: a server that was restarted has ended them. One that is on its way up is
-    /// waited for.
+    /// Reconnects sessions that a restart of the server has ended. A server that is starting up is waited for.
     ///
     /// # Errors
-    /// Where it does not come back.
+    /// The server does not come back.
     pub fn revive(&mut self, stop: &Stop) -> Result<(), Problem> {
         if self.admin.execute("SELECT 1").is_err() {
-            // Tables that are not logged are empty after a crash.
+            // Unlogged tables are empty after a crash.
             (self.untouched, self.written_out) = (None, None);
             self.admin = self.reach_again(&self.admin_options, stop)?;
             if let Home::Foreign = self.home {
-                look_into(&mut self.admin, &self.path)?;
+                set_search_path(&mut self.admin, &self.path)?;
                 self.postmaster = postmaster_of(&self.admin);
             }
             self.backends.push(self.admin.backend_pid());
@@ -345,23 +345,23 @@ impl Subject {
             let reached = open_session(options, stop);
             match (reached, self.death()) {
                 (Err(_), Some(death)) => {
-                    let problem = Problem::could_not(format!("could not go on: {death}"));
-                    return Err(problem.hint("what was measured before is kept"));
+                    let problem = Problem::could_not(format!("could not continue: {death}"));
+                    return Err(problem.hint("earlier results are kept"));
                 }
                 (Err(_), None) if begin.elapsed() < LONGEST_RESTART && !stop.requested() => {
-                    thread::sleep(RESTART_LOOKS);
+                    thread::sleep(RESTART_POLL);
                 }
                 (reached, _) => return reached,
             }
         }
     }
 
-    /// Begins to sample the wait events of its sessions; `None` unless that is wanted and can be had.
+    /// Starts sampling the wait events of its sessions; `None` if that is not wanted or not possible.
     pub fn sample_waits(&mut self, stop: &Stop) -> Option<WaitSampler> {
         if !self.samples_waits {
             return None;
         }
-        let session = match self.lookout.take() {
+        let session = match self.wait_session.take() {
             Some(session) => session,
             None => open_session(self.driven_options(), stop).ok()?,
         };
@@ -369,24 +369,23 @@ impl Subject {
         Some(WaitSampler::begin(session, self.facts.version_num, except.collect()))
     }
 
-    /// Ends the sampling of wait events, and gives what was seen.
+    /// Ends the sampling of wait events and returns them.
     pub fn sampled_waits(&mut self, sampler: WaitSampler) -> Waits {
         let (session, waits) = sampler.end();
-        self.lookout = session;
+        self.wait_session = session;
         waits
     }
 
-    /// Storage under its data, where it is on this machine and tells where they are.
+    /// Storage under its data, if it is on this machine and the data directory is known.
     pub fn storage(&self) -> Option<StorageFacts> {
         let dir = self.facts.data_directory.as_ref()?;
         pgdyno_host::facts::storage(std::path::Path::new(dir)).ok()
     }
 
-    /// Writes out what is to be written, so that nothing of it is left for later; a role that may not do it goes
-    /// without.
+    /// Executes CHECKPOINT, so that nothing is left to write later; skipped for a role without the permission.
     ///
     /// # Errors
-    /// Where the server refuses it otherwise.
+    /// The server reported another error.
     pub fn checkpoint(&mut self) -> Result<(), Problem> {
         match self.admin.execute("CHECKPOINT") {
             Err(error) if error.code() != Some("42501") => {
@@ -396,8 +395,8 @@ impl Subject {
         }
     }
 
-    /// The same before a run, where there may be something to write, or where one that is due by time may begin within
-    /// the run.
+    /// Executes CHECKPOINT before a run, if there may be something to write or a timed checkpoint could fall into the
+    /// run.
     ///
     /// # Errors
     /// As [`Subject::checkpoint`].
@@ -408,94 +407,97 @@ impl Subject {
         }
     }
 
-    /// How a session with the server that is driven is made, past a pooler where one is named for that.
+    /// Options for sessions with the server under test, bypassing a pooler if the admin connection does.
     fn driven_options(&self) -> &ConnectOptions {
         if self.elsewhere.is_some() { &self.options } else { &self.admin_options }
     }
 
-    /// Lets a server that was made for the run do nothing while another one is measured: dead rows that its last run
-    /// left would bring autovacuum into somebody else's interval.
+    /// Quiesces an own server while another one is measured: dead rows of its last run would otherwise trigger
+    /// autovacuum during another run.
     ///
     /// # Errors
-    /// Where the server does not let itself be told.
-    pub fn rest(&mut self) -> Result<(), Problem> {
+    /// The server refused.
+    pub fn stop_autovacuum(&mut self) -> Result<(), Problem> {
         let Home::Own(_) = self.home else { return Ok(()) };
-        self.resting = true;
-        self.tell("ALTER SYSTEM SET autovacuum = off")?;
-        self.tell(RELOAD)?;
+        self.autovacuum_stopped = true;
+        self.change("ALTER SYSTEM SET autovacuum = off")?;
+        self.change(RELOAD)?;
         let end = if self.facts.version_num < 100_000 { END_VACUUM_BEFORE_10 } else { END_VACUUM };
         let begin = Instant::now();
-        while !self.admin.query(end).map_err(untold)?.is_empty() {
+        while !self.admin.query(end).map_err(could_not_change)?.is_empty() {
             if begin.elapsed() > LONGEST_VACUUM {
                 let s = LONGEST_VACUUM.as_secs();
                 return Err(Problem::could_not(format!(
-                    "could not let a server rest: its autovacuum has not ended within {s} s"
+                    "could not quiesce a server: its autovacuum has not ended within {s} s"
                 ))
-                .hint("look into server.log of the record for what it is at"));
+                .hint("see server.log of the record for what it is doing"));
             }
-            thread::sleep(VACUUM_LOOKS);
+            thread::sleep(VACUUM_POLL);
         }
         Ok(())
     }
 
-    /// Lets it go on as it was.
+    /// Re-enables autovacuum.
     ///
     /// # Errors
-    /// As [`Subject::rest`].
-    pub fn wake(&mut self) -> Result<(), Problem> {
+    /// As [`Subject::stop_autovacuum`].
+    pub fn restart_autovacuum(&mut self) -> Result<(), Problem> {
         let Home::Own(_) = self.home else { return Ok(()) };
-        self.tell(WAKE)?;
-        self.tell(RELOAD)?;
-        self.resting = false;
+        self.change(RESET_AUTOVACUUM)?;
+        self.change(RELOAD)?;
+        self.autovacuum_stopped = false;
         Ok(())
     }
 
-    fn tell(&mut self, sql: &str) -> Result<(), Problem> {
-        self.admin.execute(sql).map_err(untold)
+    fn change(&mut self, sql: &str) -> Result<(), Problem> {
+        self.admin.execute(sql).map_err(could_not_change)
     }
 
-    /// What to say where an own server has ended: nobody starts it again.
+    /// What to say if an own server has ended; it is not restarted.
     pub fn death(&self) -> Option<&'static str> {
         let ended = self.process.is_some_and(|postmaster| !postmaster.is_alive());
-        ended.then_some("the server has ended (its last words are in server.log of the record)")
+        ended.then_some("the server has ended (see the last lines of server.log in the record)")
     }
 
-    /// The session with the server that is driven, for its counters.
+    /// The session with the server under test, for its counters.
     pub fn observed(&mut self) -> &mut Session {
         self.elsewhere.as_mut().unwrap_or(&mut self.admin)
     }
 
-    /// A built-in transaction as the clients' sessions can run it.
+    /// A built-in transaction in a form that the clients' sessions can run.
     ///
     /// # Errors
-    /// Where it cannot be read.
+    /// It could not be parsed.
     pub fn scripts(&self, builtin: Builtin) -> Result<Scripts, Problem> {
         let Some(schema) = self.named_schema else { return Ok(builtin.scripts()) };
         let text = builtin.script_text().replace(" pgbench_", &format!(" {schema}.pgbench_"));
         Scripts::one(builtin.name(), &text).map_err(|error| {
-            Problem::could_not(format!("could not name schema {schema} in {}: {error}", builtin.name()))
+            Problem::could_not(format!(
+                "could not qualify the tables with schema {schema} in {}: {error}",
+                builtin.name()
+            ))
         })
     }
 
-    /// Waits until a standby that is driven has what was loaded into its primary.
+    /// Waits until the standby under test has replayed the load of its primary.
     ///
     /// # Errors
-    /// Where it does not get there.
+    /// It does not catch up.
     pub fn wait_for_replication(&mut self, stop: &Stop, events: &Events) -> Result<(), Problem> {
         let Some(standby) = &mut self.elsewhere else { return Ok(()) };
         events.doing("waiting for the standby");
         wait_for_replay(&mut self.admin, standby, self.facts.version_num, stop)
     }
 
-    /// Another session. What it does is in the server's statistics as soon as it ends; a session that stays open
-    /// reports its reads later, in the middle of somebody else's interval.
+    /// Opens another session. Its activity reaches the server's statistics as soon as it ends; a session that stays
+    /// open would report its reads later, in the middle of another server's run.
     ///
     /// # Errors
-    /// Where it cannot be made.
+    /// The connection failed.
     pub fn session(&mut self, stop: &Stop) -> Result<Session, Problem> {
         let mut session = open_session(&self.admin_options, stop)?;
         if let Home::Foreign = self.home {
-            look_into(&mut session, &self.path)?;
+            set_search_path(&mut session, &self.path)?;
         }
         self.backends.push(session.backend_pid());
         Ok(session)
@@ -510,47 +512,47 @@ impl Subject {
         options
     }
 
-    /// The isolation level of clients that ask for none: a role or a database may have its own.
+    /// The isolation level of clients that request none: a role or a database may have its own default.
     ///
     /// # Errors
-    /// Where it cannot be asked.
+    /// The level could not be read.
     pub fn default_isolation(&self, stop: &Stop) -> Result<String, Problem> {
         let shown = open_session(&self.options, stop)?.value("SHOW default_transaction_isolation");
-        let shown =
-            shown.map_err(|error| error.into_problem("could not see how transactions are isolated"))?;
+        let shown = shown
+            .map_err(|error| error.into_problem("could not read the isolation level of transactions"))?;
         Ok(shown.unwrap_or_default())
     }
 
-    /// How somebody connects who looks at the tables.
+    /// Connection options of a session that finds the tables.
     pub fn table_options(&self) -> ConnectOptions {
         match self.home {
             Home::Own(_) => self.admin_options.clone(),
-            // A pooler lets nobody in who wants to set something; what is behind one is where sessions look anyway.
+            // Poolers refuse startup parameters; the tables behind one are found without them.
             _ if self.pooled => self.admin_options.clone(),
-            Home::Foreign | Home::Gone => looking_into(&self.admin_options, &self.path),
+            Home::Foreign | Home::Gone => with_search_path(&self.admin_options, &self.path),
         }
     }
 
-    /// Makes functions where nobody else looks, or in a database that is ours alone.
+    /// Creates functions in pgdyno's schema, or in an own database.
     ///
     /// # Errors
-    /// The server's.
+    /// An error of the server.
     pub fn make_functions(&self, sql: &str, stop: &Stop) -> Result<(), Problem> {
         let mut session = open_session(&self.admin_options, stop)?;
         if let Home::Foreign = self.home {
-            look_into(&mut session, &format!("{SCHEMA}, {}", self.path))?;
+            set_search_path(&mut session, &format!("{SCHEMA}, {}", self.path))?;
         }
         let failed = |error: WireError| error.into_problem("could not make the functions of TPC-C");
         session.execute(sql).map_err(failed)?;
         if let Home::Foreign = self.home {
-            // The clients may be of another role than who prepares.
+            // The clients may have another role than the admin session.
             session.execute(&format!("GRANT USAGE ON SCHEMA {SCHEMA} TO PUBLIC")).map_err(failed)?;
         }
         Ok(())
     }
 
-    /// Where the tables are that are driven. Those that were there are not the only ones of their database.
-    pub fn whereabouts(&self) -> TableScope {
+    /// Scope of the tables under test. A database with existing tables may have other tables, too.
+    pub fn table_scope(&self) -> TableScope {
         match self.home {
             _ if self.path != SCHEMA => TableScope::Found(Set::Tpcc),
             Home::Own(_) => TableScope::Database,
@@ -558,39 +560,39 @@ impl Subject {
         }
     }
 
-    /// Looks whether tables that are measured are unlogged or lie in memory; gives the durability tier, and holds it
-    /// among the facts.
+    /// Checks whether tables under test are unlogged or in memory; returns the durability tier and stores it in the
+    /// facts.
     ///
     /// # Errors
-    /// The server's.
-    pub fn look_at_tables(&mut self) -> Result<DurabilityTier, Problem> {
-        let whereabouts = self.whereabouts();
-        let failed = |error: WireError| error.into_problem("could not look at the tables that were loaded");
-        let unlogged = has_unlogged(&mut self.admin, whereabouts).map_err(failed)?;
-        let in_memory = places::are_in_memory(&mut self.admin, &self.facts).map_err(failed)?;
+    /// An error of the server.
+    pub fn check_tables(&mut self) -> Result<DurabilityTier, Problem> {
+        let table_scope = self.table_scope();
+        let failed = |error: WireError| error.into_problem("could not inspect the loaded tables");
+        let unlogged = has_unlogged(&mut self.admin, table_scope).map_err(failed)?;
+        let in_memory = server_storage::has_tables_in_memory(&mut self.admin, &self.facts).map_err(failed)?;
         self.facts.durability = self.facts.durability.of_tables(unlogged, in_memory);
         Ok(self.facts.durability)
     }
 
-    /// The same when all runs are over. Of a server that does not answer any more nothing new is known.
-    pub fn look_at_tables_again(&mut self, stop: &Stop) -> DurabilityTier {
+    /// Checks the tables once more after all runs. If the server does not answer, the tier stays as it was.
+    pub fn recheck_tables(&mut self, stop: &Stop) -> DurabilityTier {
         if self.revive(stop).is_ok() {
-            let _ = self.look_at_tables(); // what was known before stays
+            let _ = self.check_tables(); // keep what is known
         }
         self.facts.durability
     }
 
-    /// What the settings of a new session give, which is made as those of the clients are; full where it cannot be.
+    /// The durability tier from the settings of a new session with the clients' options; full if it cannot connect.
     pub fn tier_of_sessions(&self, stop: &Stop) -> DurabilityTier {
         let settings = open_session(&self.options, stop).ok();
         let settings = settings.and_then(|mut session| ask_commit_settings(&mut session).ok());
         settings.map_or(DurabilityTier::Full, |settings| settings.tier())
     }
 
-    /// What in scripts, and in functions that they lead to, weakens a commit or may.
+    /// Statements in scripts, and in functions that they call, that weaken a commit or may do so.
     ///
     /// # Errors
-    /// Where the server is gone.
+    /// The server is gone.
     pub fn weaknesses_of(
         &mut self,
         scripts: &Scripts,
@@ -598,23 +600,23 @@ impl Subject {
     ) -> Result<Vec<Weakness>, Problem> {
         let mut found = scripts.weaknesses(definitions);
         let functions = weak_routines(&mut self.admin, &scripts.words(definitions));
-        let failed = |error: WireError| error.into_problem("could not look at functions that scripts call");
+        let failed = |error: WireError| error.into_problem("could not inspect functions that scripts call");
         found.extend(functions.map_err(failed)?);
         Ok(found)
     }
 
-    /// What the server that is driven holds of the data; `None` where it cannot be looked at. Shared buffers are looked
-    /// into by an extension, which is made in a database that is ours alone.
-    pub fn held(&mut self, stop: &Stop) -> Option<Held> {
+    /// Sizes of the data on the server under test, and its share in shared buffers; `None` if it cannot be inspected.
+    /// Shared buffers are read by an extension, which is created only in an own database.
+    pub fn footprint(&mut self, stop: &Stop) -> Option<Held> {
         self.revive(stop).ok()?;
         let (place, buffers) = match self.home {
-            Home::Own(_) => (self.whereabouts(), Buffercache::Make),
-            Home::Foreign | Home::Gone => (self.whereabouts(), Buffercache::AsItIs),
+            Home::Own(_) => (self.table_scope(), Buffercache::Make),
+            Home::Foreign | Home::Gone => (self.table_scope(), Buffercache::AsItIs),
         };
         held(self.elsewhere.as_mut().unwrap_or(&mut self.admin), place, buffers).ok()
     }
 
-    /// Path of the log of an own server.
+    /// Path of an own server's log.
     pub fn log_path(&self) -> Option<&std::path::Path> {
         match &self.home {
             Home::Own(server) => Some(&server.log_path),
@@ -638,13 +640,13 @@ impl Subject {
         }
     }
 
-    /// Removes every trace, or with `keep` leaves data and server.
+    /// Removes the server or pgdyno's schema; with `keep`, leaves data and server.
     ///
     /// # Errors
     /// What could not be removed.
     pub fn close(&mut self, keep: bool) -> Result<(), Problem> {
-        let resting = std::mem::take(&mut self.resting);
-        let woken = if keep && resting { self.wake_for_good() } else { Ok(()) };
+        let autovacuum_stopped = std::mem::take(&mut self.autovacuum_stopped);
+        let restored = if keep && autovacuum_stopped { self.restore_autovacuum() } else { Ok(()) };
         let closed = match std::mem::replace(&mut self.home, Home::Gone) {
             Home::Own(server) if keep => {
                 waiting_for("the server's end", &self.events, || server.stop()).map(drop)
@@ -653,20 +655,18 @@ impl Subject {
             Home::Foreign if !keep => self.drop_schema(),
             Home::Foreign | Home::Gone => Ok(()),
         };
-        closed.and(woken)
+        closed.and(restored)
     }
 
-    /// Data that are kept come up as they were made. Through a new session, since the old ones heed a request to stop.
-    fn wake_for_good(&self) -> Result<(), Problem> {
-        let hint = "before the data are used: ALTER SYSTEM RESET autovacuum";
-        let told = connect(&self.last_options())?.execute(WAKE);
-        told.map_err(|error| {
-            error.into_problem("could not turn autovacuum on again in data that are kept").hint(hint)
-        })
+    /// Re-enables autovacuum in data that is kept. It needs a new session, because the old ones end at a request to
+    /// stop.
+    fn restore_autovacuum(&self) -> Result<(), Problem> {
+        let hint = "before you use the data: ALTER SYSTEM RESET autovacuum";
+        let told = connect(&self.last_options())?.execute(RESET_AUTOVACUUM);
+        told.map_err(|error| error.into_problem("could not re-enable autovacuum in the kept data").hint(hint))
     }
 
-    /// How to connect at the end: while somebody waits for it, a server that is frozen is not waited for as long as one
-    /// that is slow.
+    /// Connection options for cleaning up: after a request to stop, a hung server is not given as much time as usual.
     fn last_options(&self) -> ConnectOptions {
         let mut options = self.admin_options.clone();
         if self.stop.requested() {
@@ -675,8 +675,8 @@ impl Subject {
         options
     }
 
-    /// Drops the schema. Whoever holds its tables is ended, waited for, and named where that does not help: a process
-    /// that is stopped heeds nothing. A request to stop ends the wait.
+    /// Drops the schema. Sessions that hold locks on its tables are terminated and waited for, and named if that does
+    /// not help: a stopped process does not react. A request to stop ends the wait.
     fn drop_schema(&self) -> Result<(), Problem> {
         let begin = Instant::now();
         let mut tries = 0;
@@ -689,13 +689,13 @@ impl Subject {
                     Err(Undropped::Unreached(problem)) => return Err(self.left(&problem.what)),
                     Err(Undropped::Refused(error, holders)) => (error, holders),
                 };
-            let held = error.code() == Some(LOCK_NOT_AVAILABLE) && begin.elapsed() < LONGEST_HELD;
-            // A wait that the request to stop ended is tried once more, for the last time.
+            let locked = error.code() == Some(LOCK_NOT_AVAILABLE) && begin.elapsed() < LONGEST_LOCK_WAIT;
+            // A wait interrupted by a request to stop is tried once more, for the last time.
             let interrupted = matches!(error, WireError::Stopped);
-            if !stopping && (held || interrupted) {
-                // Who is still there at the second try heeds nothing.
-                if held && !holders.is_empty() && tries == 2 {
-                    let limit = LONGEST_HELD.as_secs();
+            if !stopping && (locked || interrupted) {
+                // Sessions still there at the second attempt do not react.
+                if locked && !holders.is_empty() && tries == 2 {
+                    let limit = LONGEST_LOCK_WAIT.as_secs();
                     self.events.note(format!("waiting up to {limit} s for {holders} (Ctrl-C ends the wait)"));
                 }
                 continue;
@@ -705,15 +705,14 @@ impl Subject {
         }
     }
 
-    /// The schema is still there: where, why, and how it is removed.
+    /// The error for a schema left behind: where, why, and how to remove it.
     fn left(&self, why: &str) -> Problem {
         let database = &self.admin_options.database;
-        Problem::could_not(format!("schema {SCHEMA} is left in database {database}: {why}")).hint(format!(
-            "remove it once the server is there and takes writes: DROP SCHEMA {SCHEMA} CASCADE"
-        ))
+        Problem::could_not(format!("schema {SCHEMA} was left in database {database}: {why}"))
+            .hint(format!("remove it once the server is up and accepts writes: DROP SCHEMA {SCHEMA} CASCADE"))
     }
 
-    /// Through a new session: the old ones may be in the middle of something, and are ended.
+    /// Uses a new session, and terminates the old ones, which may be busy.
     fn try_to_drop(&self, stopping: bool) -> Result<(), Undropped> {
         let mut session = connect(&self.last_options()).map_err(Undropped::Unreached)?;
         if stopping {
@@ -724,14 +723,14 @@ impl Subject {
         let refused = |error| Undropped::Refused(error, String::new());
         let name = self.admin_options.application_name().replace('\'', "''");
         for backend in &self.backends {
-            // By number and name: the number may belong to somebody else by now.
+            // By process id and name: the id may belong to another session by now.
             let end = format!(
                 "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
                  WHERE pid = {backend} AND application_name = '{name}' AND usename = CURRENT_USER"
             );
             session.execute(&end).map_err(refused)?;
         }
-        let drop = format!("SET lock_timeout = {}; DROP SCHEMA {SCHEMA} CASCADE", LOCK_LOOKS.as_millis());
+        let drop = format!("SET lock_timeout = {}; DROP SCHEMA {SCHEMA} CASCADE", LOCK_POLL.as_millis());
         session.execute(&drop).map_err(|error| {
             let holders = holders(&mut session).unwrap_or_default();
             Undropped::Refused(error, holders)
@@ -739,15 +738,15 @@ impl Subject {
     }
 }
 
-/// Why the schema is still there.
+/// Why the schema still exists.
 enum Undropped {
-    /// Nobody was reached who could drop it.
+    /// No connection to drop it.
     Unreached(Problem),
-    /// The server's error, and who holds its tables, in words.
+    /// The server's error, and the sessions with locks on its tables, in words.
     Refused(WireError, String),
 }
 
-/// Ends the processes of clients that are gone and still hold our tables, and names all who hold them.
+/// Terminates sessions of clients that are gone and still hold locks on our tables, and names all that hold some.
 fn holders(session: &mut Session) -> Result<String, WireError> {
     let rows = session.query(&format!(
         "SELECT a.pid, a.application_name, a.state, CASE WHEN a.usename = CURRENT_USER \
@@ -766,7 +765,7 @@ fn holders(session: &mut Session) -> Result<String, WireError> {
     Ok(if all.is_empty() { String::new() } else { named })
 }
 
-/// A panic or an early return leaves nothing behind either.
+/// Cleans up after a panic or an early return.
 impl Drop for Subject {
     fn drop(&mut self) {
         if let Err(problem) = self.close(false) {
@@ -775,8 +774,8 @@ impl Drop for Subject {
     }
 }
 
-/// Tells what goes on while a server is made.
-fn tell(events: &Events, event: &pgdyno_provision::Event) {
+/// Reports what happens while a server starts.
+fn report(events: &Events, event: &pgdyno_provision::Event) {
     match event.text() {
         Some(text) if event.is_warning() => events.warning(&text),
         Some(text) => events.note(text),
@@ -784,17 +783,17 @@ fn tell(events: &Events, event: &pgdyno_provision::Event) {
     }
 }
 
-fn untold(error: WireError) -> Problem {
-    error.into_problem("could not tell an idle server what to do")
+fn could_not_change(error: WireError) -> Problem {
+    error.into_problem("could not change the settings of an idle server")
 }
 
-/// Makes the schema, with the run in its comment.
+/// Creates the schema, with the run in its comment.
 fn create_schema(admin: &mut Session, run: &str) -> Result<(), WireError> {
     admin.execute(&format!("CREATE SCHEMA {SCHEMA}"))?;
     admin.execute(&format!("COMMENT ON SCHEMA {SCHEMA} IS 'pgdyno run {run}'"))
 }
 
-/// Whether the schema was made for this run.
+/// Whether the schema was created for this run.
 fn is_schema_of(admin: &mut Session, run: &str) -> Result<bool, WireError> {
     let comment = admin.value(&format!(
         "SELECT pg_catalog.obj_description(oid, 'pg_namespace') FROM pg_catalog.pg_namespace \
@@ -803,24 +802,24 @@ fn is_schema_of(admin: &mut Session, run: &str) -> Result<bool, WireError> {
     Ok(comment.is_some_and(|comment| comment == format!("pgdyno run {run}")))
 }
 
-/// Lets a session look where our tables are. A parameter at its start would do too, and a pooler refuses that.
-fn look_into(session: &mut Session, path: &str) -> Result<(), Problem> {
+/// Sets a session's `search_path` to our tables. A startup parameter would do too, but poolers refuse it.
+fn set_search_path(session: &mut Session, path: &str) -> Result<(), Problem> {
     let set = session.execute(&format!("SET search_path = {path}"));
     set.map_err(|error| error.into_problem("could not prepare the database"))
 }
 
-/// The same with sessions that look there, whatever else they are to set at their start: what is said apart goes over
-/// what `options` say (`ProcessStartupPacket`).
-fn looking_into(options: &ConnectOptions, path: &str) -> ConnectOptions {
+/// Options with `search_path` for our tables. It is given separately, which overrides `options`
+/// (`ProcessStartupPacket`).
+fn with_search_path(options: &ConnectOptions, path: &str) -> ConnectOptions {
     let mut options = options.clone();
     options.startup.push(("search_path".to_owned(), path.to_owned()));
     options
 }
 
-/// Where sessions look by themselves, and then into our schema.
-fn path_of(options: &ConnectOptions, stop: &Stop) -> Result<String, Problem> {
+/// The sessions' own `search_path`, followed by our schema.
+fn extended_search_path(options: &ConnectOptions, stop: &Stop) -> Result<String, Problem> {
     let shown = open_session(options, stop)?.value("SHOW search_path");
-    let own = shown.map_err(|error| error.into_problem("could not see where sessions look for tables"))?;
+    let own = shown.map_err(|error| error.into_problem("could not read search_path"))?;
     let own = own.filter(|path| !path.trim().is_empty());
     Ok(own.map_or_else(|| SCHEMA.to_owned(), |own| format!("{own}, {SCHEMA}")))
 }
@@ -836,7 +835,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_left_behind_is_told_beside_what_went_wrong() {
+    fn leftovers_are_reported_with_the_error() {
         let wrong = || Problem::could_not("stopped").detail("seen").hint("look");
         let left = || Problem::could_not("schema x is left").hint("DROP SCHEMA x");
         let both = with_leftovers(Err(wrong()), Err(left())).expect_err("both went wrong");
@@ -849,7 +848,7 @@ mod tests {
     }
 
     #[test]
-    fn corrupt_data_is_kept_and_nothing_else() {
+    fn only_corrupt_data_is_kept() {
         let stopped =
             |code: &str| Err(Problem::could_not(format!("stopped in x: bad page (SQLSTATE {code})")));
         for code in ["XX001", "XX002"] {

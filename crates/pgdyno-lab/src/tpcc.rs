@@ -1,4 +1,4 @@
-//! TPC-C's part of a run: its tables before, its terminals, its conditions afterwards.
+//! The TPC-C part of a run: its tables before, its terminals, its consistency conditions afterwards.
 
 use pgdyno_core::{
     measure::TpccRun,
@@ -20,24 +20,24 @@ use pgdyno_script::tpcc::{TerminalParams, setup};
 use crate::{
     Events, Prepared, draw_seed,
     subject::Subject,
-    tpcc_facts::{TpccFacts, are_as_many},
+    tpcc_facts::{TpccFacts, check_warehouses},
 };
 
-/// Places that the record keeps of a check.
+/// Examples of violations that the record keeps per check.
 const EXAMPLES: usize = 10;
-/// Most sessions that check.
+/// Most sessions used by a check.
 const MOST_CHECKERS: u64 = 8;
 
-/// Looks whether the tables are those that the plan means, makes functions where it calls them, and says what terminals
-/// go by.
+/// Checks that the tables match the plan, creates functions if the plan calls them, and returns parameters for the
+/// terminals.
 ///
 /// # Errors
-/// In what the tables differ.
+/// How the tables differ.
 pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<(), Problem> {
     let Some(wanted) = prepared.plan.data.tpcc else { return Ok(()) };
     let TpccFound { warehouses, loaded_by } = find_tpcc(&mut subject.session(stop)?)?;
-    are_as_many(warehouses, wanted.warehouses)?;
-    // What was loaded for this run has no ledger.
+    check_warehouses(warehouses, wanted.warehouses)?;
+    // Tables loaded for this run have no ledger.
     let ours = prepared.load.as_ref().filter(|load| load.set == Set::Tpcc && !wanted.loaded);
     let loaded_by = loaded_by.or_else(|| ours.map(|load| load.seed));
     let constants = RunConstants::draw(prepared.seed, loaded_by.map(RunConstants::loaded));
@@ -45,7 +45,7 @@ pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<
     works(prepared).try_for_each(|work| fits(&work, &isolation))?;
     let command = draw_seed() as u32;
     subject.tpcc = Some(TpccFacts {
-        crowd: TerminalParams { warehouses, constants, seed: prepared.seed, command, run: 0 },
+        terminals: TerminalParams { warehouses, constants, seed: prepared.seed, command, run: 0 },
         load_constant_known: loaded_by.is_some(),
         isolation,
     });
@@ -54,57 +54,57 @@ pub fn ready(prepared: &Prepared, subject: &mut Subject, stop: &Stop) -> Result<
 }
 
 fn works(prepared: &Prepared) -> impl Iterator<Item = TpccWork> {
-    prepared.material.work.iter().filter_map(|work| work.tpcc)
+    prepared.workload_files.work.iter().filter_map(|work| work.tpcc)
 }
 
-/// What the role or the database says where nothing is asked for; the plan was held to what it asks for itself.
+/// Checks the default isolation level of role or database. A level in the plan itself was checked with the plan.
 fn fits(work: &TpccWork, isolation: &str) -> Result<(), Problem> {
     let strict = [Isolation::RepeatableRead, Isolation::Serializable].map(Isolation::sql);
     if work.isolation.is_some() || work.max_tries != 1 || !strict.contains(&isolation) {
         return Ok(());
     }
     let what = format!(
-        "could not drive TPC-C: transactions are {isolation} here by default, fail by each other, and are not tried \
-         again"
+        "could not run TPC-C: transactions are {isolation} here by default, so they can fail with a serialization \
+         failure, and are not retried"
     );
-    Err(Problem::wrong_request(what).hint("allow several tries, such as 10, or ask for read-committed"))
+    Err(Problem::wrong_request(what).hint("allow several tries, such as 10, or request read-committed"))
 }
 
 /// The terminals of a paced workload.
-pub fn population((work, ground): (TpccWork, &TpccFacts)) -> Option<Population> {
+pub fn population((work, facts): (TpccWork, &TpccFacts)) -> Option<Population> {
     let pace = |transaction: Transaction| {
         let terms = transaction.terms();
         Pace {
             keying_ns: (terms.keying_s * 1e9) as u64,
             think_ns: (terms.think_s * 1e9) as u64,
-            // A Delivery is queued, and its terminal goes on (clause 2.7.2).
+            // A Delivery is queued, so its terminal continues at once (clause 2.7.2).
             queued: transaction == Transaction::Delivery,
         }
     };
     let paces = Transaction::ALL.map(pace).to_vec();
-    work.paced.then(|| Population { users: ground.crowd.warehouses * DISTRICTS, paces })
+    work.paced.then(|| Population { users: facts.terminals.warehouses * DISTRICTS, paces })
 }
 
-/// What the record keeps of how a run drove it.
-pub fn run_of(work: &TpccWork, ground: &TpccFacts, shares: Shares) -> TpccRun {
+/// The record of how a run executed TPC-C.
+pub fn run_of(work: &TpccWork, facts: &TpccFacts, shares: Shares) -> TpccRun {
     let isolation = work.isolation.map(|isolation| isolation.sql().to_owned());
     TpccRun {
-        warehouses: ground.crowd.warehouses,
+        warehouses: facts.terminals.warehouses,
         shape: work.shape,
-        isolation: isolation.or_else(|| Some(ground.isolation.clone())),
+        isolation: isolation.or_else(|| Some(facts.isolation.clone())),
         max_tries: work.max_tries,
         paced: work.paced,
         weights: work.weights,
-        load_constant_known: ground.load_constant_known,
+        load_constant_known: facts.load_constant_known,
         note: DERIVED.to_owned(),
         shares,
     }
 }
 
-/// Looks whether the tables are consistent after all runs, where they are TPC-C's and the plan does not say otherwise.
+/// Checks the consistency of TPC-C's tables after all runs, unless the plan turns the check off.
 ///
 /// # Errors
-/// Where the check could not be carried out.
+/// The check could not be executed.
 pub fn check(
     prepared: &Prepared,
     subject: &mut Subject,

@@ -1,32 +1,32 @@
-//! TPC-C's tables on one server, as terminals know them.
+//! Facts of TPC-C's tables on one server.
 
 use pgdyno_core::{problem::Problem, units};
 use pgdyno_script::tpcc::TerminalParams;
 
-/// TPC-C's tables on one server, as those know them who drive.
+/// Facts of TPC-C's tables on one server.
 #[derive(Debug, Clone)]
 pub struct TpccFacts {
-    /// What terminals go by.
-    pub crowd: TerminalParams,
-    /// Whether the constant of the load is known.
+    /// Parameters of the terminals.
+    pub terminals: TerminalParams,
+    /// Whether the NURand constant of the load is known.
     pub load_constant_known: bool,
-    /// The isolation level of sessions that ask for none.
+    /// The isolation level of sessions that request none.
     pub isolation: String,
 }
 
-/// Refuses tables of other numbers of warehouses than were asked for.
+/// Refuses tables with a different number of warehouses than requested.
 ///
 /// # Errors
-/// How many there are.
-pub fn are_as_many(found: u64, asked: u64) -> Result<(), Problem> {
+/// The number of warehouses found.
+pub fn check_warehouses(found: u64, asked: u64) -> Result<(), Problem> {
     if found == asked {
         return Ok(());
     }
     let were = if asked == 1 { "was" } else { "were" };
     let what = format!(
-        "could not drive TPC-C: the tables have {}, and {} {were} asked for",
+        "could not run TPC-C: the tables have {}, and {} {were} requested",
         units::plural(found, "warehouse"),
         units::count(asked)
     );
-    Err(Problem::wrong_request(what).hint("say how many there are, or load as many as you want"))
+    Err(Problem::wrong_request(what).hint("request that number, or load the number you want"))
 }

@@ -1,4 +1,4 @@
-//! Looks at what sessions wait for, ten times a second, beside a run.
+//! Samples the wait events of sessions ten times a second during a run.
 
 use std::{
     sync::{
@@ -13,34 +13,35 @@ use pgdyno_core::measure::Waits;
 use pgdyno_postgres::observe::waits;
 use pgdyno_wire::Session;
 
-/// Time between two looks. A look takes a fraction of a millisecond.
+/// Time between two samples. A sample takes a fraction of a millisecond.
 const EVERY: Duration = Duration::from_millis(100);
 
-/// A thread that looks, with a session of its own.
+/// A sampling thread with its own session.
 #[derive(Debug)]
 pub struct WaitSampler {
-    signs: Arc<Signs>,
+    control: Arc<Control>,
     thread: Option<JoinHandle<(Option<Session>, Waits)>>,
 }
 
 #[derive(Debug, Default)]
-struct Signs {
-    looks: AtomicBool,
-    ends: AtomicBool,
+struct Control {
+    sampling: AtomicBool,
+    ended: AtomicBool,
 }
 
 impl WaitSampler {
-    /// Begins, and waits to be told when to look. `except` are the process ids of pgdyno's own sessions.
+    /// Starts the thread; sampling begins with [`WaitSampler::sample_while`]. `except` are the process ids of pgdyno's
+    /// own sessions.
     pub fn begin(mut session: Session, version_num: u32, except: Vec<i32>) -> Self {
-        let signs = Arc::new(Signs::default());
-        let told = Arc::clone(&signs);
+        let control = Arc::new(Control::default());
+        let shared = Arc::clone(&control);
         let thread = thread::spawn(move || {
             let mut seen = Waits::default();
-            while !told.ends.load(Ordering::Relaxed) {
-                if told.looks.load(Ordering::Relaxed) {
+            while !shared.ended.load(Ordering::Relaxed) {
+                if shared.sampling.load(Ordering::Relaxed) {
                     let Ok(found) = waits(&mut session, version_num, &except) else { return (None, seen) };
-                    // What was asked for before the end may be answered after it.
-                    if told.looks.load(Ordering::Relaxed) {
+                    // A query sent before the end may be answered after it.
+                    if shared.sampling.load(Ordering::Relaxed) {
                         seen.add(found);
                     }
                 }
@@ -48,31 +49,31 @@ impl WaitSampler {
             }
             (Some(session), seen)
         });
-        Self { signs, thread: Some(thread) }
+        Self { control, thread: Some(thread) }
     }
 
-    /// Looks from now on, or no more.
-    pub fn sample_while(&self, looks: bool) {
-        self.signs.looks.store(looks, Ordering::Relaxed);
-        if let Some(thread) = self.thread.as_ref().filter(|_| looks) {
+    /// Turns sampling on or off.
+    pub fn sample_while(&self, sampling: bool) {
+        self.control.sampling.store(sampling, Ordering::Relaxed);
+        if let Some(thread) = self.thread.as_ref().filter(|_| sampling) {
             thread.thread().unpark();
         }
     }
 
-    /// Ends, and gives its session back, if that still lives, with what was seen.
+    /// Ends the thread. Returns its session, if that is still open, and the samples.
     pub fn end(mut self) -> (Option<Session>, Waits) {
         self.join().unwrap_or_default()
     }
 
     fn join(&mut self) -> Option<(Option<Session>, Waits)> {
-        self.signs.ends.store(true, Ordering::Relaxed);
+        self.control.ended.store(true, Ordering::Relaxed);
         let thread = self.thread.take()?;
         thread.thread().unpark();
         thread.join().ok()
     }
 }
 
-/// A run that fails leaves no thread behind.
+/// Ends the thread after a failed run, too.
 impl Drop for WaitSampler {
     fn drop(&mut self) {
         self.join();

@@ -1,4 +1,4 @@
-//! Waits that somebody else ends: nobody should have to guess what pgdyno waits for.
+//! Names what pgdyno waits for, so that no user has to guess.
 
 use std::{
     iter,
@@ -9,12 +9,12 @@ use std::{
 
 use crate::Events;
 
-/// Seconds until a wait is named first, and from then on.
+/// Seconds until a wait is first named, and between later notes.
 const FIRST_S: u64 = 10;
 const SECOND_S: u64 = 50;
 const LATER_S: u64 = 300;
 
-/// Does something that may wait for somebody else, and tells what for if that takes long.
+/// Does work that may have to wait, and names the reason if it takes long.
 pub fn waiting_for<R>(what: &str, events: &Events, work: impl FnOnce() -> R) -> R {
     thread::scope(|scope| {
         let (working, is_over) = mpsc::channel();

@@ -1,4 +1,4 @@
-//! What a plan brings of its own, carried out: its setup, its resets, and what the record keeps of both.
+//! Executes the files of a plan: its setup and its resets; and their entries in the record.
 
 use std::{collections::BTreeMap, time::Instant};
 
@@ -22,13 +22,13 @@ use crate::{
 /// Most characters of a statement that are shown while it runs.
 const SHOWN: usize = 48;
 
-/// What all SQL of the plan knows of its clients: those of a run and the most of any.
-pub fn numbers_of_clients(prepared: &Prepared, clients: u32) -> Vec<Definition> {
+/// Variables with the client counts for all SQL of the plan: of this run, and the highest.
+pub fn client_count_variables(prepared: &Prepared, clients: u32) -> Vec<Definition> {
     let number = |name: &str, value: u32| Definition { name: name.to_owned(), value: value.to_string() };
     vec![number("clients", clients), number("max_clients", prepared.bench.max_clients())]
 }
 
-/// Sets the plan's own tables up, if it has any.
+/// Sets up the plan's own tables, if it has any.
 ///
 /// # Errors
 /// The first statement that failed, or that a stop was requested.
@@ -38,7 +38,7 @@ pub fn set_up(
     stop: &Stop,
     events: &Events,
 ) -> Result<Option<SetupDone>, Problem> {
-    let Some(setup) = &prepared.material.setup else { return Ok(None) };
+    let Some(setup) = &prepared.workload_files.setup else { return Ok(None) };
     let mut session = subject.session(stop)?;
     let (begin, total) = (Instant::now(), setup.statements());
     let show = &mut |number: u64, label: &str| {
@@ -47,15 +47,15 @@ pub fn set_up(
     let most = prepared.bench.max_clients();
     let statements = step(prepared, &mut session, setup, most, stop, show)?;
     let statements_s = begin.elapsed().as_secs_f64();
-    // What it set in its session, or left open, ends with it.
+    // Ends the session with its settings and open transactions.
     drop(session);
     let mut session = subject.session(stop)?;
     events.doing("vacuuming");
-    let outcome = settle(&mut session, subject.whereabouts(), stop)?;
+    let outcome = settle(&mut session, subject.table_scope(), stop)?;
     let prewarm = match fits_buffers(outcome.size_bytes, subject.largest_buffers_bytes) {
         true => {
             events.doing("reading tables into shared buffers");
-            prewarm_own(&mut session, subject.whereabouts())
+            prewarm_own(&mut session, subject.table_scope())
                 .map_err(|error| error.into_problem("could not read the tables into shared buffers"))?
         }
         false => None,
@@ -81,11 +81,11 @@ fn step(
     let seed = prepared.seed.cast_signed();
     let scale = prepared.bench.scale.unwrap_or(1) as i64;
     let automatic = Automatic { scale, client_id: 0, random_seed: seed, default_seed: seed };
-    let more = numbers_of_clients(prepared, clients);
+    let more = client_count_variables(prepared, clients);
     carry_out(session, steps, StepVariables { automatic, more: &more }, stop, show)
 }
 
-/// A statement as the line of events shows it.
+/// A statement, shortened for the line of events.
 fn short(label: &str) -> String {
     let label = redact_sql(label);
     match label.char_indices().nth(SHOWN) {
@@ -94,10 +94,10 @@ fn short(label: &str) -> String {
     }
 }
 
-/// Puts the data into the state in which every run of a workload begins, where the workload says how.
+/// Restores the data that every run of a workload starts from, if the workload has a reset.
 ///
 /// # Errors
-/// What could not be carried out.
+/// What could not be executed.
 pub fn reset(
     prepared: &Prepared,
     subject: &mut Subject,
@@ -107,7 +107,7 @@ pub fn reset(
     events: &Events,
 ) -> Result<(), Problem> {
     let Some(reset) = &work.reset else { return Ok(()) };
-    // A session of its own: what it sets or leaves open must not reach anything else.
+    // A separate session: its settings and open transactions must not affect anything else.
     let mut session = subject.session(stop)?;
     step(prepared, &mut session, reset, clients, stop, &mut |_, _| ())?;
     drop(session);
@@ -117,10 +117,10 @@ pub fn reset(
     Ok(())
 }
 
-/// Puts the data into their first state before a run, unless they were left so, and looks at what the run will find.
+/// Restores the data before a run, unless it is untouched, and inspects what the run will find.
 ///
 /// # Errors
-/// What could not be carried out.
+/// What could not be executed.
 pub fn before_run(
     prepared: &Prepared,
     subject: &mut Subject,
@@ -137,21 +137,21 @@ pub fn before_run(
     if !prepared.has_own_tables() {
         return Ok(None);
     }
-    let whereabouts = subject.whereabouts();
-    let wrong = |error: WireError| error.into_problem("could not look at the plan's own tables");
-    data_state(&mut subject.admin, whereabouts).map(Some).map_err(wrong)
+    let table_scope = subject.table_scope();
+    let wrong = |error: WireError| error.into_problem("could not inspect the plan's own tables");
+    data_state(&mut subject.admin, table_scope).map(Some).map_err(wrong)
 }
 
-/// What the record keeps of it before anything is done.
-pub fn first_record(material: &WorkloadFiles, workloads: &[WorkloadPlan]) -> Option<MaterialRecord> {
-    if !material.is_own() {
+/// The record of the files before anything runs.
+pub fn first_record(files: &WorkloadFiles, workloads: &[WorkloadPlan]) -> Option<MaterialRecord> {
+    if !files.is_own() {
         return None;
     }
-    let setup = material.setup.as_ref().map(|setup| SetupRecord {
+    let setup = files.setup.as_ref().map(|setup| SetupRecord {
         texts: setup.texts.iter().map(text).collect(),
         variables: variables(&setup.definitions),
     });
-    let own = material.work.iter().zip(workloads).filter(|(work, _)| work.is_own());
+    let own = files.work.iter().zip(workloads).filter(|(work, _)| work.is_own());
     let workloads = own.map(|(work, plan)| WorkloadRecord {
         name: work.name.clone(),
         protocol: plan.protocol.name().to_owned(),

@@ -16,7 +16,7 @@ use pgdyno_lab::{
     Lab, Program,
     cell::{errors, timeline},
     counters_sampler::{CountersSampler, Reading},
-    instrument, places,
+    instrument, server_storage,
     slow::SlowLog,
 };
 use pgdyno_postgres::{
@@ -104,8 +104,8 @@ impl PendingRecord {
         let server = server_facts(session, ServerSource::External, None).ok();
         let server = server.map(|facts| {
             let data_directory = facts.data_directory.filter(|_| postmaster.is_some());
-            let facts = places::located(ServerFacts { data_directory, ..facts });
-            let in_memory = places::are_in_memory(session, &facts).unwrap_or(false);
+            let facts = server_storage::with_storage(ServerFacts { data_directory, ..facts });
+            let in_memory = server_storage::has_tables_in_memory(session, &facts).unwrap_or(false);
             ServerFacts { durability: facts.durability.of_tables(unlogged, in_memory), ..facts }
         });
         let standby = session.value("SELECT pg_catalog.pg_is_in_recovery()").ok().flatten();

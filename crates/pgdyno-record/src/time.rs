@@ -24,7 +24,7 @@ pub struct TimeRecord {
     pub whole_s: f64,
     /// Servers being made and started, or reached.
     pub server_s: f64,
-    /// Tables being loaded, set up and replicated, and servers being put to rest after it.
+    /// Loading, setup and replication, and quiescing the servers afterwards.
     pub load_s: f64,
     /// Data being put back into its first state before runs, and looked at.
     pub reset_s: f64,
@@ -44,7 +44,7 @@ pub struct TimeRecord {
 }
 
 /// Stages that load.
-const LOADING: [&str; 4] = ["load", "setup", "replication", "put to rest"];
+const LOADING: [&str; 4] = ["load", "setup", "replication", "quiesce"];
 
 impl TimeRecord {
     /// From stages and runs; `None` before the first run.

@@ -40,7 +40,7 @@ pub fn measure(task: &Task, context: &Context) -> Result<ExitCode, Problem> {
         return Ok(ExitCode::SUCCESS);
     }
     let events = Events::new(progress.clone());
-    let outcome = pgdyno_lab::carry_out(job, &prepared, &lab, &stop, &events);
+    let outcome = pgdyno_lab::execute(job, &prepared, &lab, &stop, &events);
     progress.finish();
     Ok(conclude::conclude(job, output, outcome?))
 }

@@ -1,25 +1,25 @@
-//! The cells of a comparison of drivers, by number, so that a long run can be split.
+//! The cells of a comparison of drivers, numbered so that a long run can be split.
 
 use std::ops::RangeInclusive;
 
 use pgdyno_core::units;
 
-/// One script by so many threads and clients.
+/// One script with a number of threads and clients.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Cell {
-    /// Its number among all cells that the flags describe, from 1 on.
+    /// Number among all cells that the flags describe, from 1.
     pub number: usize,
     /// Built-in script.
     pub script: String,
-    /// Threads of every program, at most as many as clients.
+    /// Threads of every program, at most one per client.
     pub threads: u32,
     /// Clients of every program.
     pub clients: u32,
 }
 
 impl Cell {
-    /// Every script with every number of threads and clients, in this order. More threads than clients are as many as
-    /// clients; what comes twice by that is left out.
+    /// Every script with every number of threads and clients, in this order. The number of threads is limited to that
+    /// of clients; duplicates are left out.
     pub fn all(scripts: &[String], threads: &[u32], clients: &[u32]) -> Vec<Self> {
         let mut cells: Vec<Self> = Vec::new();
         for script in scripts {
@@ -41,12 +41,12 @@ impl Cell {
         (self.threads, self.clients)
     }
 
-    /// What its lines in a CSV file begin with.
+    /// First fields of its lines in a CSV file.
     pub fn csv(&self) -> String {
         format!("{},{},{},{}", self.number, self.script, self.threads, self.clients)
     }
 
-    /// Its heading.
+    /// Heading of the cell.
     pub fn title(&self, protocol: &str) -> String {
         let [threads, clients] = [(self.threads, "thread"), (self.clients, "client")]
             .map(|(count, what)| units::plural(count.into(), what));
@@ -54,13 +54,13 @@ impl Cell {
     }
 }
 
-/// Reads `N` or `FIRST-LAST`.
+/// Parses `N` or `FIRST-LAST`.
 pub fn numbers(text: &str) -> Result<RangeInclusive<usize>, String> {
     let number = |text: &str| text.parse().ok().filter(|number: &usize| *number > 0);
     let (first, last) = text.split_once('-').unwrap_or((text, text));
     match (number(first), number(last)) {
         (Some(first), Some(last)) if first <= last => Ok(first..=last),
-        _ => Err("a number of a cell or FIRST-LAST is wanted, from 1 on".to_owned()),
+        _ => Err("expected a cell number, from 1, or FIRST-LAST".to_owned()),
     }
 }
 

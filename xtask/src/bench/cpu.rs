@@ -1,8 +1,8 @@
-//! What the kernel tells about a process: processor time and memory.
+//! CPU time and memory of a process, from `/proc`.
 
 use std::fs;
 
-/// Processor time of all threads since they started, in nanoseconds; `None` where the process is gone.
+/// CPU time of all threads since they started, in nanoseconds; `None` if the process is gone.
 pub fn time_ns(pid: u32) -> Option<u64> {
     let threads = fs::read_dir(format!("/proc/{pid}/task")).ok()?;
     let of = |thread: fs::DirEntry| {
@@ -12,12 +12,13 @@ pub fn time_ns(pid: u32) -> Option<u64> {
     Some(threads.flatten().filter_map(of).sum())
 }
 
-/// Processor time of a process and its children in nanoseconds, also of those that ended and that it collected: all of
-/// a server, by its postmaster. It counts in ticks of 10 ms. `None` where the process is gone.
+/// CPU time of a process and its children in nanoseconds, including children that ended and were waited for: all of a
+/// server, given its postmaster. Resolution is 10 ms. `None` if the process is gone.
 pub fn tree_ns(root: u32) -> Option<u64> {
     let ticks = |pid: u32, fields: usize| {
         let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
-        // utime, stime, cutime and cstime are fields 14 to 17 of proc_pid_stat(5); the name before may hold anything.
+        // utime, stime, cutime and cstime are fields 14 to 17 of proc_pid_stat(5); the name before them may contain
+        // anything.
         let after_name = stat.rsplit_once(')')?.1;
         Some(
             after_name
@@ -33,7 +34,7 @@ pub fn tree_ns(root: u32) -> Option<u64> {
     Some((children.sum::<u64>() + ticks(root, 4)?) * 10_000_000)
 }
 
-/// Memory in bytes by its name in `/proc/PID/status`: `VmRSS` is now, `VmHWM` the most there was.
+/// Memory in bytes by its name in `/proc/PID/status`: `VmRSS` is the current one, `VmHWM` the peak.
 pub fn memory_bytes(pid: u32, name: &str) -> Option<u64> {
     let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
     let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
@@ -45,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_process_is_seen() {
+    fn this_process_is_measured() {
         let pid = std::process::id();
         assert!(time_ns(pid).is_some_and(|ns| ns > 0));
         assert!(memory_bytes(pid, "VmHWM").is_some_and(|peak| peak >= 1 << 20));

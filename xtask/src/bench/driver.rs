@@ -1,4 +1,5 @@
-//! `bench-driver`: pgdyno's driver, in each way of waiting, and pgbench in turns; then the null target against its bar.
+//! `bench-driver`: pgdyno's driver, with each method of waiting, and pgbench alternately; then the null target against
+//! its bar.
 
 use std::{ops::RangeInclusive, path::PathBuf, process::Command, thread};
 
@@ -23,52 +24,52 @@ pub struct Args {
     slots: SlotArgs,
     #[command(flatten)]
     work: WorkArgs,
-    /// Numbers of clients
+    /// Client counts
     #[arg(long, value_delimiter = ',', default_value = "1,2,4,8,32,128,256", value_name = "N,…",
           value_parser = clap::value_parser!(u32).range(1..))]
     clients: Vec<u32>,
-    /// Threads of every program [default: 1, and as many as there are processors]
+    /// Threads of every program [default: 1, and the number of CPUs]
     #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..))]
     jobs: Vec<u32>,
-    /// Only these of the cells, by the numbers that the announcement gives them
+    /// Only these cells, by their numbers in the announcement
     #[arg(long, value_delimiter = ',', value_name = "N|N-N,…", value_parser = cells::numbers)]
     cells: Vec<RangeInclusive<usize>>,
-    /// How pgdyno's driver waits for its connections, an arm for each; `auto` is what pgdyno does by itself
+    /// How pgdyno's driver waits for its connections, one arm each; `auto` is pgdyno's default
     #[arg(long, value_delimiter = ',', default_value = "auto", value_name = "NAME,…",
           value_parser = ["auto", "io_uring", "epoll"])]
     waiting: Vec<String>,
-    /// Print the cells with their numbers, and how long they take
+    /// Print the cells with their numbers and the estimated duration
     #[arg(long)]
     dry_run: bool,
-    /// Put pgbench with its log (-l) beside it, as one more arm
+    /// Add an arm: pgbench with its log (-l)
     #[arg(long)]
     pgbench_log: bool,
-    /// Runs of the null target of three seconds; 0 leaves it out
+    /// Runs of the null target, three seconds each; 0 skips it
     #[arg(long, default_value_t = 5, value_parser = none_or_enough)]
     null_runs: u32,
 }
 
-/// No runs, or as many as an interval needs: said before an hour is measured, not after it.
+/// No runs, or enough for a confidence interval. Checked at the start, not after an hour of measuring.
 fn none_or_enough(text: &str) -> Result<u32, String> {
     match text.parse::<u32>() {
-        Ok(1 | 2) => Err("an interval needs three runs".into()),
+        Ok(1 | 2) => Err("a confidence interval needs three runs".into()),
         parsed => parsed.map_err(|error| error.to_string()),
     }
 }
 
 const TPS_BAR: Bar = Bar::AtLeast(0.98);
-/// Asked of the mean over all cells, and not counted among the bars.
+/// Goal for the mean over all cells; not counted among the bars.
 const TPS_STRETCH: Bar = Bar::AtLeast(1.05);
 const MEMORY_BAR_BYTES: u64 = 64 << 20;
-/// Growth from half time to the end that is still called flat. The first half does not count: a driver that slept for
-/// a slot has its intervals to catch up with, and its buffers reach their size over the first of them.
+/// Growth from half time to the end that still counts as flat. The first half is ignored: after sleeping for a slot, a
+/// driver has intervals to catch up with, and its buffers reach their final size in the first slots.
 const FLAT_BYTES: u64 = 256 << 10;
 /// Seconds to load the tables of one program at scale 1, to connect a client, and between two cells, for the estimate.
 const LOAD_S: f64 = 0.15;
 const CONNECT_S: f64 = 0.01;
 const CELL_S: f64 = 2.0;
 
-/// What pgdyno may cost in processor time, as a share of pgbench. Fewer clients leave less to batch.
+/// Most CPU time of pgdyno as a share of pgbench's. Fewer clients leave less to batch.
 fn cpu_bar(clients: u32) -> Bar {
     Bar::AtMost(match clients {
         ..8 => 1.0,
@@ -77,10 +78,10 @@ fn cpu_bar(clients: u32) -> Bar {
     })
 }
 
-/// Runs the comparison for every script and number of clients, then the null target; false where a bar is missed.
+/// Runs the comparison for every script and client count, then the null target; returns false if a bar is missed.
 ///
 /// # Errors
-/// What could not be done.
+/// The first problem.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let cells = args.chosen()?;
     println!("{}", args.announcement(&cells));
@@ -115,13 +116,15 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
 }
 
 impl Args {
-    /// The cells that are asked for.
+    /// The requested cells.
     fn chosen(&self) -> Result<Vec<Cell>, Failure> {
         let processors = thread::available_parallelism()?.get() as u32;
         let threads = if self.jobs.is_empty() { vec![1, processors] } else { self.jobs.clone() };
         let mut cells = self.work.cells(&threads, &self.clients);
         if let Some(beyond) = self.cells.iter().find(|range| *range.end() > cells.len()) {
-            return Err(format!("--cells: there are {} cells, none is {}", cells.len(), beyond.end()).into());
+            return Err(
+                format!("--cells: there are {} cells, no number {}", cells.len(), beyond.end()).into()
+            );
         }
         let asked = |cell: &Cell| self.cells.iter().any(|range| range.contains(&cell.number));
         cells.retain(|cell| self.cells.is_empty() || asked(cell));
@@ -133,12 +136,12 @@ impl Args {
         self.waiting.len() + 1 + usize::from(self.pgbench_log)
     }
 
-    /// Place of pgbench among the arms.
+    /// Index of pgbench among the arms.
     fn pgbench(&self) -> usize {
         self.waiting.len()
     }
 
-    /// Seconds of the slots of one cell.
+    /// Seconds of all slots of one cell.
     fn cell_s(&self) -> f64 {
         let pgdyno = self.waiting.iter().map(|_| Counts::Intervals.grid());
         let pgbench = (self.pgbench()..self.arms()).map(|_| Counts::Progress.grid());
@@ -157,7 +160,7 @@ impl Args {
         let cells_s = (connect_s + count * self.cell_s()) * f64::from(self.slots.starts);
         let total_s = load_s + cells_s + count * CELL_S + 4.0 * f64::from(self.null_runs);
         format!(
-            "{titles}{} of {}; {} counted in a slot, the first {} ms and more dropped\n\
+            "{titles}{} of {}; {} of each slot count, at least the first {} ms do not\n\
              scale {}; takes about {:.0} min",
             units::plural(cells.len() as u64, "cell"),
             self.slots.words(self.arms()),
@@ -169,7 +172,7 @@ impl Args {
     }
 
     fn start_arms(&self, drive: &PathBuf, servers: &Servers, dir: &std::path::Path, cell: &Cell) -> Vec<Arm> {
-        // Twice what is planned and more: a program is ended after its last slot, and by itself if this one dies.
+        // A generous limit: a program is normally ended after its last slot, and ends itself only if this process dies.
         let seconds = 2 * self.cell_s() as u32 + 300;
         let of_pgdyno = self.waiting.iter().enumerate().map(|(at, waiting)| {
             let mut command = Command::new(drive);
@@ -188,35 +191,35 @@ impl Args {
         of_pgdyno.chain(of_pgbench).collect()
     }
 
-    /// Prints a cell; gives the ratio of transactions per second of every arm of pgdyno's to pgbench.
+    /// Prints a cell; returns the TPS ratio of each of pgdyno's arms to pgbench.
     fn judge(&self, race: &Race, clients: u32, tally: &mut Tally) -> Result<Vec<Ratio>, Failure> {
         let pgbench = self.pgbench();
         let mut ratios = Vec::new();
         (pgbench..self.arms()).for_each(|arm| print_level(race, arm));
         for arm in (pgbench + 1)..self.arms() {
             tally.judge("TPS / pgbench", &race.ratio(arm, pgbench, |slot| slot.tps)?, None);
-            tally.judge("processor time / pgbench", &race.ratio(arm, pgbench, |slot| slot.cpu_ns)?, None);
+            tally.judge("CPU time / pgbench", &race.ratio(arm, pgbench, |slot| slot.cpu_ns)?, None);
         }
         let best = cheapest(race, pgbench);
         for arm in 0..pgbench {
             print_level(race, arm);
-            // The bars are those of what costs least; what else was asked for stands beside it.
+            // Only the cheapest arm is judged by the bars; the others are printed for information.
             let bar = |bar| (Some(arm) == best).then_some(bar);
             let tps = race.ratio(arm, pgbench, |slot| slot.tps)?;
             tally.judge("TPS / pgbench", &tps, bar(TPS_BAR));
             ratios.push(tps);
             let cpu = race.ratio(arm, pgbench, |slot| slot.cpu_ns)?;
-            tally.judge("processor time / pgbench", &cpu, bar(cpu_bar(clients)));
+            tally.judge("CPU time / pgbench", &cpu, bar(cpu_bar(clients)));
             for log in (pgbench + 1)..self.arms() {
                 tally.judge("TPS / pgbench -l", &race.ratio(arm, log, |slot| slot.tps)?, None);
-                tally.judge("processor time / pgbench -l", &race.ratio(arm, log, |slot| slot.cpu_ns)?, None);
+                tally.judge("CPU time / pgbench -l", &race.ratio(arm, log, |slot| slot.cpu_ns)?, None);
             }
             judge_memory(&race.memory(arm).ok_or("the driver's memory could not be read")?, tally);
         }
         Ok(ratios)
     }
 
-    /// The means over all cells.
+    /// Prints the means over all cells.
     fn conclude(&self, cells: usize, means: &[Vec<Ratio>]) {
         println!("\nTPS / pgbench, geometric mean over {}", units::plural(cells as u64, "cell"));
         for (waiting, ratios) in self.waiting.iter().zip(means) {
@@ -226,7 +229,7 @@ impl Args {
     }
 }
 
-/// The first so many arms' that needs least processor time a transaction.
+/// The arm with the lowest CPU time per transaction, among the first `arms`.
 fn cheapest(race: &Race, arms: usize) -> Option<usize> {
     let cost = |arm: &usize| race.level(*arm).map_or(f64::INFINITY, |level| level.cpu_ns);
     (0..arms).min_by(|one, other| cost(one).total_cmp(&cost(other)))
@@ -238,7 +241,7 @@ fn judge_memory(memory: &Memory, tally: &mut Tally) {
     let [peak, bar, start, half, end] =
         [memory.peak_bytes, MEMORY_BAR_BYTES, memory.start_bytes, memory.half_bytes, memory.end_bytes]
             .map(units::bytes);
-    tally.say(&format!("memory at most {peak}, bar < {bar}"), small);
+    tally.say(&format!("peak memory {peak}, bar < {bar}"), small);
     let words = format!("memory {start} after the first slot, {half} at half time, {end} at the end, flat");
     tally.say(&words, flat);
 }
@@ -248,7 +251,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_more_there_is_to_batch_the_less_it_may_cost() {
+    fn more_clients_have_a_stricter_cpu_bar() {
         let bars = [1, 7, 8, 31, 32, 256].map(|clients| cpu_bar(clients).to_string());
         assert_eq!(bars, ["≤ 1", "≤ 1", "≤ 0.75", "≤ 0.75", "≤ 0.65", "≤ 0.65"]);
     }

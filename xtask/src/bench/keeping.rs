@@ -1,5 +1,5 @@
-//! `bench-keeping`: what it costs `pgdyno pgbench` to keep all that it can: latency of every statement, percentiles,
-//! histogram and JSON. pgbench stands beside it, with its log and without.
+//! `bench-keeping`: the cost of everything that `pgdyno pgbench` can keep: latency of every statement, percentiles,
+//! histogram and JSON; compared with pgbench, with its log and without.
 
 use std::path::{Path, PathBuf};
 
@@ -24,31 +24,31 @@ pub struct Args {
     slots: SlotArgs,
     #[command(flatten)]
     work: WorkArgs,
-    /// Numbers of clients
+    /// Client counts
     #[arg(long, value_delimiter = ',', default_value = "8,32", value_name = "N,…",
           value_parser = clap::value_parser!(u32).range(1..))]
     clients: Vec<u32>,
     /// Threads of every program
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u32).range(1..))]
     jobs: u32,
-    /// Leave pgbench out, which has no bar here: half the time for the same interval
+    /// Leave out pgbench, which has no bar here: half the time for the same confidence interval
     #[arg(long)]
     without_pgbench: bool,
 }
 
 /// Keeping costs at most 2 %.
 const TPS_BAR: Bar = Bar::AtLeast(0.98);
-/// Places of the arms, in which they are in balance over eight rounds, and without pgbench over four.
+/// Names of the arms. Their order is balanced over eight rounds, and without pgbench over four.
 const NAMES: [&str; 4] = ["pgdyno pgbench", "pgdyno pgbench, keeping", "pgbench", "pgbench -l"];
 const PLAIN: usize = 0;
 const KEEPING: usize = 1;
 const PGBENCH: usize = 2;
 const LOGGING: usize = 3;
 
-/// Runs the comparison for every script and number of clients; false where a bar is missed.
+/// Runs the comparison for every script and client count; returns false if a bar is missed.
 ///
 /// # Errors
-/// What could not be done.
+/// The first problem.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let pgdyno = build_pgdyno()?;
     let cells = args.work.cells(&[args.jobs], &args.clients);
@@ -82,7 +82,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
 }
 
 impl Args {
-    /// Names of the arms that are there.
+    /// Names of the arms in use.
     fn names(&self) -> &'static [&'static str] {
         if self.without_pgbench { &NAMES[..PGBENCH] } else { &NAMES }
     }
@@ -118,7 +118,7 @@ fn judge(race: &Race, tally: &mut Tally) -> Result<(), Failure> {
         let Some(against) = against.filter(|at| is_there(*at)) else { continue };
         let label = |what| format!("{what} / {}", NAMES[against]);
         tally.judge(&label("TPS"), &race.ratio(arm, against, |slot| slot.tps)?, bar);
-        tally.judge(&label("processor time"), &race.ratio(arm, against, |slot| slot.cpu_ns)?, None);
+        tally.judge(&label("CPU time"), &race.ratio(arm, against, |slot| slot.cpu_ns)?, None);
     }
     Ok(())
 }

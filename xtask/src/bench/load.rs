@@ -1,5 +1,5 @@
-//! `bench-load`: `pgdyno load tpcb` and `pgbench -i` in turns at one server, from the start of the program until all
-//! that it made is durable; then the row maker alone.
+//! `bench-load`: `pgdyno load tpcb` and `pgbench -i` alternately on one server, from the start of the program until all
+//! data is durable; then the row generator alone.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -20,31 +20,31 @@ use crate::{Failure, workspace::output};
 /// Flags of `bench-load`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// pgbench to compare with [default: of --pg-bindir, else of PATH]
+    /// pgbench to compare with [default: of --pg-bindir, otherwise of PATH]
     #[arg(long, value_name = "PATH")]
     pgbench: Option<PathBuf>,
-    /// Directory of postgres and pgbench, in place of a search
+    /// Directory of postgres and pgbench, instead of a search
     #[arg(long, value_name = "DIR")]
     pg_bindir: Option<PathBuf>,
-    /// pgdyno to measure [default: the one of this checkout, built for it]
+    /// pgdyno to measure [default: built from this checkout]
     #[arg(long, value_name = "PATH")]
     pgdyno: Option<PathBuf>,
-    /// Data directory of the server, new or empty, such as one in memory: what a disk does is then left out
+    /// Data directory of the server, new or empty, for example in memory to exclude the disk
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Scale factor
     #[arg(long, default_value_t = 100, value_parser = clap::value_parser!(u32).range(1..))]
     scale: u32,
-    /// Partitions of the second comparison; 0 leaves it out
+    /// Partitions in the second comparison; 0 skips it
     #[arg(long, default_value_t = 8)]
     partitions: u32,
     /// Streams of pgdyno
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     jobs: u32,
-    /// Pairs of loads of each comparison; an even number is in balance
+    /// Pairs of loads per comparison; even numbers are balanced
     #[arg(long, default_value_t = 8, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
-    /// Runs of the row maker; 0 leaves it out
+    /// Runs of the row generator; 0 skips it
     #[arg(long, default_value_t = 5)]
     maker_runs: u32,
     /// Write every load as CSV
@@ -55,17 +55,17 @@ pub struct Args {
     more: Vec<String>,
 }
 
-/// A plain table is never slower than that of pgbench.
+/// A plain table must not load more slowly than with pgbench.
 const PLAIN_BAR: Bar = Bar::AtLeast(1.0);
-/// Partitions by range are filled by streams side by side.
+/// Range partitions are loaded by parallel streams.
 const PARTITIONS_BAR: Bar = Bar::AtLeast(1.5);
 const MEMORY_BAR_BYTES: u64 = 100 << 20;
-/// Million rows of accounts a second and core that the row maker has to make.
+/// Minimum speed of the row generator: million rows of accounts per second and core.
 const MAKER_BAR: f64 = 20.0;
-/// Sessions of the server beside the streams: of the loader itself, and of ours.
+/// Sessions of the server in addition to the streams: of the loader itself, and of this program.
 const SPARE_SESSIONS: u32 = 8;
 
-/// Who loads.
+/// The loading program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
     Pgbench,
@@ -83,7 +83,7 @@ impl Who {
     }
 }
 
-/// What is loaded by both.
+/// The tables loaded by both.
 #[derive(Debug, Clone, Copy)]
 struct Comparison {
     partitions: u32,
@@ -99,10 +99,10 @@ impl Comparison {
     }
 }
 
-/// Runs both comparisons, then the row maker; false where a bar is missed.
+/// Runs both comparisons, then the row generator; returns false if a bar is missed.
 ///
 /// # Errors
-/// What could not be done.
+/// The first problem.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let pgdyno = args.pgdyno.clone().map_or_else(build_pgdyno, Ok)?;
     let (bindir, data, pgbench) = (args.pg_bindir.clone(), args.data.clone(), args.pgbench.clone());
@@ -116,7 +116,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     println!("{}; pgbench: {}", own.version(), own.pgbench.display());
     println!("settings of the server: {}", own.settings().collect::<Vec<_>>().join(", "));
     let mut ring = Ring::new(own, pgdyno)?;
-    // Not counted: segments of WAL are made, and recycled from here on.
+    // A first load, not counted, creates WAL segments that are recycled from here on.
     args.load(&mut ring, Who::Pgbench, 0)?;
     let (mut tally, mut csv) = (Tally::default(), format!("tables,round,program,{CSV_COLUMNS}\n"));
     let comparisons = args.comparisons();
@@ -152,7 +152,7 @@ impl Args {
         [plain].into_iter().chain((self.partitions > 0).then_some(parted)).collect()
     }
 
-    /// Which program goes first; how long a load takes is its own affair.
+    /// Order of the programs; the duration of a slot is that of its load.
     fn slots(&self) -> Slots {
         Slots { arms: ALL.len(), rounds: self.rounds, dropped_ns: 0, counted_ns: 0 }
     }
@@ -166,7 +166,7 @@ impl Args {
         fs::write(file, csv).map_err(|error| format!("{}: {error}", file.display()).into())
     }
 
-    /// The command of a program that loads by itself.
+    /// The command of a program that loads and ends.
     fn command(&self, ring: &Ring, who: Who, partitions: u32) -> Command {
         let (scale, conninfo) = (self.scale.to_string(), ring.own.conninfo(DATABASE));
         let parts = partitions.to_string();
@@ -189,7 +189,7 @@ impl Args {
         }
     }
 
-    /// One load by a program; that of ours is proved.
+    /// Executes one load by a program; pgdyno's is verified.
     fn load(&self, ring: &mut Ring, who: Who, partitions: u32) -> Result<Load, Failure> {
         let mut command = self.command(ring, who, partitions);
         ring.load(who.name(), &mut command, who == Who::Pgdyno)
@@ -212,16 +212,15 @@ impl Args {
             |what: fn(&Load) -> f64| Ratio::of(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))));
         tally.judge("rows/s / pgbench", &ratio(|load| 1.0 / load.seconds)?, Some(of.bar));
         tally.judge("without the checkpoint", &ratio(|load| 1.0 / (load.seconds - load.checkpoint_s))?, None);
-        tally.judge("processor time of the server", &ratio(|load| load.server_cpu_s)?, None);
+        tally.judge("CPU time of the server", &ratio(|load| load.server_cpu_s)?, None);
         let peak_bytes = ours.iter().map(|load| load.peak_bytes).max().unwrap_or(0);
         let [peak, bar] = [peak_bytes, MEMORY_BAR_BYTES].map(units::bytes);
-        tally
-            .say(&format!("memory at most {peak}, bar < {bar}"), (1..MEMORY_BAR_BYTES).contains(&peak_bytes));
+        tally.say(&format!("peak memory {peak}, bar < {bar}"), (1..MEMORY_BAR_BYTES).contains(&peak_bytes));
         Ok(())
     }
 }
 
-/// The row maker alone, on one core.
+/// Measures the row generator alone, on one core.
 fn maker(runs: u32, tally: &mut Tally) -> Result<(), Failure> {
     let program = build_example("pgdyno-postgres", "rows")?;
     let rates = (0..runs)
@@ -229,7 +228,7 @@ fn maker(runs: u32, tally: &mut Tally) -> Result<(), Failure> {
         .collect::<Result<Vec<_>, _>>()?;
     let (least, most) = rates.iter().fold((f64::MAX, 0_f64), |(a, b), &rate| (a.min(rate), b.max(rate)));
     println!(
-        "\nrow maker alone, {}: {least:.1} to {most:.1} million accounts/s/core",
+        "\nrow generator alone, {}: {least:.1} to {most:.1} million accounts/s/core",
         units::plural(runs.into(), "run")
     );
     if runs < 3 {
@@ -240,7 +239,7 @@ fn maker(runs: u32, tally: &mut Tally) -> Result<(), Failure> {
     Ok(())
 }
 
-/// Reads the first line of the example `rows`: `72.3 million rows/s as text, …`.
+/// Parses the first line of the example `rows`: `72.3 million rows/s as text, …`.
 fn million_rows(text: &str) -> Result<f64, Failure> {
     let rate = text.split_once(" million rows/s as text").and_then(|(rate, _)| rate.parse().ok());
     rate.ok_or_else(|| format!("the example `rows` says {text:?}").into())
@@ -251,7 +250,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_example_is_understood() {
+    fn the_output_of_the_example_is_parsed() {
         assert_eq!(million_rows("72.3 million rows/s as text, 1 bytes\n…").expect("a rate"), 72.3);
         assert!(million_rows("no rate").is_err());
     }

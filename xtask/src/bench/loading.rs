@@ -1,4 +1,4 @@
-//! A load by a program, from its start until all that it made is durable.
+//! A load by a program, from its start until all data is durable.
 
 use std::{path::PathBuf, process::Command, time::Instant};
 
@@ -8,28 +8,28 @@ use pgdyno_wire::Session;
 use super::{cpu, process::Program, server::Own};
 use crate::Failure;
 
-/// Where all loads go.
+/// Database of all loads.
 pub const DATABASE: &str = "bench_load";
-/// What [`Load::csv`] writes.
+/// Columns of [`Load::csv`].
 pub const CSV_COLUMNS: &str =
-    "rows_per_s,seconds,checkpoint_s,proof_s,program_cpu_s,server_cpu_s,wal_bytes,peak_bytes";
+    "rows_per_s,seconds,checkpoint_s,verify_s,program_cpu_s,server_cpu_s,wal_bytes,peak_bytes";
 
 /// One load.
 #[derive(Debug, Clone, Copy)]
 pub struct Load {
-    /// From the start of the program to the end of the checkpoint after it.
+    /// Seconds from the start of the program to the end of the checkpoint after it.
     pub seconds: f64,
-    /// The checkpoint's part.
+    /// Seconds of the checkpoint.
     pub checkpoint_s: f64,
-    /// The comparison of all rows after it, which is pgdyno's alone and not among the seconds.
-    pub proof_s: Option<f64>,
+    /// Seconds of pgdyno's verification of all rows; not included in `seconds`.
+    pub verify_s: Option<f64>,
     pub program_cpu_s: f64,
     pub server_cpu_s: f64,
     pub wal_bytes: Option<u64>,
     pub peak_bytes: u64,
 }
 
-/// Where loads go, and who carries them out.
+/// The server of all loads, and the pgdyno that verifies them.
 pub struct Ring {
     admin: Session,
     pub own: Own,
@@ -38,7 +38,7 @@ pub struct Ring {
 }
 
 impl Load {
-    /// Behind the name of the program; an absent value is empty.
+    /// Fields after the name of the program; an absent value is empty.
     pub fn csv(&self, rows: u64) -> String {
         let absent = |value: Option<String>| value.unwrap_or_default();
         format!(
@@ -46,7 +46,7 @@ impl Load {
             rows as f64 / self.seconds,
             self.seconds,
             self.checkpoint_s,
-            absent(self.proof_s.map(|seconds| format!("{seconds:.3}"))),
+            absent(self.verify_s.map(|seconds| format!("{seconds:.3}"))),
             self.program_cpu_s,
             self.server_cpu_s,
             absent(self.wal_bytes.map(|bytes| bytes.to_string())),
@@ -59,34 +59,36 @@ impl Load {
 pub fn means(loads: &[Load], rows: u64) -> String {
     let mean = |what: &dyn Fn(&Load) -> f64| loads.iter().map(what).sum::<f64>() / loads.len().max(1) as f64;
     let seconds = mean(&|load| load.seconds);
-    let proofs: Vec<f64> = loads.iter().filter_map(|load| load.proof_s).collect();
-    let proof = (!proofs.is_empty()).then(|| proofs.iter().sum::<f64>() / proofs.len() as f64);
+    let verifications: Vec<f64> = loads.iter().filter_map(|load| load.verify_s).collect();
+    let verification =
+        (!verifications.is_empty()).then(|| verifications.iter().sum::<f64>() / verifications.len() as f64);
     format!(
-        "{:>9} rows/s, {seconds:.2} s with {:.2} s of checkpoint; processors: program {:.2} s, server {:.2} s; \
+        "{:>9} rows/s, {seconds:.2} s with {:.2} s of checkpoint; CPU time: program {:.2} s, server {:.2} s; \
          WAL {}{}",
         units::rate(rows as f64 / seconds),
         mean(&|load| load.checkpoint_s),
         mean(&|load| load.program_cpu_s),
         mean(&|load| load.server_cpu_s),
         units::or_absent(loads.iter().filter_map(|load| load.wal_bytes).max(), units::bytes),
-        proof.map_or_else(String::new, |seconds| format!("; proof {seconds:.2} s, not counted"))
+        verification
+            .map_or_else(String::new, |seconds| format!("; verification {seconds:.2} s, not counted"))
     )
 }
 
 impl Ring {
-    /// Of a server, and the pgdyno that proves.
+    /// Uses a server, and the pgdyno that verifies.
     ///
     /// # Errors
-    /// Why the server has no session.
+    /// There is no session.
     pub fn new(own: Own, pgdyno: PathBuf) -> Result<Self, Failure> {
         Ok(Self { admin: own.admin()?, own, pgdyno, dir: tempfile::tempdir()? })
     }
 
-    /// One load into a new database by a program that ends when it has loaded.
+    /// Executes one load into a new database by a program that ends when it has loaded.
     ///
     /// # Errors
-    /// What could not be done.
-    pub fn load(&mut self, name: &str, command: &mut Command, proved: bool) -> Result<Load, Failure> {
+    /// The first problem.
+    pub fn load(&mut self, name: &str, command: &mut Command, verified: bool) -> Result<Load, Failure> {
         self.clear()?;
         let pid = self.own.pid();
         let used_ns = || cpu::tree_ns(pid).ok_or("the server is gone");
@@ -104,11 +106,11 @@ impl Ring {
         let server_cpu_s = used_ns()?.saturating_sub(before_ns) as f64 / 1e9;
         let wal_bytes =
             wal_bytes(&mut self.admin).zip(wal).map(|(after, before)| after.saturating_sub(before));
-        let proof_s = proved.then(|| self.prove()).transpose()?;
+        let verify_s = verified.then(|| self.verify()).transpose()?;
         Ok(Load {
             seconds,
             checkpoint_s: seconds - loaded_s,
-            proof_s,
+            verify_s,
             program_cpu_s: program_cpu_ns as f64 / 1e9,
             server_cpu_s,
             wal_bytes,
@@ -116,7 +118,7 @@ impl Ring {
         })
     }
 
-    /// A new database, and nothing left to be written by anybody.
+    /// Creates a new database and writes everything else out.
     fn clear(&mut self) -> Result<(), Failure> {
         let drop = format!("DROP DATABASE IF EXISTS {DATABASE}");
         for sql in [drop, format!("CREATE DATABASE {DATABASE}"), "CHECKPOINT".to_owned()] {
@@ -126,8 +128,8 @@ impl Ring {
         Ok(())
     }
 
-    /// That the tables hold what they must; gives the seconds that it takes.
-    fn prove(&self) -> Result<f64, Failure> {
+    /// Verifies the tables and returns the seconds it took.
+    fn verify(&self) -> Result<f64, Failure> {
         let mut command = Command::new(&self.pgdyno);
         command.args(["load", "verify", "--dsn", &self.own.conninfo(DATABASE)]);
         let start = Instant::now();
@@ -136,7 +138,7 @@ impl Ring {
     }
 }
 
-/// Bytes of WAL since the server was made; `None` before 10, where the function has another name.
+/// Bytes of WAL since the server was created; `None` before 10, where the function has another name.
 fn wal_bytes(admin: &mut Session) -> Option<u64> {
     let sql = "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_lsn(), '0/0')";
     admin.value(sql).ok()??.parse().ok()
@@ -149,7 +151,7 @@ mod tests {
     const LOAD: Load = Load {
         seconds: 2.0,
         checkpoint_s: 0.5,
-        proof_s: None,
+        verify_s: None,
         program_cpu_s: 0.25,
         server_cpu_s: 1.75,
         wal_bytes: None,
@@ -159,16 +161,16 @@ mod tests {
     #[test]
     fn a_load_is_a_line_and_what_is_absent_is_empty() {
         assert_eq!(LOAD.csv(1_000), "500.0,2.000,0.500,,0.250,1.750,,7");
-        let proved = Load { proof_s: Some(1.0), wal_bytes: Some(9), ..LOAD };
-        assert_eq!(proved.csv(1_000), "500.0,2.000,0.500,1.000,0.250,1.750,9,7");
+        let verified = Load { verify_s: Some(1.0), wal_bytes: Some(9), ..LOAD };
+        assert_eq!(verified.csv(1_000), "500.0,2.000,0.500,1.000,0.250,1.750,9,7");
         assert_eq!(CSV_COLUMNS.split(',').count(), LOAD.csv(1).split(',').count());
     }
 
     #[test]
-    fn a_proof_is_told_and_not_counted() {
-        let proved = Load { proof_s: Some(3.0), ..LOAD };
-        let words = means(&[proved, proved], 1_000);
+    fn verification_is_reported_and_not_counted() {
+        let verified = Load { verify_s: Some(3.0), ..LOAD };
+        let words = means(&[verified, verified], 1_000);
         assert!(words.contains("500 rows/s, 2.00 s with 0.50 s of checkpoint"), "{words}");
-        assert!(words.ends_with("WAL –; proof 3.00 s, not counted"), "{words}");
+        assert!(words.ends_with("WAL –; verification 3.00 s, not counted"), "{words}");
     }
 }

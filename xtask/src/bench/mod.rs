@@ -1,9 +1,10 @@
-//! `bench-driver` and `bench-keeping`: programs that take turns at one server; `bench-load` and `bench-tpcc`: loads in
-//! turns; `bench-tpcc` then drives both in turns.
+//! `bench-driver` and `bench-keeping`: programs that alternate on one server. `bench-load` and `bench-tpcc`:
+//! alternating loads; `bench-tpcc` then also alternates runs.
 //!
-//! Single runs on a shared machine scatter by 20 %, more than what is asked. So all programs hold their connections
-//! for the whole run, and only one of them is awake at a time. Order, windows, pairs and intervals are those of
-//! `pgdyno_analysis::compare`; what is here starts, stops and wakes programs that know nothing of it.
+//! Single runs on a shared machine scatter by 20 %, more than the difference in question. So all programs keep their
+//! connections for the whole run, and only one of them is awake at a time. Order, windows, pairs and confidence
+//! intervals come from `pgdyno_analysis::compare`; this module starts, stops and wakes the programs, which know nothing
+//! of it.
 
 mod cells;
 mod cpu;
@@ -33,20 +34,20 @@ use crate::{
     workspace::{cargo, succeed, target_dir},
 };
 
-/// Nothing counts in a slot before this.
+/// The first part of a slot, which does not count.
 const DROPPED: Duration = Duration::from_millis(500);
 
-/// How a run is cut into slots.
+/// How a run is divided into slots.
 #[derive(Debug, Clone, clap::Args)]
 struct SlotArgs {
-    /// Rounds of one slot of every program; twice as many as there are programs, or a multiple of it, are in balance
+    /// Rounds of one slot of every program; balanced for multiples of twice the number of programs
     #[arg(long, default_value_t = 30, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
-    /// Starts of all programs, each of as many rounds. An interval over three and more is that of their means, and so
-    /// holds what differs from start to start
+    /// Starts of all programs, each followed by this number of rounds. With three or more, the confidence interval is
+    /// that of their means, and includes the scatter between starts
     #[arg(long, default_value_t = 1, value_parser = starts)]
     starts: u32,
-    /// Seconds of a slot that count; half a second and more is dropped before
+    /// Counted seconds of a slot; at least half a second before them does not count
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     slot_seconds: u32,
     /// Write every slot as CSV
@@ -54,7 +55,7 @@ struct SlotArgs {
     csv: Option<PathBuf>,
 }
 
-/// What every program runs.
+/// The work of every program.
 #[derive(Debug, Clone, clap::Args)]
 struct WorkArgs {
     /// Built-in scripts
@@ -72,18 +73,18 @@ impl WorkArgs {
         Cell::all(&self.script, threads, clients)
     }
 
-    /// A cell as a program of pgbench's kind is asked for it.
+    /// The options of a cell for pgbench and compatible programs.
     fn of_pgbench(&self, conninfo: String, cell: &Cell, seconds: u32) -> pgbench::Work {
         let (script, protocol) = (cell.script.clone(), self.protocol.clone());
         pgbench::Work { conninfo, script, protocol, clients: cell.clients, jobs: cell.threads, seconds }
     }
 }
 
-/// First line of the slots as CSV.
+/// Header line of the CSV with slots.
 const CSV_HEADER: &str = "cell,script,threads,clients,slot,arm,tps,cpu_ns_per_transaction\n";
 
 impl SlotArgs {
-    /// Writes the slots that were made until now, where that is wanted.
+    /// Writes the slots so far, if requested.
     fn write(&self, csv: &str) -> Result<(), Failure> {
         let Some(file) = &self.csv else { return Ok(()) };
         fs::write(file, csv).map_err(|error| format!("{}: {error}", file.display()).into())
@@ -94,30 +95,30 @@ impl SlotArgs {
         Slots { arms, rounds: self.rounds, dropped_ns: DROPPED.as_nanos() as u64, counted_ns }
     }
 
-    /// Seconds of all slots of a run of arms that are counted like this.
+    /// Seconds of all slots of a run of arms with these grids.
     fn seconds(&self, grids: &[Grid]) -> f64 {
         let slots = self.slots(grids.len());
         let round_ns: u64 = grids.iter().map(|grid| slots.mean_slot_ns(*grid)).sum();
         f64::from(self.rounds) * round_ns as f64 / 1e9
     }
 
-    /// How a cell is cut, in words.
+    /// The slots of a cell, in words.
     fn words(&self, arms: usize) -> String {
         let starts = if self.starts == 1 { String::new() } else { format!("{} starts of ", self.starts) };
         format!("{starts}{} slots of {arms} arms each", self.rounds as usize * arms)
     }
 }
 
-/// Reads a number of starts.
+/// Parses a number of starts.
 fn starts(text: &str) -> Result<u32, String> {
     match text.parse() {
-        Ok(2) => Err("two have no interval: use 1, or 3 and more".to_owned()),
+        Ok(2) => Err("two starts give no confidence interval: use 1, or 3 and more".to_owned()),
         Ok(number @ 1..) => Ok(number),
-        _ => Err("a number from 1 on is wanted".to_owned()),
+        _ => Err("expected a number from 1".to_owned()),
     }
 }
 
-/// How many bars were met, missed, and left undecided.
+/// Number of bars met, missed, and undecided.
 #[derive(Debug, Default)]
 struct Tally {
     met: u32,
@@ -126,7 +127,7 @@ struct Tally {
 }
 
 impl Tally {
-    /// Prints a ratio behind a label, and how it stands to a bar, which counts.
+    /// Prints a labelled ratio; if there is a bar, judges and counts it.
     fn judge(&mut self, label: &str, ratio: &Ratio, bar: Option<Bar>) {
         let Some(bar) = bar else { return println!("    {label:36} {ratio}") };
         let standing = ratio.judge(bar);
@@ -138,24 +139,24 @@ impl Tally {
         }
     }
 
-    /// The same of what is so or is not.
+    /// Prints and counts a condition that is met or missed.
     fn say(&mut self, words: &str, met: bool) {
         println!("    {words}: {}", if met { "met" } else { "missed" });
         *if met { &mut self.met } else { &mut self.missed } += 1;
     }
 
-    /// Prints the sum; false where a bar was missed.
+    /// Prints the totals; returns false if a bar was missed.
     fn conclude(&self) -> bool {
         println!("\nbars: {} met, {} missed, {} undecided", self.met, self.missed, self.undecided);
         self.missed == 0
     }
 }
 
-/// One line of what an arm came to.
+/// Prints the mean results of an arm.
 fn print_level(race: &turns::Race, arm: usize) {
     let Some(level) = race.level(arm) else { return };
     println!(
-        "  {:20} {:>9} TPS   {:>8} of processor time a transaction   {} slots",
+        "  {:20} {:>9} TPS   {:>8} of CPU time per transaction   {} slots",
         race.names[arm],
         units::rate(level.tps),
         units::latency(level.cpu_ns),
@@ -163,13 +164,13 @@ fn print_level(race: &turns::Race, arm: usize) {
     );
 }
 
-/// Builds `pgdyno` in the release profile and gives its path.
+/// Builds `pgdyno` in the release profile and returns its path.
 fn build_pgdyno() -> Result<PathBuf, Failure> {
     succeed(cargo().args(["build", "--quiet", "--release", "--package", "pgdyno", "--bins"]))?;
     Ok(target_dir().join("release/pgdyno"))
 }
 
-/// Builds an example in the release profile and gives its path.
+/// Builds an example in the release profile and returns its path.
 fn build_example(package: &str, name: &str) -> Result<PathBuf, Failure> {
     let mut command = cargo();
     succeed(command.args(["build", "--quiet", "--release", "--package", package, "--example", name]))?;

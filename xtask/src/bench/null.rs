@@ -1,4 +1,4 @@
-//! The null target: how many attempts a second and core the engine records by itself.
+//! The null target: how many attempts per second and core the engine records.
 
 use std::process::Command;
 
@@ -8,10 +8,10 @@ use pgdyno_core::units;
 use super::{Tally, build_example};
 use crate::{Failure, workspace::output};
 
-/// Attempts per second of processor time that the engine has to reach.
+/// Minimum number of attempts per second of CPU time.
 const LEAST_PER_S: f64 = 5e6;
 
-/// Runs the example so many times.
+/// Runs the example `runs` times.
 pub fn run(runs: u32, tally: &mut Tally) -> Result<(), Failure> {
     let program = build_example("pgdyno-engine", "null")?;
     let mut rates = Vec::new();

@@ -1,4 +1,4 @@
-//! pgbench, or what takes its options: how it is called, and how its progress is read.
+//! How to call pgbench or a compatible program, and how to parse its progress.
 
 use std::{
     path::{Path, PathBuf},
@@ -7,7 +7,7 @@ use std::{
 
 use pgdyno_analysis::compare::slots::Count;
 
-/// What a program with pgbench's options does.
+/// Options of a pgbench run.
 #[derive(Debug, Clone)]
 pub struct Work {
     /// Connection string.
@@ -20,13 +20,13 @@ pub struct Work {
     pub clients: u32,
     /// Threads.
     pub jobs: u32,
-    /// Seconds after which it ends by itself, whatever becomes of this program.
+    /// Seconds after which it ends by itself if this process dies.
     pub seconds: u32,
 }
 
 impl Work {
-    /// The command. Every second it tells how many transactions it made, and when: of all that pgbench can be asked
-    /// for, this costs a transaction least: one look at the clock. Its log, aggregated too, costs that and more.
+    /// The command. It reports the number of transactions every second. Of all of pgbench's options for this, this one
+    /// adds the least to a transaction: one clock reading. Its log, even aggregated, costs more.
     pub fn command(&self, program: &[PathBuf], more: &[&str], dir: &Path) -> Command {
         let mut command = Command::new(&program[0]);
         command.args(&program[1..]).current_dir(dir);
@@ -37,8 +37,8 @@ impl Work {
     }
 }
 
-/// Reads `progress: UNIX_SECONDS s, TPS tps, …`. A line counts since the one before it, so the first counts for
-/// nothing.
+/// Parses `progress: UNIX_SECONDS s, TPS tps, …`. A line covers the time since the previous one, so the first one is
+/// ignored.
 pub fn progress(text: &str) -> Vec<Count> {
     let lines: Vec<(u64, f64)> = text.lines().filter_map(line).collect();
     let count = |two: &[(u64, f64)]| {
@@ -49,7 +49,7 @@ pub fn progress(text: &str) -> Vec<Count> {
     lines.windows(2).map(count).collect()
 }
 
-/// When the first line was written, in nanoseconds since 1970; all others follow by whole seconds.
+/// Time of the first line, in nanoseconds since 1970; all others follow at whole seconds.
 pub fn first_ns(text: &str) -> Option<u64> {
     text.lines().find_map(line).map(|(at_ns, _)| at_ns)
 }
@@ -58,7 +58,7 @@ fn line(line: &str) -> Option<(u64, f64)> {
     let mut parts = line.strip_prefix("progress: ")?.split(", ");
     let at_s: f64 = parts.next()?.strip_suffix(" s")?.parse().ok()?;
     let tps: f64 = parts.next()?.strip_suffix(" tps")?.parse().ok()?;
-    // Told to the millisecond; more digits than that are not in an f64 of seconds since 1970.
+    // Printed in milliseconds; an f64 of seconds since 1970 has no more digits.
     Some(((at_s * 1e3).round() as u64 * 1_000_000, tps))
 }
 

@@ -1,4 +1,4 @@
-//! A program under measurement: put to sleep, woken, and ended with whoever started it.
+//! A program under measurement: stopped, continued, and ended together with this process.
 
 use std::{
     fs::{self, File},
@@ -17,17 +17,17 @@ use rustix::process::{Pid, Signal, kill_process};
 use super::cpu;
 use crate::Failure;
 
-/// Longest wait for a program to begin, and for one to tell what it did.
+/// Longest wait for a program to start, or to report its counts.
 const LIMIT: Duration = Duration::from_secs(60);
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 
-/// A program that runs. Dropping it kills it: a program that sleeps would otherwise sleep on for ever.
+/// A running program. Dropping it kills it: a stopped program would otherwise remain for ever.
 pub struct Program {
     name: String,
     child: Child,
-    /// File of what it writes on standard output.
+    /// File with its standard output.
     pub out: PathBuf,
-    /// File of what it writes on standard error.
+    /// File with its standard error.
     pub err: PathBuf,
 }
 
@@ -37,7 +37,7 @@ impl Program {
         die_gently()?;
         let (out, err) = (dir.join(format!("{name}.out")), dir.join(format!("{name}.err")));
         command.stdin(Stdio::null()).stdout(File::create(&out)?).stderr(File::create(&err)?);
-        // Where a program panics, its reason is wanted and not its stack.
+        // After a panic, the message is wanted, not the stack.
         let child = command
             .env_remove("RUST_BACKTRACE")
             .spawn()
@@ -45,7 +45,7 @@ impl Program {
         Ok(Self { name: name.to_owned(), child, out, err })
     }
 
-    /// Number of its process.
+    /// Process id.
     pub fn pid(&self) -> u32 {
         self.child.id()
     }
@@ -56,12 +56,12 @@ impl Program {
         kill_process(pid, signal).map_err(|error| format!("{} takes no signal: {error}", self.name).into())
     }
 
-    /// Processor time in nanoseconds.
+    /// CPU time in nanoseconds.
     pub fn cpu_ns(&self) -> Result<u64, Failure> {
         cpu::time_ns(self.pid()).ok_or_else(|| format!("{} is gone", self.name).into())
     }
 
-    /// Waits until this holds, as long as the program runs.
+    /// Waits for a condition, as long as the program runs.
     pub fn wait_until(&mut self, what: &str, holds: impl Fn(&Self) -> bool) -> Result<(), Failure> {
         let end = Instant::now() + LIMIT;
         while !holds(self) {
@@ -74,7 +74,7 @@ impl Program {
         Ok(())
     }
 
-    /// Waits for its end, and looks at it meanwhile; its end must be a good one.
+    /// Waits for its end, calling `look` meanwhile; fails on a failure status.
     pub fn finish(&mut self, mut look: impl FnMut(&Self)) -> Result<(), Failure> {
         loop {
             look(self);
@@ -88,7 +88,7 @@ impl Program {
         }
     }
 
-    /// That it still runs.
+    /// Fails if it no longer runs.
     pub fn check(&mut self) -> Result<(), Failure> {
         match self.child.try_wait()? {
             None => Ok(()),
@@ -96,7 +96,7 @@ impl Program {
         }
     }
 
-    /// Why it ended, by its own account: the reason comes first, what follows from it later.
+    /// The start of its error output, which names the cause.
     fn words(&self) -> String {
         let text = fs::read_to_string(&self.err).unwrap_or_default();
         text.lines().filter(|line| !line.is_empty()).take(3).collect::<Vec<_>>().join(" / ")
@@ -105,7 +105,7 @@ impl Program {
 
 impl Drop for Program {
     fn drop(&mut self) {
-        // SIGKILL also ends a program that sleeps. There is nobody to tell that it had ended before.
+        // SIGKILL also ends a stopped program. An error only means that it had ended before.
         let ended = self.child.kill().and_then(|()| self.child.wait());
         drop(ended);
     }
@@ -113,20 +113,20 @@ impl Drop for Program {
 
 static INTERRUPTED: AtomicBool = AtomicBool::new(false);
 
-/// On Ctrl-C and SIGTERM, lets waits fail, so that what was started is ended.
+/// On Ctrl-C and SIGTERM, makes waits fail, so that all programs are ended.
 fn die_gently() -> Result<(), Failure> {
     static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
     let set = || ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed)).map_err(|e| e.to_string());
     HANDLER.get_or_init(set).clone().map_err(Failure::from)
 }
 
-/// Sleeps, unless somebody wants an end.
+/// Sleeps, unless interrupted.
 fn nap(length: Duration) -> Result<(), Failure> {
     thread::sleep(length);
     if INTERRUPTED.load(Ordering::Relaxed) { Err("interrupted".into()) } else { Ok(()) }
 }
 
-/// Sleeps until this instant in nanoseconds since 1970.
+/// Sleeps until a time in nanoseconds since 1970.
 pub fn sleep_until(at_ns: u64) -> Result<(), Failure> {
     let at = UNIX_EPOCH + Duration::from_nanos(at_ns);
     while let Some(left) = at.duration_since(SystemTime::now()).ok().filter(|left| !left.is_zero()) {
@@ -140,7 +140,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_sleeping_program_is_ended_and_an_early_end_is_told() {
+    fn a_stopped_program_is_ended_and_an_early_end_is_reported() {
         let dir = tempfile::tempdir().expect("a directory");
         let program =
             Program::start("sleep", Command::new("sleep").arg("600"), dir.path()).expect("it starts");

@@ -1,4 +1,4 @@
-//! The server that all programs drive: one that is there, or one of our own, loaded and removed again.
+//! The server for all programs: an existing one, or an own one that is loaded and removed again.
 
 use std::{
     env,
@@ -15,56 +15,56 @@ use pgdyno_wire::{Address, ConnectOptions, Session, WireError, connect};
 
 use crate::Failure;
 
-/// Sessions beside those of the programs: loading, superuser's.
+/// Sessions in addition to those of the programs: for loading, and for the superuser.
 const SPARE_SESSIONS: u32 = 8;
 
 /// Flags that name server and pgbench.
 #[derive(Debug, Clone, clap::Args)]
 pub struct ServerArgs {
-    /// pgbench to compare with [default: of --pg-bindir, else of PATH]
+    /// pgbench to compare with [default: of --pg-bindir, otherwise of PATH]
     #[arg(long, value_name = "PATH")]
     pub pgbench: Option<PathBuf>,
-    /// Directory of postgres and pgbench, in place of a search
+    /// Directory of postgres and pgbench, instead of a search
     #[arg(long, value_name = "DIR", conflicts_with = "dsn")]
     pub pg_bindir: Option<PathBuf>,
-    /// Directory of the servers' data, new or empty, such as one in memory: what a disk does is then left out
+    /// Directory for the servers' data, new or empty, for example in memory to exclude the disk
     #[arg(long, value_name = "DIR", conflicts_with = "dsn")]
     pub data: Option<PathBuf>,
-    /// A server that is there, loaded by `pgbench -i -s SCALE`, in place of one of its own; for scripts that only read
+    /// An existing server, loaded by `pgbench -i -s SCALE`, instead of own ones; for read-only scripts
     #[arg(long, value_name = "CONNINFO")]
     pub dsn: Option<String>,
-    /// Scale factor of the tables, of which every program has its own, in a server of its own
+    /// Scale factor of the tables; every program has its own tables on its own server
     #[arg(long, default_value_t = 50, value_parser = clap::value_parser!(u32).range(1..))]
     pub scale: u32,
 }
 
-/// What a server of our own is to be.
+/// Requirements for an own server.
 #[derive(Debug, Clone, Default)]
 pub struct Wanted {
-    /// Directory of postgres and pgbench, in place of a search.
+    /// Directory of postgres and pgbench, instead of a search.
     pub bindir: Option<PathBuf>,
     /// Data directory, new or empty.
     pub data: Option<PathBuf>,
-    /// pgbench, in place of that beside postgres.
+    /// pgbench, if not the one next to postgres.
     pub pgbench: Option<PathBuf>,
     /// Sessions.
     pub sessions: u32,
-    /// Whether it listens at the loopback, too.
+    /// Whether it also listens on the loopback interface.
     pub listen: bool,
-    /// Its place among several.
+    /// Index among several servers.
     pub number: usize,
-    /// Settings beside those that pgdyno chooses.
+    /// Settings in addition to those that pgdyno chooses.
     pub settings: &'static [(&'static str, &'static str)],
 }
 
-/// What a server does in the background is no property of a driver, and would hit whichever program has its turn.
+/// Background work of the server is not a property of a driver, and would disturb whichever program is running.
 const UNDISTURBED: [(&str, &str); 3] =
     [("autovacuum", "off"), ("checkpoint_timeout", "1h"), ("max_wal_size", "4GB")];
 
-/// For programs that know no sockets of files.
+/// Address for programs that do not support Unix-domain sockets.
 pub const LOOPBACK: &str = "127.0.0.1";
 
-/// An empty server of our own. Dropping it removes it.
+/// An empty own server. Dropping it removes it.
 pub struct Own {
     /// pgbench.
     pub pgbench: PathBuf,
@@ -72,10 +72,10 @@ pub struct Own {
 }
 
 impl Own {
-    /// Makes one: of the programs in `bindir`, else of those that are found.
+    /// Starts one from the programs in `bindir`, or from those found by a search.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The server could not be started.
     pub fn start(wanted: Wanted) -> Result<Self, Failure> {
         let request = Request {
             bindir: wanted.bindir,
@@ -92,17 +92,17 @@ impl Own {
         Ok(Self { pgbench, running: Box::new(running) })
     }
 
-    /// Its port.
+    /// Port.
     pub fn port(&self) -> u16 {
         self.running.port
     }
 
-    /// The name of its superuser.
+    /// Name of the superuser.
     pub fn superuser(&self) -> &str {
         self.running.superuser
     }
 
-    /// How a database of it is reached by the superuser.
+    /// Options to connect to one of its databases as superuser.
     pub fn options(&self, database: &str) -> ConnectOptions {
         let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
         ConnectOptions {
@@ -111,16 +111,16 @@ impl Own {
         }
     }
 
-    /// The same as a connection string.
+    /// Connection string for one of its databases.
     pub fn conninfo(&self, database: &str) -> String {
         let (host, port) = (self.running.socket_dir.display(), self.running.port);
         format!("host='{host}' port={port} user={} dbname={database}", self.running.superuser)
     }
 
-    /// A session of the superuser outside of all databases that are measured.
+    /// A superuser session outside of all measured databases.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The connection failed.
     pub fn admin(&self) -> Result<Session, Failure> {
         connect(&self.options("postgres")).map_err(words)
     }
@@ -128,12 +128,12 @@ impl Own {
     /// A session with one of its databases.
     ///
     /// # Errors
-    /// Why there is none.
+    /// The connection failed.
     pub fn session(&self, database: &str) -> Result<Session, Failure> {
         connect(&self.options(database)).map_err(|problem| problem.what.into())
     }
 
-    /// Number of the postmaster.
+    /// Process id of the postmaster.
     pub fn pid(&self) -> u32 {
         self.running.pid
     }
@@ -158,13 +158,12 @@ impl Drop for Own {
 }
 
 /// Loaded servers, one for every program: a program that is stopped within a transaction keeps its row locks, and its
-/// transaction is the oldest one that every snapshot of the same server sees, in all of its databases. Old versions of
-/// the rows that others update cannot be pruned then, and their TPS is that of ever longer chains of versions. Dropping
-/// it removes those that are our own.
+/// transaction holds back the xmin horizon of all databases of its server. Old row versions of other programs could not
+/// be pruned then, and their TPS would suffer from ever longer version chains. Dropping it removes the own ones.
 pub struct Servers {
     /// pgbench.
     pub pgbench: PathBuf,
-    /// Which servers they are.
+    /// The servers in words.
     pub description: String,
     home: Home,
 }
@@ -175,19 +174,19 @@ enum Home {
 }
 
 impl Servers {
-    /// The servers that the flags ask for, with tables for so many programs of at most so many clients.
+    /// The requested servers, with tables for `programs` programs of at most `clients` clients.
     ///
     /// # Errors
-    /// Where one cannot be made, or must not be used for such a script.
+    /// A server could not be started, or must not be used for one of the scripts.
     pub fn of(args: &ServerArgs, programs: usize, clients: u32, scripts: &[String]) -> Result<Self, Failure> {
         let Some(dsn) = &args.dsn else { return Self::own(args, programs, clients) };
         let writes = |name: &&String| Builtin::by_name(name).is_none_or(Builtin::writes);
         if let Some(script) = scripts.iter().find(writes) {
-            let why = "a program that sleeps within a transaction holds up the others, so each needs its own server";
+            let why = "a program that is stopped within a transaction blocks the others, so each needs its own server";
             return Err(format!("{script} cannot be run with --dsn: {why}").into());
         }
         let pgbench = args.pgbench.clone().unwrap_or_else(|| "pgbench".into());
-        let description = "a server that was there".to_owned();
+        let description = "an existing server".to_owned();
         Ok(Self { pgbench, description, home: Home::Foreign(dsn.clone()) })
     }
 
@@ -206,12 +205,12 @@ impl Servers {
             Ok(own)
         };
         let servers = (0..programs).map(one).collect::<Result<Vec<_>, Failure>>()?;
-        let first = servers.first().ok_or("there is no program to drive")?;
+        let first = servers.first().ok_or("there is no program to run")?;
         let (pgbench, description) = (first.pgbench.clone(), first.version().to_owned());
         Ok(Self { pgbench, description, home: Home::Own(servers) })
     }
 
-    /// Connection string of a program, by its place.
+    /// Connection string of a program, by its index.
     pub fn conninfo(&self, program: usize) -> String {
         match &self.home {
             Home::Foreign(dsn) => dsn.clone(),
@@ -219,10 +218,10 @@ impl Servers {
         }
     }
 
-    /// Begins a run from the same state as the one before.
+    /// Executes CHECKPOINT, so that every run starts from the same state.
     ///
     /// # Errors
-    /// Where a server does not do it.
+    /// A server refused.
     pub fn checkpoint(&self) -> Result<(), Failure> {
         let Home::Own(servers) = &self.home else { return Ok(()) };
         for server in servers {
@@ -235,7 +234,7 @@ impl Servers {
 /// Database with the tables.
 const DATABASE: &str = "postgres";
 
-/// Fills the tables and reads them into shared buffers.
+/// Loads the tables and reads them into shared buffers.
 fn load(options: &ConnectOptions, scale: u32) -> Result<(), Problem> {
     let mut session = connect(options)?;
     let wish = LoadRequest { scale: Some(scale.into()), way: Some(Way::Stream), ..LoadRequest::default() };
@@ -244,7 +243,7 @@ fn load(options: &ConnectOptions, scale: u32) -> Result<(), Problem> {
     Ok(())
 }
 
-/// pgbench of the same installation, else of `PATH`: a bundle has none.
+/// pgbench of the same installation, otherwise of `PATH`: a bundle has none.
 fn pgbench_beside(bindir: &Path) -> PathBuf {
     let beside = bindir.join("pgbench");
     if beside.exists() { beside } else { "pgbench".into() }

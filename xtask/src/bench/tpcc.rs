@@ -1,5 +1,5 @@
-//! `bench-tpcc`: pgdyno's TPC-C and another kit in turns at one server: the load, here, and the transactions
-//! (`tpcc_run`).
+//! `bench-tpcc`: pgdyno's TPC-C and another tool alternately on one server: loads in this file, transactions in
+//! `tpcc_run`.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -24,34 +24,34 @@ pub struct Args {
     /// go-tpc to compare with
     #[arg(long, value_name = "PATH")]
     peer: PathBuf,
-    /// Directory of postgres, in place of a search
+    /// Directory of postgres, instead of a search
     #[arg(long, value_name = "DIR")]
     pg_bindir: Option<PathBuf>,
-    /// pgdyno to measure [default: the one of this checkout, built for it]
+    /// pgdyno to measure [default: built from this checkout]
     #[arg(long, value_name = "PATH")]
     pgdyno: Option<PathBuf>,
-    /// Data directory of the server, new or empty, such as one in memory: what a disk does is then left out
+    /// Data directory of the server, new or empty, for example in memory to exclude the disk
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// Warehouses
     #[arg(long, default_value_t = 10, value_parser = clap::value_parser!(u32).range(1..))]
     warehouses: u32,
-    /// Streams of pgdyno, and threads of the peer
+    /// Streams of pgdyno, and threads of go-tpc
     #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
     jobs: u32,
-    /// Pairs of loads; an even number is in balance
+    /// Pairs of loads; even numbers are balanced
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..))]
     rounds: u32,
-    /// Terminals of the runs after the loads
+    /// Terminal counts of the runs after the loads
     #[arg(long, default_value = "8,32", value_delimiter = ',', value_name = "N,…")]
     terminals: Vec<u32>,
-    /// Runs of each program at each number of terminals
+    /// Runs of each program at each terminal count
     #[arg(long, default_value_t = 4, value_parser = clap::value_parser!(u32).range(3..))]
     runs: u32,
     /// Measured seconds of a run
     #[arg(long, default_value_t = 15, value_parser = clap::value_parser!(u32).range(1..))]
     seconds: u32,
-    /// Leave out one of the parts; may be given again
+    /// Skip a part; may be repeated
     #[arg(long, value_name = "load|run|pace", value_parser = ["load", "run", "pace"])]
     skip: Vec<String>,
     /// Write every load as CSV
@@ -62,12 +62,12 @@ pub struct Args {
     more: Vec<String>,
 }
 
-/// Loading is to be so many times as fast.
+/// Minimum ratio of loading speed.
 const LOAD_BAR: Bar = Bar::AtLeast(3.0);
-/// Sessions of the server beside those of a program.
+/// Sessions of the server in addition to those of a program.
 const SPARE_SESSIONS: u32 = 8;
 
-/// Who loads.
+/// The loading program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Who {
     Peer,
@@ -85,10 +85,10 @@ impl Who {
     }
 }
 
-/// Loads in turns, then runs in turns, then paces; false where a bar is missed.
+/// Alternates loads, then runs, then measures pacing; returns false if a bar is missed.
 ///
 /// # Errors
-/// What could not be done.
+/// The first problem.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let pgdyno = args.pgdyno.clone().map_or_else(build_pgdyno, Ok)?;
     let mut tally = Tally::default();
@@ -120,7 +120,7 @@ impl Args {
         !self.skip.iter().any(|skipped| skipped == part)
     }
 
-    /// A server that lets both in.
+    /// A server that both programs can connect to.
     fn server(&self) -> Result<Own, Failure> {
         let most = self.terminals.iter().copied().max().unwrap_or(0);
         let sessions = (2 * self.jobs).max(most) + SPARE_SESSIONS;
@@ -136,10 +136,10 @@ impl Args {
         Ok(own)
     }
 
-    /// Loads in turns.
+    /// Alternates loads.
     fn loads(&self, pgdyno: PathBuf, tally: &mut Tally) -> Result<(), Failure> {
         let mut ring = Ring::new(self.server()?, pgdyno)?;
-        // Not counted: segments of WAL are made, and recycled from here on.
+        // A first load, not counted, creates WAL segments that are recycled from here on.
         self.load(&mut ring, Who::Pgdyno)?;
         let rows = self.rows()?;
         let (mut pairs, mut csv) = (Vec::new(), format!("round,program,{CSV_COLUMNS}\n"));
@@ -159,7 +159,7 @@ impl Args {
         self.judge(&pairs, rows, tally)
     }
 
-    /// Rows of all tables, about.
+    /// Approximate number of rows of all tables.
     fn rows(&self) -> Result<u64, Failure> {
         let wish =
             LoadRequest { set: Set::Tpcc, scale: Some(self.warehouses.into()), ..LoadRequest::default() };
@@ -171,12 +171,12 @@ impl Args {
         fs::write(file, csv).map_err(|error| format!("{}: {error}", file.display()).into())
     }
 
-    /// One load by a program; that of ours is proved.
+    /// Executes one load by a program; pgdyno's is verified.
     fn load(&self, ring: &mut Ring, who: Who) -> Result<Load, Failure> {
         ring.load(who.name(), &mut self.command(ring, who), who == Who::Pgdyno)
     }
 
-    /// The command of a program that loads by itself, and checks nothing.
+    /// The command of a program that loads without checks.
     fn command(&self, ring: &Ring, who: Who) -> Command {
         let (warehouses, jobs) = (self.warehouses.to_string(), self.jobs.to_string());
         match who {
@@ -213,8 +213,8 @@ impl Args {
         let ratio =
             |what: fn(&Load) -> f64| Ratio::of(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))));
         tally.judge("speed / peer", &ratio(|load| 1.0 / load.seconds)?, Some(LOAD_BAR));
-        tally.judge("processor time of the program", &ratio(|load| load.program_cpu_s)?, None);
-        tally.judge("processor time of the server", &ratio(|load| load.server_cpu_s)?, None);
+        tally.judge("CPU time of the program", &ratio(|load| load.program_cpu_s)?, None);
+        tally.judge("CPU time of the server", &ratio(|load| load.server_cpu_s)?, None);
         Ok(())
     }
 }

@@ -1,5 +1,5 @@
-//! `bench-tpcc`, the transactions: New-Orders a minute of pgdyno's three shapes and of a peer in turns, then the pace
-//! of terminals that think.
+//! `bench-tpcc`, the transactions: New-Orders per minute of pgdyno's three shapes and of go-tpc alternately, then the
+//! cost of pacing terminals.
 
 use std::{
     fs,
@@ -21,22 +21,22 @@ use super::{
 };
 use crate::{Failure, workspace::output};
 
-/// New-Orders a minute beside the peer's.
+/// Minimum ratio of NOPM.
 const NOPM_BAR: Bar = Bar::AtLeast(1.25);
-/// Processor time of the driver a transaction, beside the peer's.
+/// Maximum ratio of the driver's CPU time per transaction.
 const CPU_BAR: Bar = Bar::AtMost(0.25);
-/// Processors that pacing may take.
+/// Most CPUs used for pacing.
 const PACE_BAR: Bar = Bar::AtMost(0.2);
-/// Terminals that are paced: those of a thousand warehouses, over so many connections by two threads.
+/// Paced terminals: those of a thousand warehouses, over 100 connections by two threads.
 const PACED: [&str; 3] = ["1000", "100", "2"];
-/// Where the tables of each program are: they do not have the same names for all.
+/// Databases of the two programs, whose tables have different names.
 const DATABASES: [&str; 2] = ["bench_peer", "bench_pgdyno"];
-/// Of the superuser of a server that is made for this run, at the loopback alone.
+/// Password of the superuser of an own server that listens only on the loopback interface.
 pub const PASSWORD: &str = "for-this-run";
-/// The statements of a peer's first seconds are prepared, and pages are read.
+/// Warm-up in seconds, to prepare statements and read pages.
 const WARMUP_S: u32 = 2;
 
-/// What takes turns: the peer, and pgdyno in each shape.
+/// The alternating programs: the peer, and pgdyno in each shape.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Arm {
     Peer,
@@ -55,15 +55,15 @@ impl Arm {
     }
 }
 
-/// What one run came to.
+/// Result of one run.
 #[derive(Debug, Clone, Copy)]
 struct Driven {
     nopm: f64,
-    /// Processor time of the driver in seconds a transaction.
+    /// CPU seconds of the driver per transaction.
     cpu_s: f64,
 }
 
-/// Who drives what.
+/// Terms of the comparison.
 pub struct Race<'a> {
     /// The server.
     pub own: &'a Own,
@@ -73,11 +73,11 @@ pub struct Race<'a> {
     pub pgdyno: &'a Path,
     /// Warehouses.
     pub warehouses: u32,
-    /// Rounds of one run of each.
+    /// Runs of each program.
     pub rounds: u32,
     /// Measured seconds of a run.
     pub seconds: u32,
-    /// Where programs write.
+    /// Directory for output files.
     pub dir: PathBuf,
 }
 
@@ -85,7 +85,7 @@ impl Race<'_> {
     /// Loads the tables of both, each by its own program.
     ///
     /// # Errors
-    /// What could not be done.
+    /// The first problem.
     pub fn load(&self) -> Result<(), Failure> {
         let mut admin = self.own.admin()?;
         for database in DATABASES {
@@ -119,10 +119,10 @@ impl Race<'_> {
         command
     }
 
-    /// Runs all in turns with so many terminals.
+    /// Alternates runs of all programs with `terminals` terminals.
     ///
     /// # Errors
-    /// What could not be done.
+    /// The first problem.
     pub fn run(&self, terminals: u32, tally: &mut Tally) -> Result<(), Failure> {
         let slots = Slots { arms: ARMS.len(), rounds: self.rounds, dropped_ns: 0, counted_ns: 0 };
         let mut driven: [Vec<Driven>; ARMS.len()] = Default::default();
@@ -135,7 +135,7 @@ impl Race<'_> {
             });
         }
         println!(
-            "\n{} of {}, {} each way of {} s",
+            "\n{} of {}, {} of {} s each",
             units::plural(terminals.into(), "terminal"),
             units::plural(self.warehouses.into(), "warehouse"),
             units::plural(self.rounds.into(), "run"),
@@ -145,7 +145,7 @@ impl Race<'_> {
             let mean = |of: fn(&Driven) -> f64| runs.iter().map(of).sum::<f64>() / runs.len().max(1) as f64;
             let (nopm, cpu_ns) = (mean(|one| one.nopm), mean(|one| one.cpu_s) * 1e9);
             println!(
-                "  {:12} {:>9} NOPM, driver {} a transaction",
+                "  {:12} {:>9} NOPM, driver {} per transaction",
                 arm.name(),
                 units::rate(nopm),
                 units::latency(cpu_ns)
@@ -153,7 +153,7 @@ impl Race<'_> {
         }
         for (arm, runs) in ARMS.into_iter().zip(&driven).skip(1) {
             let ratio = |of: fn(&Driven) -> f64| Ratio::of(runs.iter().map(of).zip(driven[0].iter().map(of)));
-            // The bars are those of one round trip for each statement, which is how the peer works.
+            // The bars apply to one round trip per statement, which is how the peer works.
             let judged = arm == Arm::Ours(Shape::Statements);
             let name = arm.name();
             tally.judge(
@@ -162,12 +162,12 @@ impl Race<'_> {
                 judged.then_some(NOPM_BAR),
             );
             let cpu = ratio(|one| one.cpu_s)?;
-            tally.judge(&format!("driver's time of {name} / peer"), &cpu, judged.then_some(CPU_BAR));
+            tally.judge(&format!("driver's CPU time of {name} / peer"), &cpu, judged.then_some(CPU_BAR));
         }
         Ok(())
     }
 
-    /// A run of the peer, its whole life: it has no warm-up, and says at its end what it did.
+    /// A complete run of the peer, which has no warm-up and reports its results at the end.
     fn drive_peer(&self, terminals: u32) -> Result<Driven, Failure> {
         let seconds = self.seconds + WARMUP_S;
         let mut command = self.peer_command("run");
@@ -177,19 +177,19 @@ impl Race<'_> {
         program.finish(|program| cpu_ns = program.cpu_ns().unwrap_or(0).max(cpu_ns))?;
         let text = fs::read_to_string(&program.out)?;
         let figure =
-            |name: &str| figure_of(&text, name).ok_or_else(|| format!("the peer does not tell {name}"));
+            |name: &str| figure_of(&text, name).ok_or_else(|| format!("the peer does not report {name}"));
         let transactions = figure("tpmTotal")? * f64::from(seconds) / 60.0;
         Ok(Driven { nopm: figure("tpmC")?, cpu_s: cpu_ns as f64 / 1e9 / transactions })
     }
 
-    /// A run of ours, from its record. The processor time is that of the threads that drive.
+    /// A run of pgdyno, from its record. CPU time is that of the driver threads.
     fn drive(&self, terminals: u32, shape: Shape) -> Result<Driven, Failure> {
         let mut command = Command::new(self.pgdyno);
         let conninfo = self.own.conninfo(DATABASES[1]);
         command.args(["tpcc", "run", "--dsn", &conninfo, "--no-check", "--json", "--blocks", "1"]);
         command.args(["--clients", &terminals.to_string(), "--shape", shape.name()]);
         command.args(["--duration", &format!("{}s", self.seconds), "--warmup", &format!("{WARMUP_S}s")]);
-        // All processors for all, as the peer has them.
+        // All CPUs for both sides, like the peer.
         let cpus: Vec<_> =
             (0..std::thread::available_parallelism()?.get()).map(|cpu| cpu.to_string()).collect();
         command.args(["--driver-cpus", &cpus.join(","), "--jobs", &cpus.len().to_string()]);
@@ -206,16 +206,16 @@ impl Race<'_> {
     }
 }
 
-/// The figure behind a name and a colon; the last one counts.
+/// The number after a name and a colon; the last occurrence counts.
 fn figure_of(text: &str, name: &str) -> Option<f64> {
     let after = text.rsplit_once(&format!("{name}: "))?.1;
     after.split([',', '\n', ' ']).next()?.trim().parse().ok()
 }
 
-/// What the terminals of a thousand warehouses cost the driver at a server that does nothing.
+/// Measures the driver's CPU use for the terminals of a thousand warehouses, with a server that does nothing.
 ///
 /// # Errors
-/// What could not be done.
+/// The first problem.
 pub fn pace(runs: u32, seconds: u32, tally: &mut Tally) -> Result<(), Failure> {
     let program = build_example("pgdyno-postgres", "paced")?;
     let (mut shares, mut rates) = (Vec::new(), Vec::new());
@@ -234,7 +234,7 @@ pub fn pace(runs: u32, seconds: u32, tally: &mut Tally) -> Result<(), Failure> {
         units::rate(rate)
     );
     let ratio = Ratio::of(shares.into_iter().map(|share| (share, 1.0)))?;
-    tally.judge("processors of the driver", &ratio, Some(PACE_BAR));
+    tally.judge("CPUs of the driver", &ratio, Some(PACE_BAR));
     Ok(())
 }
 

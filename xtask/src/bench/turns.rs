@@ -1,4 +1,4 @@
-//! Programs through their slots.
+//! Runs programs alternately, slot by slot.
 
 use std::{
     fs,
@@ -19,17 +19,17 @@ use super::{
 };
 use crate::Failure;
 
-/// A program that is to take turns.
+/// A program of the comparison.
 pub struct Arm {
-    /// What it is called in reports.
+    /// Name in reports.
     pub name: String,
-    /// How it is started.
+    /// Command line.
     pub command: Command,
-    /// Where it tells what it did.
+    /// Where it reports its counts.
     pub counts: Counts,
 }
 
-/// How a program tells what it did.
+/// How a program reports its counts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counts {
     /// On standard output, ten times a second: the example `drive`.
@@ -38,26 +38,26 @@ pub enum Counts {
     Progress,
 }
 
-/// What one slot came to.
+/// Result of one slot.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Slot {
     /// Transactions per second.
     pub tps: f64,
-    /// Processor time of the program in nanoseconds per transaction.
+    /// CPU time of the program in nanoseconds per transaction.
     pub cpu_ns: f64,
 }
 
-/// What a run of all arms came to.
+/// Result of a run of all arms.
 pub struct Race {
     /// Names of the arms.
     pub names: Vec<String>,
-    /// What came of every start of all arms.
+    /// Results of every start of all arms.
     pub starts: Vec<Start>,
 }
 
-/// What one start of all arms came to.
+/// Result of one start of all arms.
 pub struct Start {
-    /// All slots in order, with the places of their arms; a slot in which nothing was counted has no value.
+    /// All slots in order, with the index of the arm; a slot without any count has no value.
     pub slots: Vec<(usize, Option<Slot>)>,
     /// Memory of every arm.
     pub memory: Vec<Option<Memory>>,
@@ -68,27 +68,27 @@ pub struct Start {
 pub struct Level {
     /// Transactions per second.
     pub tps: f64,
-    /// Processor time in nanoseconds per transaction.
+    /// CPU time in nanoseconds per transaction.
     pub cpu_ns: f64,
-    /// Slots that they are of.
+    /// Number of slots.
     pub slots: usize,
 }
 
 /// Resident memory of a program in bytes.
 #[derive(Debug, Clone, Copy)]
 pub struct Memory {
-    /// The most there was.
+    /// Peak.
     pub peak_bytes: u64,
-    /// When its first slot ended.
+    /// At the end of its first slot.
     pub start_bytes: u64,
-    /// When half of its slots had ended.
+    /// After half of its slots.
     pub half_bytes: u64,
-    /// When its last slot ended.
+    /// At the end of its last slot.
     pub end_bytes: u64,
 }
 
 impl Counts {
-    /// How it is counted, as long as only the kind is asked for.
+    /// The grid of a kind of counts, before its offset is known.
     pub fn grid(self) -> Grid {
         match self {
             Self::Intervals => Grid::Fine,
@@ -111,7 +111,7 @@ impl Counts {
         }
     }
 
-    /// Its grid, as soon as it has told something for the first time: then all its clients are at work.
+    /// The grid of a program, as soon as it has reported for the first time: then all its clients are running.
     fn begun(self, program: &Program) -> Option<Grid> {
         let text = self.text(program);
         match self {
@@ -121,7 +121,7 @@ impl Counts {
     }
 }
 
-/// Reads what the example `drive` prints: `interval UNIX_NS DURATION_NS COMMITTED`.
+/// Parses the output of the example `drive`: `interval UNIX_NS DURATION_NS COMMITTED`.
 fn intervals(text: &str) -> Vec<Count> {
     let count = |line: &str| {
         let mut numbers = line.strip_prefix("interval ")?.split(' ').map(|word| word.parse::<u64>().ok());
@@ -131,7 +131,7 @@ fn intervals(text: &str) -> Vec<Count> {
     text.lines().filter_map(count).collect()
 }
 
-/// A program that runs, with what was seen of it.
+/// A running program with its memory readings.
 struct Runner {
     program: Program,
     counts: Counts,
@@ -143,14 +143,14 @@ struct Runner {
 struct Watched {
     arm: usize,
     window: Window,
-    /// Share of the window that the program was on a processor; above 1 for several threads.
+    /// CPU use in the window; above 1 for several threads.
     busy: f64,
 }
 
-/// Runs all arms in turns, as often as is said from a new start.
+/// Runs all arms alternately, with `starts` new starts.
 ///
 /// # Errors
-/// Where one does not start, or ends before its time.
+/// A program does not start, or ends early.
 pub fn run(arms: impl Fn() -> Vec<Arm>, plan: Slots, starts: u32, dir: &Path) -> Result<Race, Failure> {
     let names = arms().into_iter().map(|arm| arm.name).collect();
     let starts = (0..starts).map(|_| start(arms(), plan, dir)).collect::<Result<_, _>>()?;
@@ -168,7 +168,7 @@ fn start(arms: Vec<Arm>, plan: Slots, dir: &Path) -> Result<Start, Failure> {
     Ok(Start { slots, memory })
 }
 
-/// One slot: wakes the one, puts the others to sleep, and looks at the beginning and the end of what counts.
+/// Executes one slot: continues one program, stops the others, and takes readings at both ends of the counted window.
 fn watch(arm: usize, plan: Slots, runners: &mut [Runner]) -> Result<Watched, Failure> {
     for asleep in runners.iter().enumerate().filter(|(at, _)| *at != arm) {
         asleep.1.program.signal(Signal::STOP)?;
@@ -188,7 +188,7 @@ fn watch(arm: usize, plan: Slots, runners: &mut [Runner]) -> Result<Watched, Fai
 }
 
 impl Runner {
-    /// Starts it, waits until all its clients are at work, and puts it to sleep.
+    /// Starts it, waits until all its clients are running, and stops it.
     fn start(mut arm: Arm, dir: &Path) -> Result<Self, Failure> {
         let mut program = Program::start(&arm.name, &mut arm.command, dir)?;
         program.wait_until("begin", |program| arm.counts.begun(program).is_some())?;
@@ -197,13 +197,13 @@ impl Runner {
         Ok(Self { program, counts: arm.counts, grid, memory: Vec::new() })
     }
 
-    /// Wakes it until it has told what it did up to this instant, and gives that.
+    /// Continues it until it has reported its counts up to `last_ns`, and returns them.
     fn end(&mut self, last_ns: u64) -> Result<Vec<Count>, Failure> {
         self.program.signal(Signal::CONT)?;
         let counts = self.counts;
         let is_told =
             |program: &Program| counts.read(program).last().is_some_and(|c| c.span_ns.end >= last_ns);
-        self.program.wait_until("tell what it did", is_told)?;
+        self.program.wait_until("report its counts", is_told)?;
         self.program.signal(Signal::STOP)?;
         Ok(counts.read(&self.program))
     }
@@ -217,7 +217,7 @@ impl Watched {
 }
 
 impl Memory {
-    /// From a reading at the end of every slot.
+    /// From the readings at the end of every slot.
     fn of(readings: &[u64], pid: u32) -> Option<Self> {
         let (&start_bytes, &end_bytes) = (readings.first()?, readings.last()?);
         let peak_bytes = cpu::memory_bytes(pid, "VmHWM")?;
@@ -226,11 +226,11 @@ impl Memory {
 }
 
 impl Race {
-    /// The ratio of one arm to another, of what is asked for of their slots: over the rounds of one start, or over the
-    /// means of several.
+    /// The ratio of one arm to another, for a value of their slots: over the rounds of one start, or over the means of
+    /// several starts.
     ///
     /// # Errors
-    /// Where fewer than three rounds have a slot of both, or fewer than three of several starts.
+    /// Fewer than three rounds have a slot of both, or fewer than three of several starts do.
     pub fn ratio(&self, one: usize, other: usize, what: impl Fn(&Slot) -> f64) -> Result<Ratio, NoRatio> {
         let pairs = |start: &Start| {
             let pairs = slots::pairs(&start.slots, self.names.len(), one, other);
@@ -242,7 +242,7 @@ impl Race {
         }
     }
 
-    /// The memory of an arm in the start in which it grew most; `None` where it could not be read.
+    /// The memory of an arm in the start with the largest growth; `None` if it could not be read.
     pub fn memory(&self, arm: usize) -> Option<Memory> {
         let memory = |start: &Start| start.memory.get(arm).copied().flatten();
         self.starts
@@ -255,7 +255,7 @@ impl Race {
         self.starts.iter().flat_map(|start| &start.slots)
     }
 
-    /// Means over the slots of an arm that have a value; `None` where none has.
+    /// Means over the slots of an arm that have a value; `None` if none has.
     pub fn level(&self, arm: usize) -> Option<Level> {
         let slots: Vec<Slot> = self.slots().filter(|slot| slot.0 == arm).filter_map(|slot| slot.1).collect();
         let count = slots.len();
@@ -267,7 +267,7 @@ impl Race {
         })
     }
 
-    /// Every slot as CSV, each line behind what is said of the run; an absent value is empty.
+    /// Every slot as CSV, with `of_run` at the start of each line; an absent value is empty.
     pub fn csv(&self, of_run: &str) -> String {
         let line = |(at, (arm, slot)): (usize, &(usize, Option<Slot>))| {
             let values = slot.map_or(",".to_owned(), |slot| format!("{:.1},{:.1}", slot.tps, slot.cpu_ns));
@@ -298,7 +298,7 @@ mod tests {
     }
 
     #[test]
-    fn of_several_starts_each_counts_once() {
+    fn each_of_several_starts_counts_once() {
         let mut race = race();
         let (again, more) = (self::race(), self::race());
         race.starts.extend(again.starts.into_iter().chain(more.starts));
@@ -318,7 +318,7 @@ mod tests {
     }
 
     #[test]
-    fn a_line_that_is_half_written_is_not_read() {
+    fn an_incomplete_line_is_ignored() {
         let text = "interval 9950000000 100000000 50\ninterval 10050000000 1000";
         assert_eq!(intervals(text), [Count { span_ns: 9_950_000_000..10_050_000_000, committed: 50 }]);
         assert_eq!(intervals("total 180 0 5\n"), []);

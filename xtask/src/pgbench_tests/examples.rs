@@ -1,8 +1,8 @@
-//! What pgbench's manual shows, done by a pgbench and by pgdyno with the same seed: values drawn, rows written and the
-//! shape of what is printed must be equal.
+//! Examples of pgbench's manual, run by pgbench and by pgdyno with the same seed: drawn values, written rows and the
+//! shape of the output must be equal.
 //!
-//! The examples stand in `examples.txt`, in words of our own. What measures time is no part of the comparison: numbers
-//! with a fraction, and the columns of logs that are times.
+//! The examples are in `examples.txt`, in our own words. Measured times are not compared: numbers with a fraction, and
+//! the time columns of logs.
 
 mod shape;
 
@@ -20,21 +20,21 @@ use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use crate::Failure;
 
 const EXAMPLES: &str = include_str!("examples.txt");
-/// What the tables hold, where there are any.
+/// Contents of the tables, if there are any.
 const DIGEST: &str = "SELECT (SELECT json_agg(h ORDER BY h.tid, h.bid, h.aid, h.delta) FROM \
     (SELECT tid, bid, aid, delta FROM pgbench_history) h)::text, \
     (SELECT count(*) || ' ' || sum(abalance) || ' ' || sum(abalance::numeric * aid) FROM pgbench_accounts), \
     (SELECT string_agg(tid || '=' || tbalance, ' ' ORDER BY tid) FROM pgbench_tellers), \
     (SELECT string_agg(bid || '=' || bbalance, ' ' ORDER BY bid) FROM pgbench_branches)";
 
-/// An example: files to be written, and a command line.
+/// An example: files, and a command line.
 struct Example {
     title: &'static str,
     line: &'static str,
     files: Vec<(&'static str, &'static str)>,
 }
 
-/// Runs all examples by both programs; whether all are equal.
+/// Runs all examples with both programs; returns whether all are equal.
 pub fn run(pgbench: &Path, pgdyno: &Path, pg_install: &Path) -> Result<bool, Failure> {
     let place = tempfile::tempdir()?;
     let server = Server::start(place.path(), pg_install)?;
@@ -60,7 +60,7 @@ pub fn run(pgbench: &Path, pgdyno: &Path, pg_install: &Path) -> Result<bool, Fai
     Ok(equal == count)
 }
 
-/// The examples of the file: a title behind `=== `, a command line behind `$ `, files behind `--- NAME`.
+/// Parses the examples: a title after `=== `, a command line after `$ `, files after `--- NAME`.
 fn examples() -> impl Iterator<Item = Example> {
     EXAMPLES.split("\n=== ").skip(1).map(|text| {
         let (title, rest) = text.split_once('\n').expect("an example has a title");
@@ -80,7 +80,7 @@ struct Side<'a> {
 }
 
 impl Side<'_> {
-    /// All that must be equal, line by line.
+    /// Everything that must be equal, line by line.
     fn done(&self, example: &Example) -> Result<Vec<String>, Failure> {
         let dir = self.dir.join("files");
         fs::create_dir(&dir)?;
@@ -114,21 +114,21 @@ impl Side<'_> {
     }
 }
 
-/// The first lines that are not the same.
+/// The first lines that differ.
 fn difference(theirs: &[String], ours: &[String]) -> Option<String> {
     let at = (0..theirs.len().max(ours.len())).find(|&at| theirs.get(at) != ours.get(at))?;
     let line = |lines: &[String]| lines.get(at).map_or("(nothing)", String::as_str).to_owned();
     Some(format!("    pgbench  {}\n    pgdyno   {}", line(theirs), line(ours)))
 }
 
-/// The server of both.
+/// The server for both programs.
 struct Server {
     running: RunningServer,
 }
 
 impl Server {
     fn start(place: &Path, pg_install: &Path) -> Result<Self, Failure> {
-        fs::set_permissions(place, fs::Permissions::from_mode(0o755))?; // the server's user passes through
+        fs::set_permissions(place, fs::Permissions::from_mode(0o755))?; // the server's user must pass through
         let state = Some(place.join("state"));
         let dirs =
             Dirs::of(&Environment { state, cache: Some(place.join("cache")), ..Environment::default() });
@@ -151,7 +151,7 @@ impl Server {
 impl Drop for Server {
     fn drop(&mut self) {
         if let Err(problem) = self.running.remove() {
-            eprintln!("the server is still there: {}", problem.what);
+            eprintln!("the server was not removed: {}", problem.what);
         }
     }
 }

@@ -1,18 +1,18 @@
-//! What a test script says of itself (Test Anything Protocol).
+//! Results of a test script in TAP (Test Anything Protocol).
 
 /// Results of one script.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Tap {
-    /// Checks that passed, or that are known not to.
+    /// Checks that passed, or whose failure is expected.
     pub passed: usize,
-    /// Those that failed, by name.
+    /// Names of checks that failed.
     pub failed: Vec<String>,
-    /// Why fewer checks were made than there are.
+    /// Why the script ended early.
     pub broken_off: Option<String>,
 }
 
 impl Tap {
-    /// Reads the output of a script. What stands further to the right belongs to a check that has a line of its own.
+    /// Parses the output of a script. Indented lines belong to a check that has its own line.
     pub fn read(text: &str) -> Self {
         let mut tap = Self::default();
         let mut planned = None;
@@ -33,14 +33,13 @@ impl Tap {
         }
         let made = tap.passed + tap.failed.len();
         if tap.broken_off.is_none() && planned != Some(made) {
-            let planned = planned
-                .map_or_else(|| "its number of checks unsaid".to_owned(), |n| format!("{n} checks planned"));
-            tap.broken_off = Some(format!("broke off after {made} checks, {planned}"));
+            let planned = planned.map_or_else(|| "no plan".to_owned(), |n| format!("{n} checks planned"));
+            tap.broken_off = Some(format!("ended after {made} checks, {planned}"));
         }
         tap
     }
 
-    /// Whether every check was made and passed.
+    /// Whether all planned checks ran and passed.
     pub fn is_good(&self) -> bool {
         self.failed.is_empty() && self.broken_off.is_none()
     }
@@ -60,7 +59,7 @@ mod tests {
     }
 
     #[test]
-    fn a_script_that_breaks_off_is_not_good() {
+    fn a_script_that_ends_early_is_not_good() {
         assert!(Tap::read("ok 1\nok 2\n1..2\n").is_good());
         for text in ["ok 1\nok 2\n1..3\n", "ok 1\n", "ok 1\nBail out!  no server\n"] {
             let tap = Tap::read(text);

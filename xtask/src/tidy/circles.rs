@@ -1,8 +1,10 @@
-//! No circle of files in a crate: each can be understood with those that it needs, and these without it.
+//! No circles between files of a crate: each file can be understood together with the files it needs, and these without
+//! it.
 //!
-//! A file needs another if it names what is defined there, by whatever way the name comes to it. A module that declares
-//! others and passes on what they define does not need them; one whose own code uses them does, and if they use what
-//! it defines, this is a circle. Not seen are methods, what a macro leaves to another, and names in strings.
+//! A file needs another if it uses a name defined there, however the name is imported. A module that declares other
+//! modules and re-exports their names does not need them; a module whose own code uses them does, and if they use its
+//! definitions in turn, that is a circle. Not detected: methods, names inside macros of other crates, and names in
+//! strings.
 
 use std::collections::{BTreeSet, VecDeque};
 
@@ -13,7 +15,7 @@ use super::{
     rust::Source,
 };
 
-/// Finds the circles that are left without the arrows in the list of exceptions.
+/// Finds the circles that remain without the arrows in the list of exceptions.
 pub fn check(sources: &[Source], exceptions: &mut Exceptions) -> Vec<Fault> {
     crates(sources).iter().flat_map(|krate| circles_of(krate, exceptions)).collect()
 }
@@ -30,7 +32,7 @@ fn circles_of(krate: &Crate, exceptions: &mut Exceptions) -> Vec<Fault> {
     circles.filter_map(|files| Some(fault(krate, files.first()?, &inside(&arrows, &files)))).collect()
 }
 
-/// How an arrow is written in the list of exceptions.
+/// Form of an arrow in the list of exceptions.
 fn entry(krate: &Crate, (from, to): Arrow<'_>) -> String {
     format!("circle {} {from} {to}", krate.name)
 }
@@ -46,14 +48,14 @@ fn fault(krate: &Crate, first: &str, arrows: &Arrows<'_>) -> Fault {
     let steps: Vec<String> = steps.collect();
     let all = match files.len() {
         count if count > way.len() => {
-            format!("; {count} files hang together: {}", files.into_iter().collect::<Vec<_>>().join(", "))
+            format!("; {count} files are connected: {}", files.into_iter().collect::<Vec<_>>().join(", "))
         }
         _ => String::new(),
     };
     Fault::new(format!("{}{first}", krate.src), 0, format!("circle: {}{all}", steps.join(", ")))
 }
 
-/// Every arrow of every circle, with the names that make it; those in the list of exceptions have a star.
+/// Every arrow of every circle, with the names that cause it; exceptions are marked with a star.
 pub fn list(sources: &[Source], exceptions: &Exceptions) -> Vec<String> {
     let mut lines = Vec::new();
     for krate in crates(sources) {
@@ -75,7 +77,7 @@ fn inside<'a>(arrows: &Arrows<'a>, files: &BTreeSet<&str>) -> Arrows<'a> {
     arrows.iter().filter(|(arrow, _)| both(arrow)).map(|(arrow, names)| (*arrow, names.clone())).collect()
 }
 
-/// The files of each circle, with all that hangs together with it.
+/// The files of each circle, as strongly connected components.
 fn circles<'a>(arrows: &Arrows<'a>) -> Vec<BTreeSet<&'a str>> {
     let files: BTreeSet<&str> = arrows.keys().map(|(from, _)| *from).collect();
     let mut circles: Vec<BTreeSet<&str>> = Vec::new();
@@ -97,7 +99,7 @@ fn needed<'a>(arrows: &Arrows<'a>, file: &'a str) -> impl Iterator<Item = &'a st
         .map(|(_, to)| to)
 }
 
-/// What a file needs, and what this needs; itself only if it is in a circle.
+/// All files that a file needs, directly or indirectly; itself only if it is in a circle.
 fn reached<'a>(arrows: &Arrows<'a>, file: &'a str) -> BTreeSet<&'a str> {
     let mut reached: BTreeSet<&str> = needed(arrows, file).collect();
     let mut open: Vec<&str> = reached.iter().copied().collect();
@@ -107,7 +109,7 @@ fn reached<'a>(arrows: &Arrows<'a>, file: &'a str) -> BTreeSet<&'a str> {
     reached
 }
 
-/// The shortest way from a file to another, with both.
+/// The shortest path from a file to another, including both.
 fn way<'a>(arrows: &Arrows<'a>, from: &'a str, to: &str) -> Option<Vec<&'a str>> {
     let mut ways = VecDeque::from([vec![from]]);
     let mut seen = BTreeSet::from([from]);
@@ -127,7 +129,7 @@ mod tests {
     use super::super::{file, rust};
     use super::*;
 
-    /// The faults in a crate of these files, and what is stale in the list.
+    /// The faults in a crate of these files, and stale exceptions.
     fn faults(files: &[(&str, &str)], list: &str) -> Vec<String> {
         let files: Vec<_> =
             files.iter().map(|(path, text)| file(&format!("crates/x/src/{path}"), text)).collect();
@@ -138,7 +140,7 @@ mod tests {
     }
 
     #[test]
-    fn two_files_are_a_circle_through_what_their_parent_passes_on() {
+    fn a_circle_through_re_exports_of_the_parent_is_found() {
         let files = [
             ("lib.rs", "pub mod a;"),
             ("a/mod.rs", "mod b; mod c; pub use b::Line; pub use c::parse as read;"),
@@ -150,7 +152,7 @@ mod tests {
     }
 
     #[test]
-    fn to_declare_and_to_pass_on_makes_no_circle() {
+    fn declaring_and_re_exporting_makes_no_circle() {
         let files = [
             ("lib.rs", "mod a; mod b; mod e; pub use a::A; pub(crate) use b::*; pub use e::f;"),
             ("a.rs", "use crate::b; pub struct A(b::B);"),
@@ -186,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn a_tolerated_arrow_is_no_fault_until_nothing_needs_it() {
+    fn an_exception_applies_until_it_is_stale() {
         let both = [
             ("lib.rs", "mod a; mod b;"),
             ("a.rs", "use crate::b::B as C; pub struct A;"),
@@ -195,7 +197,9 @@ mod tests {
         assert_eq!(faults(&both, "").len(), 1);
         assert_eq!(faults(&both, "circle x b.rs a.rs # its reason"), [""; 0]);
         let stale = |arrow: &str| {
-            format!("xtask/src/tidy/exceptions.txt:1: nothing needs `circle x {arrow}`: take it off the list")
+            format!(
+                "xtask/src/tidy/exceptions.txt:1: nothing needs `circle x {arrow}`: remove it from the list"
+            )
         };
         let one = [both[0], ("a.rs", "pub struct A;"), both[2]];
         assert_eq!(faults(&one, "circle x b.rs a.rs"), [stale("b.rs a.rs")]);
@@ -203,7 +207,7 @@ mod tests {
     }
 
     #[test]
-    fn renames_and_globs_are_followed_and_what_is_outside_is_not() {
+    fn only_renames_and_globs_inside_the_crate_are_followed() {
         let files = [
             (
                 "lib.rs",
@@ -218,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn a_long_circle_names_its_files_and_its_shortest_way() {
+    fn a_long_circle_names_its_files_and_its_shortest_path() {
         let files = [
             ("lib.rs", "mod a; mod b; mod c;"),
             ("a.rs", "use x::b::B; pub struct A;"),
@@ -226,7 +230,7 @@ mod tests {
             ("c.rs", "use crate::a::A; pub struct C;"),
         ];
         let found = "crates/x/src/a.rs: circle: b.rs -> a.rs (A), a.rs -> b.rs (B); \
-                     3 files hang together: a.rs, b.rs, c.rs";
+                     3 files are connected: a.rs, b.rs, c.rs";
         assert_eq!(faults(&files, ""), [found]);
     }
 }

@@ -21,7 +21,7 @@ pub fn check(files: &[Tracked], program: &Path) -> Result<Vec<Fault>, Failure> {
     let mut faults = same("the man pages", &help, &pages);
     match files.iter().find(|file| file.path == README) {
         Some(readme) => faults.extend(in_readme(readme.text(), &help)),
-        None => faults.push(Fault::new(README, 0, "is not there")),
+        None => faults.push(Fault::new(README, 0, "does not exist")),
     }
     Ok(faults)
 }
@@ -46,7 +46,8 @@ fn in_man_pages(program: &Path) -> Result<BTreeSet<String>, Failure> {
     Ok(names)
 }
 
-/// Whether a page is that of a command's own sub-command, such as `load-verify`: the help of `load` lists those.
+/// Whether a page belongs to a command's own sub-command, such as `load-verify`: those are listed in the help of
+/// `load`.
 fn beneath(name: &str, help: &BTreeSet<String>) -> bool {
     help.iter().any(|command| name.strip_prefix(command.as_str()).is_some_and(|rest| rest.starts_with('-')))
 }
@@ -57,7 +58,7 @@ fn same(place: &str, help: &BTreeSet<String>, other: &BTreeSet<String>) -> Vec<F
     lacking.chain(extra).map(|what| Fault::new("crates/pgdyno/src/args/mod.rs", 0, what)).collect()
 }
 
-/// What README.md lacks, and what it names that is not there.
+/// Commands missing in README.md, and commands that it names but do not exist.
 fn in_readme(text: &str, help: &BTreeSet<String>) -> Vec<Fault> {
     let mut faults = Vec::new();
     let mut seen = BTreeSet::new();
@@ -74,7 +75,7 @@ fn in_readme(text: &str, help: &BTreeSet<String>) -> Vec<Fault> {
     faults
 }
 
-/// The word that follows `pgdyno `; `None` where it is a flag or a place-holder.
+/// The word after `pgdyno `; `None` if it is a flag or a placeholder.
 fn sub_command(rest: &str) -> Option<&str> {
     let end = rest.find(|c: char| !c.is_ascii_lowercase() && c != '-').unwrap_or(rest.len());
     let word = &rest[..end];
@@ -96,7 +97,7 @@ mod tests {
     }
 
     #[test]
-    fn a_command_that_readme_lacks_and_one_that_it_invents_are_found() {
+    fn missing_and_invented_commands_of_readme_are_found() {
         let help = names(&["down", "up"]);
         assert_eq!(in_readme("| `pgdyno up` | `pgdyno down NAME` `pgdyno --help` `pgdyno NAME`", &help), []);
         let faults = in_readme("# Words\n`pgdyno up` and `pgdyno fly --high`", &help);
@@ -110,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn pages_of_a_commands_own_sub_commands_are_its_own() {
+    fn pages_of_nested_sub_commands_belong_to_their_command() {
         let help = names(&["load"]);
         let pages = ["load-verify", "load", "loader-x", "up-load"].map(|name| beneath(name, &help));
         assert_eq!(pages, [true, false, false, false]);

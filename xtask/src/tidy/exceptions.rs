@@ -3,7 +3,7 @@
 use super::fault::Fault;
 use crate::{Failure, workspace::Tracked};
 
-/// Where the list is kept.
+/// Path of the list.
 pub const LIST: &str = "xtask/src/tidy/exceptions.txt";
 
 /// One line of the list.
@@ -14,18 +14,18 @@ struct Exception {
     used: bool,
 }
 
-/// The list. An exception that nothing needs any more is a fault, so that it can only shrink by itself.
+/// The list. A stale exception is a fault, so that the list shrinks over time.
 #[derive(Debug, Default)]
 pub struct Exceptions(Vec<Exception>);
 
 /// Reads the list: `function PATH NAME`, `line PATH` or `circle CRATE FROM TO`, each with its reason after `#`.
 pub fn read(files: &[Tracked]) -> Result<Exceptions, Failure> {
-    let file = files.iter().find(|file| file.path == LIST).ok_or_else(|| format!("{LIST} is not there"))?;
+    let file = files.iter().find(|file| file.path == LIST).ok_or_else(|| format!("{LIST} does not exist"))?;
     Ok(Exceptions::parse(file.text()))
 }
 
 impl Exceptions {
-    /// Reads the text of the list.
+    /// Parses the text of the list.
     pub fn parse(text: &str) -> Self {
         let exception = |(at, line): (usize, &str)| {
             let words: Vec<&str> = line.split('#').next()?.split_whitespace().collect();
@@ -34,12 +34,12 @@ impl Exceptions {
         Self(text.lines().enumerate().filter_map(exception).collect())
     }
 
-    /// Whether this is in the list, needed or not.
+    /// Whether an entry is in the list, stale or not.
     pub fn has(&self, what: &str) -> bool {
         self.0.iter().any(|exception| exception.what == what)
     }
 
-    /// Whether this is excepted; it is needed then.
+    /// Whether an exception applies; marks it as used.
     pub fn allow(&mut self, what: &str) -> bool {
         let found = self.0.iter_mut().find(|exception| exception.what == what);
         found.is_some_and(|exception| {
@@ -48,11 +48,11 @@ impl Exceptions {
         })
     }
 
-    /// The entries that nothing needed.
+    /// Entries that were not used.
     pub fn stale(&self) -> Vec<Fault> {
         let unused = self.0.iter().filter(|exception| !exception.used);
         unused
-            .map(|e| Fault::new(LIST, e.line, format!("nothing needs `{}`: take it off the list", e.what)))
+            .map(|e| Fault::new(LIST, e.line, format!("nothing needs `{}`: remove it from the list", e.what)))
             .collect()
     }
 }

@@ -1,20 +1,20 @@
-//! What a check finds.
+//! Findings of a check.
 
 use std::fmt;
 
-/// One thing that is wrong, and where.
+/// A fault with its place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Fault {
     /// Path from the root of the workspace.
     pub path: String,
-    /// Line from 1; 0 is the file as a whole.
+    /// Line from 1; 0 for the whole file.
     pub line: usize,
-    /// What is wrong.
+    /// Description.
     pub what: String,
 }
 
 impl Fault {
-    /// A fault in a line of a file, or with 0 in the file as a whole.
+    /// A fault on a line of a file; line 0 means the whole file.
     pub fn new(path: impl Into<String>, line: usize, what: impl Into<String>) -> Self {
         Self { path: path.into(), line, what: what.into() }
     }

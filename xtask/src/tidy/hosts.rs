@@ -1,9 +1,9 @@
-//! No file names the host of a package registry: packages come through the registries' own clients.
+//! No file contains the host name of a package registry: packages come through the registries' own clients.
 
 use super::fault::Fault;
 use crate::workspace::Tracked;
 
-/// Names of hosts, in two halves so that this file does not name them.
+/// Host names, split so that this file does not contain them.
 const HOSTS: [(&str, &str); 12] = [
     ("repo1", ".maven"),
     ("repo", ".maven."),

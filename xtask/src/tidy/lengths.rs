@@ -12,9 +12,9 @@ use crate::workspace::Tracked;
 const MAX_LINES: usize = 70;
 const MAX_COLUMNS: usize = 120;
 
-/// What was found.
+/// Result of the check.
 pub struct Lengths {
-    /// What is too long.
+    /// Functions and lines that are too long.
     pub faults: Vec<Fault>,
     /// Median length of a function in lines.
     pub median: usize,
@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_function_of_71_lines_is_found_wherever_it_stands() {
+    fn a_function_of_71_lines_is_found_in_every_position() {
         assert_eq!(faults(&function(70), ""), [""; 0]);
         let expected = ["a.rs:2: function `f` has 71 lines, the limit is 70"];
         assert_eq!(faults(&function(71), ""), expected);
@@ -121,9 +121,9 @@ mod tests {
     }
 
     #[test]
-    fn exceptions_hold_and_get_stale() {
+    fn exceptions_apply_and_become_stale() {
         assert_eq!(faults(&function(71), "function a.rs f # a table"), [""; 0]);
-        let stale = "xtask/src/tidy/exceptions.txt:2: nothing needs `line a.rs`: take it off the list";
+        let stale = "xtask/src/tidy/exceptions.txt:2: nothing needs `line a.rs`: remove it from the list";
         assert_eq!(faults(&function(70), "# Words.\nline a.rs"), [stale]);
     }
 }

@@ -1,4 +1,4 @@
-//! Relative links in Markdown lead to tracked files and to headings that are there.
+//! Relative links in Markdown point to tracked files and existing headings.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -26,7 +26,7 @@ pub fn check(files: &[Tracked]) -> Vec<Fault> {
     faults
 }
 
-/// Why a link leads nowhere; `None` where it does not, or leads out of the workspace.
+/// Why a link is dead; `None` if it is valid, or points out of the workspace.
 fn dead(from: &str, link: &str, paths: &BTreeSet<&str>, pages: &HashMap<&str, Page>) -> Option<&'static str> {
     if link.contains("://") || link.starts_with("mailto:") {
         return None;
@@ -42,8 +42,8 @@ fn dead(from: &str, link: &str, paths: &BTreeSet<&str>, pages: &HashMap<&str, Pa
     (!page.anchors.contains(anchor)).then_some("no such heading")
 }
 
-/// The path from the root that a relative link means. A link out of the workspace is kept with its `..`, and so
-/// leads to no tracked file.
+/// The path from the root that a relative link refers to. A link out of the workspace keeps its `..`, and so matches no
+/// tracked file.
 fn resolve(from: &str, link: &str) -> String {
     let mut parts: Vec<&str> = from.split('/').collect();
     parts.pop();
@@ -57,7 +57,7 @@ fn resolve(from: &str, link: &str) -> String {
     parts.join("/")
 }
 
-/// The links of a page with their lines, and what links can lead to in it.
+/// The links of a page with their lines, and its anchors.
 struct Page {
     links: Vec<(usize, String)>,
     anchors: BTreeSet<String>,
@@ -86,7 +86,7 @@ impl Page {
         page
     }
 
-    /// Adds a heading as GitHub names it; a second one of the same words gets `-1`.
+    /// Adds the anchor of a heading as GitHub names it; the second heading with the same words gets `-1`.
     fn add_heading(&mut self, words: &str) {
         let kept = words.chars().filter(|c| c.is_alphanumeric() || matches!(c, ' ' | '-' | '_'));
         let slug = kept.collect::<String>().to_lowercase().replace(' ', "-");
@@ -130,7 +130,7 @@ mod tests {
     }
 
     #[test]
-    fn links_are_resolved_from_the_page_they_stand_in() {
+    fn links_are_resolved_relative_to_their_page() {
         assert_eq!(resolve("docs/a/b.md", "../c.md"), "docs/c.md");
         assert_eq!(resolve("docs/a.md", "./../README.md"), "README.md");
         assert_eq!(resolve("README.md", "../x"), "../x");

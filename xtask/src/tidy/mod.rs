@@ -1,5 +1,5 @@
-//! What the compiler and clippy do not check. Each check is a function from tracked files to faults, with a test in
-//! which a fault put in by hand is found.
+//! Checks in addition to the compiler and clippy. Each check is a function from tracked files to faults, with a test
+//! that plants a fault.
 
 mod arrows;
 mod circles;
@@ -27,13 +27,13 @@ use crate::{
 /// Flags of `tidy`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Check nothing; list every need of a file for another that is part of a circle in a crate, with the names that
-    /// make it: `*` is one in `exceptions.txt`
+    /// Check nothing; list every arrow between files that is part of a circle in a crate, with the names that cause it;
+    /// `*` marks entries of `exceptions.txt`
     #[arg(long)]
     circles: bool,
 }
 
-/// Prints the faults, and the median length of a function; or only the circles.
+/// Prints the faults and the median function length; or only the circles.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     if args.circles {
         let files = tracked()?;
@@ -53,7 +53,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     Ok(faults.is_empty())
 }
 
-/// Every check over the workspace as it is: the faults, and the median length of a function in lines.
+/// Runs every check on the workspace: returns the faults, and the median length of a function in lines.
 fn check() -> Result<(Vec<Fault>, usize), Failure> {
     let files = tracked()?;
     let program = pgdyno()?;

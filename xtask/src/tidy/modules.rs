@@ -1,4 +1,4 @@
-//! The modules of a crate, and which file defines what another names.
+//! The modules of a crate, and which file defines a name that another uses.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -9,22 +9,22 @@ use super::{
     uses::Uses,
 };
 
-/// A crate: its library, or its program where it has no library. Modules that only tests see are not in it.
+/// A crate: its library, or its program if it has no library. Test-only modules are excluded.
 #[derive(Debug)]
 pub struct Crate {
-    /// Its name, as its directory has it.
+    /// Name, which is that of its directory.
     pub name: String,
     /// Path of its `src/` from the root of the workspace.
     pub src: String,
-    /// The first is its root.
+    /// The first is the root.
     modules: Vec<Module>,
 }
 
-/// A file, or a `mod` with braces in one.
+/// A file, or an inline `mod` in one.
 #[derive(Debug)]
 struct Module {
     parent: usize,
-    /// Path from `src/` of the file that it stands in.
+    /// Path of its file from `src/`.
     file: String,
     children: BTreeMap<String, usize>,
     uses: Uses,
@@ -33,25 +33,25 @@ struct Module {
 /// From one file to another.
 pub type Arrow<'a> = (&'a str, &'a str);
 
-/// Which file needs which, and the names that make it so.
+/// Which file needs which, with the names that cause it.
 pub type Arrows<'a> = BTreeMap<Arrow<'a>, BTreeSet<String>>;
 
-/// What a path leads to.
+/// Target of a path.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 enum Target {
     Module(usize),
-    /// Where it is defined, and its name there.
+    /// An item: index of the defining module, and name.
     Item(usize, String),
 }
 
-/// Where a path leads; a name can be that of a module and of a function. `None` if nothing is known by its first name,
-/// nothing at all if it leads out of the crate.
+/// Targets of a path; a name may be both a module and a function. `None` if its first segment is unknown, empty if it
+/// leads out of the crate.
 type Targets = Option<BTreeSet<Target>>;
 
-/// Imports that are being followed: their module, and their place in it.
+/// Imports being followed: module, and index in it.
 type Followed = Vec<(usize, usize)>;
 
-/// The crates that these files are.
+/// The crates that these files belong to.
 pub fn crates(sources: &[Source]) -> Vec<Crate> {
     let roots = sources.iter().filter_map(|source| {
         let src = source.path.strip_suffix("lib.rs").or_else(|| source.path.strip_suffix("main.rs"))?;
@@ -70,7 +70,7 @@ fn read(name: &str, src: &str, root: &Source, sources: &[Source]) -> Crate {
     Crate { name: name.to_owned(), src: src.to_owned(), modules: tree.modules }
 }
 
-/// A crate that is being read.
+/// A crate being read.
 struct Tree<'a> {
     files: BTreeMap<&'a str, &'a Source>,
     modules: Vec<Module>,
@@ -93,7 +93,7 @@ impl Tree<'_> {
         id
     }
 
-    /// Adds the module that is declared here; there is none where its file is not there.
+    /// Adds a declared module, if its file exists.
     fn declared(&mut self, parent: usize, file: &str, path: &str, item: &ItemMod) -> Option<usize> {
         let dir = format!("{path}/");
         if let Some((_, items)) = &item.content {
@@ -107,7 +107,7 @@ impl Tree<'_> {
 }
 
 impl Crate {
-    /// Every need of a file for another. That a module declares modules below it or passes on what they define is none.
+    /// Every arrow between files. Declaring modules or re-exporting their names does not count.
     pub fn arrows(&self) -> Arrows<'_> {
         let mut arrows = Arrows::new();
         for (from, module) in self.modules.iter().enumerate() {
@@ -121,7 +121,7 @@ impl Crate {
         arrows
     }
 
-    /// What a module names: where it is defined, and its name there.
+    /// The items that a module uses: defining module, and name.
     fn needs(&self, from: usize) -> Vec<(usize, String)> {
         let uses = &self.modules[from].uses;
         let imported = uses.imports.iter().flat_map(|import| {
@@ -153,7 +153,7 @@ impl Crate {
         Some(targets)
     }
 
-    /// From what a path has led to so far to what has this name in it; what is in an item is part of it.
+    /// Resolves a name within targets; everything inside an item is part of the item.
     fn step(&self, targets: BTreeSet<Target>, name: &str, followed: &mut Followed) -> BTreeSet<Target> {
         let (modules, items): (Vec<_>, Vec<_>) =
             targets.into_iter().partition(|target| matches!(target, Target::Module(_)));
@@ -172,7 +172,7 @@ impl Crate {
         found
     }
 
-    /// What a module knows by this name.
+    /// Targets of a name within a module.
     fn named(&self, module: usize, name: &str, followed: &mut Followed) -> Targets {
         let here = &self.modules[module];
         let child = here.children.get(name).map(|child| Target::Module(*child));
@@ -205,7 +205,7 @@ impl Crate {
         found
     }
 
-    /// Places of the imports of this name, or of the globs, that are not being followed already.
+    /// Indexes of the imports with this name, or of globs, that are not being followed already.
     fn imports(&self, module: usize, name: Option<&str>, followed: &Followed) -> Vec<usize> {
         let imports = self.modules[module].uses.imports.iter().enumerate();
         let open = imports.filter(|(at, i)| i.name.as_deref() == name && !followed.contains(&(module, *at)));
@@ -213,7 +213,7 @@ impl Crate {
     }
 }
 
-/// The items: a module that is only named is no need, what is used in it is.
+/// The items among targets. A module as such is not a need, only what is used of it.
 fn items(targets: Targets) -> impl Iterator<Item = (usize, String)> {
     targets.unwrap_or_default().into_iter().filter_map(|target| match target {
         Target::Module(_) => None,

@@ -1,4 +1,4 @@
-//! Only `pgdyno` and `pgdyno-pgbench` print and exit (invariant 3); so may chores, examples and tests.
+//! Only `pgdyno` and `pgdyno-pgbench` print and exit (invariant 3); chores, examples and tests may do so, too.
 
 use super::{
     fault::Fault,
@@ -40,7 +40,7 @@ mod tests {
     }
 
     #[test]
-    fn printing_and_exiting_are_found_in_libraries_alone() {
+    fn printing_and_exiting_are_found_only_in_libraries() {
         let text = "use std::process::exit;\nfn f() {\n  eprintln!(\"x\");\n  std::process::exit(1);\n}";
         let exit = "`process::exit` in a library: return an error";
         assert_eq!(

@@ -1,7 +1,7 @@
 //! The pure crates do no I/O and read no clock (invariant 1).
 //!
-//! clippy's `disallowed-methods` hold that where a method is called through a trait or another name; its lists are
-//! checked to be there. What clippy cannot ban, whole modules, is looked for in the source.
+//! clippy's `disallowed-methods` enforces this even for methods called through a trait or another name; this check
+//! makes sure that its lists are complete. Whole modules, which clippy cannot ban, are searched for in the source.
 
 use super::{
     fault::Fault,
@@ -17,13 +17,13 @@ const PURE: [&str; 6] = [
     "crates/pgdyno-plan/",
     "crates/pgdyno-analysis/",
 ];
-/// What the clippy list of a pure crate must name.
+/// Methods that the clippy list of a pure crate must contain.
 const LISTED: [&str; 4] =
     ["std::time::Instant::now", "std::time::SystemTime::now", "std::fs::File::open", "std::env::var"];
-/// Modules of `std` that a pure crate has no use for.
+/// Modules of `std` that a pure crate must not use.
 const MODULES: [&str; 6] = ["fs", "net", "env", "process", "thread", "os"];
 
-/// Checks the pure crates that are there.
+/// Checks all pure crates.
 pub fn check(files: &[Tracked], sources: &[Source]) -> Vec<Fault> {
     let there = PURE.iter().filter(|dir| files.iter().any(|file| file.path.starts_with(**dir)));
     there.flat_map(|dir| lists(dir, files).into_iter().chain(impurities(dir, sources))).collect()
@@ -32,7 +32,7 @@ pub fn check(files: &[Tracked], sources: &[Source]) -> Vec<Fault> {
 fn lists(dir: &str, files: &[Tracked]) -> Vec<Fault> {
     let path = format!("{dir}clippy.toml");
     let Some(file) = files.iter().find(|file| file.path == path) else {
-        return vec![Fault::new(path, 0, "is not there, so clippy bans no clock in this crate")];
+        return vec![Fault::new(path, 0, "does not exist, so clippy bans no clock in this crate")];
     };
     let missing = LISTED.iter().filter(|method| !file.text().contains(&format!("\"{method}\"")));
     missing.map(|method| Fault::new(&path, 0, format!("does not ban `{method}`"))).collect()

@@ -1,4 +1,4 @@
-//! Rust files as syntax, and the paths and macros that they name.
+//! Parsed Rust files, and the paths and macros that they use.
 
 use syn::{
     Attribute, File, ImplItemFn, ItemFn, ItemMod, ItemUse, Macro, Path, UseTree,
@@ -12,7 +12,7 @@ use crate::{Failure, workspace::Tracked};
 pub struct Source {
     /// Path from the root.
     pub path: String,
-    /// What it says.
+    /// Syntax tree.
     pub syntax: File,
 }
 
@@ -20,7 +20,7 @@ impl Source {
     /// Whether the whole file is a test, an example or a build script.
     pub fn is_support(&self) -> bool {
         let apart = ["tests", "examples", "benches", "tests.rs"];
-        // A build script stands beside `Cargo.toml`; elsewhere `build.rs` is a file like any other.
+        // A build script is next to `Cargo.toml`; elsewhere `build.rs` is an ordinary file.
         let parts: Vec<&str> = self.path.split('/').collect();
         parts.iter().any(|part| apart.contains(part))
             || parts.ends_with(&["build.rs"]) && !parts.contains(&"src")
@@ -39,18 +39,18 @@ pub fn parse(files: &[Tracked]) -> Result<Vec<Source>, Failure> {
         .collect()
 }
 
-/// Something that a file names outside its tests.
+/// A path or macro used outside tests.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Named {
     /// Line, from 1.
     pub line: usize,
-    /// Its parts: of `std::fs::read` three. Imports are given in full.
+    /// Segments: three for `std::fs::read`. Imports are expanded to full paths.
     pub parts: Vec<String>,
-    /// Whether it is called as a macro.
+    /// Whether it is a macro call.
     pub is_macro: bool,
 }
 
-/// Everything that a file names, in order, without what only tests see.
+/// Every path and macro used in a file, in order, without test-only code.
 pub fn named(syntax: &File) -> Vec<Named> {
     let mut names = Names(Vec::new());
     names.visit_file(syntax);
@@ -76,12 +76,12 @@ impl Names {
     }
 }
 
-/// The names of a path.
+/// The segments of a path.
 pub fn parts(path: &Path) -> Vec<String> {
     path.segments.iter().map(|segment| segment.ident.to_string()).collect()
 }
 
-/// Whether only tests see what has these attributes.
+/// Whether these attributes mark test-only code.
 pub fn only_tests(attrs: &[Attribute]) -> bool {
     attrs.iter().any(|attr| {
         let in_cfg = |list: &syn::MetaList| {

@@ -1,4 +1,4 @@
-//! What a module defines, imports and names.
+//! Names that a module defines, imports and uses.
 
 use std::collections::BTreeSet;
 
@@ -10,15 +10,15 @@ use syn::{
 
 use super::rust::{only_tests, parts};
 
-/// What stands in a module outside tests; modules in it are read for themselves.
+/// Names in a module outside tests; nested modules are read separately.
 ///
-/// Names in macros are read from their tokens, as in `html! { (words(x)) }`; not seen are those in strings, as in
+/// Names in macros are read from their tokens, as in `html! { (words(x)) }`. Names in strings are not detected, as in
 /// `format!("{LIMIT}")` or `#[serde(with = "…")]`.
 #[derive(Debug, Default)]
 pub struct Uses {
-    /// Names of what the module defines itself.
+    /// Names that the module defines itself.
     pub defined: BTreeSet<String>,
-    /// What `use` brings in.
+    /// Imports by `use`.
     pub imports: Vec<Import>,
     /// Paths outside `use`.
     pub paths: BTreeSet<Vec<String>>,
@@ -27,16 +27,16 @@ pub struct Uses {
 /// One path of a `use`.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Import {
-    /// Its parts, without the `*` of a glob.
+    /// Segments, without the `*` of a glob.
     pub path: Vec<String>,
-    /// What the module calls it; `None` is a glob.
+    /// Local name; `None` for a glob.
     pub name: Option<String>,
-    /// Whether it is for others too.
+    /// Whether it is re-exported.
     pub public: bool,
 }
 
 impl Uses {
-    /// Reads what stands in a module.
+    /// Reads the items of a module.
     pub fn read(items: &[Item]) -> Self {
         let mut uses = Self::default();
         items.iter().for_each(|item| uses.visit_item(item));
@@ -70,7 +70,7 @@ impl Uses {
                 self.tokens(group.stream());
             }
             let path = path_at(&tokens[at..]);
-            // A path of n names has two colons between each; what is no path is one token.
+            // A path of n names has two colons between each; anything else is one token.
             let length = (3 * path.len()).saturating_sub(2).max(1);
             if !path.is_empty() && !is_member(&tokens[..at]) {
                 self.paths.insert(path);
@@ -80,7 +80,7 @@ impl Uses {
     }
 }
 
-/// The names at the start of these tokens that `::` joins.
+/// The names joined by `::` at the start of these tokens.
 fn path_at(tokens: &[TokenTree]) -> Vec<String> {
     let colon = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == ':');
     let mut path = Vec::new();
@@ -95,14 +95,14 @@ fn path_at(tokens: &[TokenTree]) -> Vec<String> {
     path
 }
 
-/// Whether a name after these tokens is a field or a method: it has a dot before it that is not of a range.
+/// Whether a name after these tokens is a field or a method: preceded by a dot that is not part of a range.
 fn is_member(before: &[TokenTree]) -> bool {
     let dot = |token: &TokenTree| matches!(token, TokenTree::Punct(punct) if punct.as_char() == '.');
     let dots = before.iter().rev().take_while(|token| dot(token)).count();
     dots == 1
 }
 
-/// The attributes of an item, and its name where others can name it.
+/// The attributes of an item, and its name if others can use it.
 fn head(item: &Item) -> (&[Attribute], Option<&Ident>) {
     match item {
         Item::Const(item) => (&item.attrs, Some(&item.ident)),
@@ -172,7 +172,7 @@ mod tests {
     }
 
     #[test]
-    fn imports_have_their_paths_and_their_names() {
+    fn imports_have_paths_and_names() {
         let found = uses("use a::{self, b::C as D, e::*}; pub(crate) use super::F; use ::g::H;").imports;
         let found: Vec<_> = found.into_iter().map(|i| (i.path.join("::"), i.name, i.public)).collect();
         let name = |name: &str| Some(name.to_owned());

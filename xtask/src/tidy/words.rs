@@ -1,5 +1,5 @@
-//! No text uses a phrase that the glossary bans. Its table "Say this, not that" lists them with the terms of the
-//! field, so that a word is argued about once, there, and not in every review.
+//! No text uses a phrase that the glossary bans. Its table "Say this, not that" lists them with the preferred terms, so
+//! that a word is discussed once, there, and not in every review.
 
 use super::fault::Fault;
 use crate::workspace::Tracked;
@@ -26,7 +26,7 @@ struct Banned {
 /// Finds every banned phrase, also across line breaks.
 pub fn check(files: &[Tracked]) -> Vec<Fault> {
     let Some(glossary) = files.iter().find(|file| file.path == GLOSSARY) else {
-        return vec![Fault::new(GLOSSARY, 0, "is not there")];
+        return vec![Fault::new(GLOSSARY, 0, "does not exist")];
     };
     let (banned, mut faults) = table(glossary.text());
     if banned.is_empty() {
@@ -41,7 +41,7 @@ fn is_checked(path: &str) -> bool {
     ENDINGS.iter().any(|ending| path.ends_with(ending)) && !LEFT_OUT.iter().any(|part| path.contains(part))
 }
 
-/// The phrases of the table. A row without any is a fault: it would silently ban nothing.
+/// Parses the table. A row without a phrase is a fault: it would silently ban nothing.
 fn table(text: &str) -> (Vec<Banned>, Vec<Fault>) {
     let (mut banned, mut faults) = (Vec::new(), Vec::new());
     let lines = text.lines().enumerate().skip_while(|(_, line)| *line != HEADING).skip(1);
@@ -60,7 +60,7 @@ fn table(text: &str) -> (Vec<Banned>, Vec<Fault>) {
     (banned, faults)
 }
 
-/// The phrases of ``| term | `phrase`, `phrase` |``; none if the row has another form.
+/// The phrases of ``| term | `phrase`, `phrase` |``; empty if the row has another form.
 fn row(line: &str) -> Vec<Banned> {
     let cells: Vec<&str> = line.trim_matches('|').split('|').map(str::trim).collect();
     let [term, phrases] = cells[..] else { return Vec::new() };
@@ -71,7 +71,7 @@ fn row(line: &str) -> Vec<Banned> {
     quoted.into_iter().map(|phrase| Banned { phrase: phrase.to_owned(), term: term.to_owned() }).collect()
 }
 
-/// The banned phrases of a file, each with the line on which it begins.
+/// The banned phrases of a file, each with its first line.
 fn found(file: &Tracked, banned: &[Banned]) -> Vec<Fault> {
     let text = Flat::new(file.text());
     let mut faults = Vec::new();
@@ -149,7 +149,7 @@ mod tests {
     }
 
     #[test]
-    fn parts_of_words_other_tables_and_other_files_are_left_alone() {
+    fn parts_of_words_other_tables_and_exempt_files_are_ignored() {
         assert_eq!(faults("README.md", "rainwater hole, water holes, water_hole, d, h\n"), [""; 0]);
         for path in [GLOSSARY, "CHANGELOG.md", "docs/decisions/0001-a.md", "a/tests/golden/a.md", "a.svg"] {
             assert_eq!(faults(path, "water hole"), [""; 0], "{path}");

@@ -8,13 +8,12 @@ pub const MB: u64 = 1 << 20;
 pub const GB: u64 = 1 << 30;
 const TB: u64 = 1 << 40;
 
-/// The block that sizes without a unit are counted in, in bytes, as built by everybody who says nothing else.
+/// Default block size, in bytes: the unit of settings that are given in blocks.
 pub const BLOCK: u64 = 8 * KB;
 
-/// Reads an amount such as `4GB`, `1.5GB`, `128 MB` or `16384`; the last is counted in `base_bytes`.
+/// Parses an amount such as `4GB`, `1.5GB`, `128 MB` or `16384`; a number without a unit is multiplied by `base_bytes`.
 ///
-/// `None` where the text is no amount, or one beyond 2^63 bytes. Units are case-sensitive, as the server has
-/// them.
+/// `None` if the text is no amount, or above 2^63 bytes. Units are case-sensitive, as in the server.
 pub fn parse(text: &str, base_bytes: u64) -> Option<u64> {
     let text = text.trim();
     let split = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).unwrap_or(text.len());
@@ -32,7 +31,7 @@ pub fn parse(text: &str, base_bytes: u64) -> Option<u64> {
     (bytes < (1_u64 << 63) as f64).then_some(bytes as u64)
 }
 
-/// Writes an amount in the largest unit that divides it, rounded down to whole kB.
+/// Formats an amount in the largest unit that divides it, rounded down to whole kB.
 pub fn format(bytes: u64) -> String {
     [(TB, "TB"), (GB, "GB"), (MB, "MB")]
         .into_iter()
@@ -47,7 +46,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn amounts_read_as_the_server_reads_them() {
+    fn amounts_are_parsed_like_the_server_does() {
         for (text, bytes) in [
             ("16384", 16_384 * BLOCK),
             ("128MB", 128 * MB),
@@ -66,7 +65,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn what_is_written_is_read_back(kilobytes in 0_u64..1 << 40) {
+        fn formatted_amounts_parse_back(kilobytes in 0_u64..1 << 40) {
             prop_assert_eq!(parse(&format(kilobytes * KB), BLOCK), Some(kilobytes * KB));
         }
 

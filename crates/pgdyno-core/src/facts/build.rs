@@ -8,17 +8,17 @@ use serde::{Deserialize, Serialize};
 /// How the server's program was compiled.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BuildFacts {
-    /// Compiler as of `version()`, for example `gcc (Debian 12.2.0-14) 12.2.0`.
+    /// Compiler according to `version()`, for example `gcc (Debian 12.2.0-14) 12.2.0`.
     pub compiler: Option<String>,
-    /// `CFLAGS` as of `pg_config()`.
+    /// `CFLAGS` according to `pg_config()`.
     pub cflags: Option<String>,
-    /// `CONFIGURE` as of `pg_config()`; empty where the program was built by Meson.
+    /// `CONFIGURE` according to `pg_config()`; empty for Meson builds.
     pub configure: Option<String>,
-    /// What was compiled in of that which may change what a server does, in the order of [`FEATURES`]; absent where
-    /// nothing was looked at.
+    /// Compiled-in features that may affect performance, in the order of [`FEATURES`]; absent if they were not
+    /// inspected.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub features: Option<Vec<String>>,
-    /// What is known of a program that `pgdyno build` made; absent of every other.
+    /// Facts about a build by `pgdyno build`; absent for all others.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub made: Option<MadeFacts>,
 }
@@ -28,28 +28,28 @@ pub struct BuildFacts {
 pub struct MadeFacts {
     /// Name of the build.
     pub name: String,
-    /// What it was made from, as it was asked for.
+    /// The requested source.
     pub source: String,
     /// SHA-256 of the source in hexadecimal.
     pub source_sha256: String,
-    /// Flags that the compiler was given.
+    /// Compiler flags.
     pub cflags: String,
-    /// Words that configure or Meson was given.
+    /// Arguments of configure or Meson.
     pub configure: Vec<String>,
-    /// Patches in the order they were applied.
+    /// Patches in the order in which they were applied.
     pub patches: Vec<PatchFacts>,
 }
 
 /// A patch that was applied to the source.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PatchFacts {
-    /// Name of its file.
+    /// File name.
     pub name: String,
-    /// SHA-256 of its text in hexadecimal.
+    /// SHA-256 of the patch in hexadecimal.
     pub sha256: String,
 }
 
-/// The features that are looked at, each with the words of `configure` that ask for it.
+/// The inspected features, each with its options of `configure`.
 pub const FEATURES: [(&str, &[&str]); 11] = [
     ("cassert", &["--enable-cassert"]),
     ("coverage", &["--enable-coverage"]),
@@ -64,41 +64,42 @@ pub const FEATURES: [(&str, &[&str]); 11] = [
     ("zstd", &["--with-zstd"]),
 ];
 
-/// Features that cost nothing until somebody looks: symbols for a debugger, and probes that are empty instructions.
+/// Features without cost while unused: debug symbols, and probes that are no-ops until enabled.
 const HARMLESS_FEATURES: [&str; 2] = ["debug", "dtrace"];
 
-/// Options of a compiler that change no instruction: warnings, debugging, and paths of the place where it was built.
+/// Compiler options that do not affect the generated code: warnings, debugging, and build paths.
 const HARMLESS: [&str; 6] =
     ["-W", "-g", "-ffile-prefix-map=", "-fdebug-prefix-map=", "-fmacro-prefix-map=", "-fdiagnostics"];
 
 impl BuildFacts {
-    /// Whether the flags ask for speed: `Some(true)` where the last `-O` option is `-O2`, `-O3` or `-Ofast`,
-    /// `None` where the flags are not known, or hold no such option and need not be all that the compiler was given.
+    /// Whether the flags optimise for speed: `Some(true)` if the last `-O` option is `-O2`, `-O3` or `-Ofast`; `None`
+    /// if the flags are unknown, or incomplete and without such an option.
     pub fn optimised_for_speed(&self) -> Option<bool> {
         match self.level() {
             Some(level) => Some(matches!(level.as_str(), "-O2" | "-O3" | "-O4" | "-Ofast")),
-            None => self.tells_all_flags().then_some(false),
+            None => self.has_all_flags().then_some(false),
         }
     }
 
-    /// Whether the flags that are known are all there were: Meson tells `pg_config` of no level, `configure` of all.
-    fn tells_all_flags(&self) -> bool {
+    /// Whether the known flags are complete: Meson does not pass its optimisation level to `pg_config`, `configure`
+    /// does.
+    fn has_all_flags(&self) -> bool {
         let by_configure = self.configure.as_ref().is_some_and(|words| !words.is_empty());
         self.made.is_some() || by_configure && self.cflags.is_some()
     }
 
-    /// The last `-O` option, which counts.
+    /// The last `-O` option, which is the effective one.
     pub fn level(&self) -> Option<String> {
         let flags = self.all_flags()?;
         flags.split_whitespace().rfind(|flag| flag.starts_with("-O")).map(str::to_owned)
     }
 
-    /// Whether assertions were compiled in; `None` where it was not looked at.
+    /// Whether assertions were compiled in; `None` if unknown.
     pub fn has_assertions(&self) -> Option<bool> {
         self.features.as_ref().map(|features| features.iter().any(|feature| feature == "cassert"))
     }
 
-    /// What makes it slower than a build for use, in words; `None` where nothing is known to.
+    /// Why it is slower than a production build, in words; `None` if there is no known reason.
     pub fn slow_because(&self) -> Option<String> {
         let is_slow = self.optimised_for_speed() == Some(false);
         let level =
@@ -109,16 +110,16 @@ impl BuildFacts {
         (!reasons.is_empty()).then(|| reasons.join(" and "))
     }
 
-    /// The flags that may change what the program does, in no order: without warnings, debugging and paths. Meson tells
-    /// `pg_config` of no level; what `pgdyno build` gave the compiler stands beside it.
+    /// The flags that may affect the program, as a set: without warnings, debugging and paths. For Meson builds by
+    /// `pgdyno build`, the flags given to the compiler are included.
     pub fn telling_flags(&self) -> Option<BTreeSet<String>> {
         let harmless = |flag: &&str| !HARMLESS.iter().any(|start| flag.starts_with(start));
         Some(self.all_flags()?.split_whitespace().filter(harmless).map(str::to_owned).collect())
     }
 
-    /// Whether two programs come from the same compiler; `None` where that is not known of both. Meson tells
-    /// `version()` of a name and a version alone (`gcc-12.2.0`), `configure` of what the compiler says of itself (`gcc
-    /// (Debian 12.2.0-14) 12.2.0`): beside the former no more than both tell is compared.
+    /// Whether two programs come from the same compiler; `None` if one is unknown. For Meson builds, `version()` has
+    /// only name and version (`gcc-12.2.0`); for `configure`, the compiler's own description (`gcc (Debian 12.2.0-14)
+    /// 12.2.0`). If one is short, only name and version are compared.
     pub fn has_compiler_of(&self, other: &Self) -> Option<bool> {
         let (one, other) = (self.compiler.as_deref()?, other.compiler.as_deref()?);
         let is_short = |text: &str| !text.contains(char::is_whitespace);
@@ -129,18 +130,18 @@ impl BuildFacts {
         Some(named(one) == named(other))
     }
 
-    /// Whether the flags that tell are alike; `None` where those of one are not known.
+    /// Whether the relevant flags match; `None` if those of one are unknown.
     pub fn has_flags_of(&self, other: &Self) -> Option<bool> {
         self.telling_flags().zip(other.telling_flags()).map(|(own, others)| own == others)
     }
 
-    /// The compiler by its name and version alone, as Meson tells of it: `gcc-12.2.0`.
+    /// The compiler's name and version in Meson's form: `gcc-12.2.0`.
     pub fn compiler_in_short(&self) -> Option<String> {
         let (name, version) = name_and_version(self.compiler.as_deref()?)?;
         Some(format!("{name}-{version}"))
     }
 
-    /// The features that may change what the program does.
+    /// The features that may affect the program.
     pub fn telling_features(&self) -> Option<BTreeSet<&str>> {
         let features = self.features.as_ref()?.iter().map(String::as_str);
         Some(features.filter(|feature| !HARMLESS_FEATURES.contains(feature)).collect())
@@ -157,11 +158,11 @@ impl BuildFacts {
     }
 }
 
-/// The name and the version in what is said of a compiler: `clang` and `14.0.6` of `Debian clang version 14.0.6`. What
-/// stands in brackets is the packager's.
+/// Name and version of a compiler: `clang` and `14.0.6` of `Debian clang version 14.0.6`. Parentheses hold the
+/// packager's version.
 fn name_and_version(text: &str) -> Option<(&'static str, &str)> {
     let name = ["clang", "gcc", "icc"].into_iter().find(|name| text.contains(name))?;
-    // The packager's brackets may hold a version of their own, and stand before that of the compiler.
+    // The packager's parentheses may precede the compiler's version and contain another one.
     let outside = text.split_once('(').map_or(text, |(before, rest)| match rest.split_once(')') {
         Some((_, after)) if !before.contains('.') => after,
         _ => before,
@@ -171,7 +172,7 @@ fn name_and_version(text: &str) -> Option<(&'static str, &str)> {
     Some((name, version))
 }
 
-/// The features that a `configure` line asks for, in the order of [`FEATURES`].
+/// The features enabled by a `configure` line, in the order of [`FEATURES`].
 pub fn features_of_configure(configure: &str) -> Vec<&'static str> {
     let words: BTreeSet<&str> = configure_words(configure).collect();
     let asked =
@@ -179,26 +180,26 @@ pub fn features_of_configure(configure: &str) -> Vec<&'static str> {
     FEATURES.iter().filter_map(asked).collect()
 }
 
-/// The size of a block in bytes that a `configure` line asks for: 8 KiB where it does not say.
+/// The block size in bytes of a `configure` line; 8 KiB by default.
 pub fn block_bytes_of_configure(configure: &str) -> u32 {
     let given = configure_words(configure).find_map(|word| word.strip_prefix("--with-blocksize="));
     given.and_then(|kb| kb.parse::<u32>().ok()).filter(|kb| (1..=32).contains(kb)).unwrap_or(8) << 10
 }
 
-/// The size of a WAL segment in MB that a `configure` line asks for (before 11, where it was fixed by it).
+/// The WAL segment size in MB of a `configure` line (before 11, which made it an option of initdb).
 pub fn wal_segment_mb_of_configure(configure: &str) -> Option<u32> {
     let given = configure_words(configure).find_map(|word| word.strip_prefix("--with-wal-segsize="));
     given.and_then(|mb| mb.parse().ok()).filter(|mb: &u32| mb.is_power_of_two() && *mb <= 1024)
 }
 
-/// `pg_config` quotes every word for a shell.
+/// Words of a `configure` line; `pg_config` quotes each for a shell.
 fn configure_words(configure: &str) -> impl Iterator<Item = &str> {
     configure.split_whitespace().map(|word| word.trim_matches('\''))
 }
 
-/// Whether two programs come from the same compiler with the same flags; `None` where that is not known.
+/// Whether two programs come from the same compiler with the same flags; `None` if that is unknown.
 pub fn same_build(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
-    // One difference is enough; to be alike, both must be known.
+    // One known difference is enough; to match, both must be known.
     match (a.has_compiler_of(b), a.has_flags_of(b)) {
         (Some(false), _) | (_, Some(false)) => Some(false),
         (Some(true), Some(true)) => Some(true),
@@ -206,7 +207,7 @@ pub fn same_build(a: &BuildFacts, b: &BuildFacts) -> Option<bool> {
     }
 }
 
-/// What stands before the compiler's name in `version()`, whose text is in the program.
+/// Text before the compiler's name in `version()`; it is embedded in the program.
 pub const COMPILED_BY: &str = ", compiled by ";
 
 /// The compiler in the text of `version()`.
@@ -237,7 +238,7 @@ mod tests {
     }
 
     #[test]
-    fn what_pgdyno_gave_the_compiler_counts_where_pg_config_is_silent() {
+    fn flags_given_by_pgdyno_count_if_pg_config_lacks_them() {
         let made = MadeFacts { cflags: "-O3 -march=native".into(), ..MadeFacts::default() };
         let meson = BuildFacts { made: Some(made), ..build("-fwrapv -Wall") };
         assert_eq!(meson.optimised_for_speed(), Some(true));
@@ -263,7 +264,7 @@ mod tests {
     }
 
     #[test]
-    fn meson_and_configure_name_one_compiler_otherwise() {
+    fn meson_and_configure_name_the_same_compiler_differently() {
         let of = |compiler: &str| BuildFacts { compiler: Some(compiler.into()), ..BuildFacts::default() };
         let same = |one: &str, other: &str| {
             let found = of(one).has_compiler_of(&of(other));
@@ -291,7 +292,7 @@ mod tests {
     }
 
     #[test]
-    fn symbols_for_a_debugger_tell_nothing() {
+    fn debug_symbols_are_no_difference() {
         assert_eq!(
             with_features(&["debug", "dtrace", "lz4"]).telling_features(),
             with_features(&["lz4"]).telling_features()
@@ -300,7 +301,7 @@ mod tests {
     }
 
     #[test]
-    fn a_configure_line_tells_features_and_sizes() {
+    fn features_and_sizes_are_read_from_a_configure_line() {
         let debian =
             " '--build=x86_64-linux-gnu' '--with-icu' '--with-lz4' '--with-openssl' '--enable-debug'";
         assert_eq!(features_of_configure(debian), ["debug", "icu", "lz4", "openssl"]);

@@ -6,10 +6,10 @@ use serde::{Deserialize, Serialize};
 /// A value chosen from facts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Choice {
-    /// What was chosen, for example `shared_buffers` or `scale`.
+    /// Name of the value, for example `shared_buffers` or `scale`.
     pub name: String,
-    /// Its value.
+    /// The chosen value.
     pub value: String,
-    /// Why.
+    /// The reason for the choice.
     pub reason: String,
 }

@@ -1,4 +1,4 @@
-//! Facts about the way from the driver to the server.
+//! Facts about the connection from the driver to the server.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,42 +6,42 @@ use serde::{Deserialize, Serialize};
 /// A pooler between driver and server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PoolerFacts {
-    /// Name and version as it tells them, for example `PgBouncer 1.18.0`; absent where it is not one of those known.
+    /// Name and version as the pooler reports them, for example `PgBouncer 1.18.0`; absent for an unknown pooler.
     pub name: Option<String>,
-    /// When server connections change hands: `session`, `transaction`, `statement` or `unknown`.
+    /// When the pooler reassigns server connections: `session`, `transaction`, `statement` or `unknown`.
     pub mode: String,
-    /// Whether every client has prepared statements of its own.
+    /// Whether prepared statements are kept per client.
     pub keeps_prepared: bool,
 }
 
-/// What carries a connection.
+/// The transport of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Transport {
-    /// A Unix-domain socket, on one machine.
+    /// A Unix-domain socket on the same machine.
     UnixSocket,
     /// TCP, to the same machine or to another one.
     Tcp,
 }
 
-/// How the driver's connections reached a server that was already there.
+/// How the driver's connections reached an existing server.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionFacts {
-    /// What carried them.
+    /// Transport.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
-    /// Version and cipher of TLS; absent where nothing was encrypted.
+    /// TLS version and cipher; absent for unencrypted connections.
     pub encryption: Option<String>,
-    /// The pooler in front of the server, where there is one.
+    /// The pooler in front of the server, if any.
     pub pooler: Option<PoolerFacts>,
     /// Whether the server is a standby.
     pub standby: bool,
-    /// Whether another address prepared and checked than the one that was driven.
+    /// Whether preparation and checks used another address than the driver.
     pub separate_admin: bool,
 }
 
 impl ConnectionFacts {
-    /// The way to a server that pgdyno made for itself.
+    /// The connection to pgdyno's own server.
     pub fn of_own_server() -> Self {
         Self {
             transport: Some(Transport::UnixSocket),

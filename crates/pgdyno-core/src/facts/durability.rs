@@ -1,17 +1,17 @@
-//! The durability tier: what a crash may take of what was acknowledged.
+//! The durability tier: which acknowledged commits a crash may lose.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What the settings of a server promise for an acknowledged commit. Ordered from the strongest promise to the
-/// weakest; it is named beside every number (PostgreSQL manual, "Reliability and the Write-Ahead Log").
+/// What the settings of a server promise for an acknowledged commit, from the strongest promise to the weakest. Reports
+/// show it next to every number (PostgreSQL manual, "Reliability and the Write-Ahead Log").
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DurabilityTier {
     /// `fsync`, `synchronous_commit` and `full_page_writes` on: nothing acknowledged is lost, if the drive is honest.
     Full,
-    /// Server and sessions promise all of that, and SQL that was run may take it back: whether it does could not be
-    /// seen.
+    /// Server and sessions promise full durability, but executed SQL may have weakened it, and that could not be
+    /// observed.
     Uncertain,
     /// `synchronous_commit` off: a crash may lose the last commits (at most 3 × `wal_writer_delay`); data stays whole.
     AsyncCommit,
@@ -19,18 +19,18 @@ pub enum DurabilityTier {
     TornPages,
     /// `fsync` off: a power loss may lose or corrupt anything.
     NoSync,
-    /// Data or WAL lie in memory (`tmpfs`, a RAM disk): whatever the settings are, a power loss or a restart of the
-    /// machine takes all of it, since a flush writes nothing anywhere.
+    /// Data or WAL is in memory (`tmpfs`, a RAM disk): regardless of the settings, a power loss or a restart of the
+    /// machine loses everything, because a flush reaches no device.
     InMemory,
-    /// Tables that are measured are unlogged: any crash of the server empties them, whatever its settings are.
+    /// Tables under test are unlogged: any crash of the server empties them, regardless of the settings.
     Unlogged,
 }
 
 impl DurabilityTier {
-    /// The tier that three settings of a server give.
+    /// The tier of three server settings.
     ///
-    /// `synchronous_commit` takes the server's text: `off` is asynchronous, every other value waits at least for
-    /// the local flush.
+    /// `synchronous_commit` is the server's text: `off` is asynchronous, every other value waits at least for the local
+    /// flush.
     pub fn of(fsync: bool, synchronous_commit: &str, full_page_writes: bool) -> Self {
         match (fsync, full_page_writes, synchronous_commit) {
             (false, _, _) => Self::NoSync,
@@ -40,29 +40,28 @@ impl DurabilityTier {
         }
     }
 
-    /// The tier of what is committed to tables of which some are unlogged, or of which some files or their WAL lie in
-    /// memory: the weakest promise counts.
+    /// The weaker of this tier and the one of tables that are unlogged, or of data or WAL in memory.
     #[must_use]
     pub fn of_tables(self, unlogged: bool, in_memory: bool) -> Self {
         let weaker = [(unlogged, Self::Unlogged), (in_memory, Self::InMemory)];
         weaker.into_iter().filter_map(|(is, tier)| is.then_some(tier)).fold(self, Self::max)
     }
 
-    /// The tier in the words of a report.
+    /// Description of the tier for a report.
     pub fn label(self) -> &'static str {
         match self {
             Self::Full => {
                 "full: an acknowledged commit survives a crash and a power loss, if the drive honours flush"
             }
             Self::Uncertain => {
-                "not certain: settings promise full, and SQL that was run may commit asynchronously (see the doubts)"
+                "uncertain: settings promise full, but executed SQL may commit asynchronously (see the doubts)"
             }
             Self::AsyncCommit => "asynchronous commit: a crash may lose the last commits",
             Self::TornPages => "torn pages possible: a power loss may corrupt data (full_page_writes off)",
             Self::InMemory => {
-                "none: data or WAL lie in memory, and a power loss or a restart of the machine takes all of it"
+                "none: data or WAL is in memory; a power loss or a restart of the machine loses everything"
             }
-            Self::Unlogged => "none: tables are unlogged, and any crash of the server empties them",
+            Self::Unlogged => "none: tables are unlogged; any crash of the server empties them",
             Self::NoSync => "none: a power loss may lose or corrupt anything (fsync off)",
         }
     }
@@ -81,29 +80,29 @@ impl DurabilityTier {
     }
 }
 
-/// Something that weakens the promise of a commit, or may.
+/// Something that weakens the promise of a commit, or may do so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Weakness {
-    /// What a commit is worth with it.
+    /// The tier with this weakness.
     pub tier: DurabilityTier,
-    /// What was found and where, in a phrase without a full stop.
+    /// The finding and its place, as a phrase without a full stop.
     pub what: String,
 }
 
-/// What an acknowledged commit of one run was worth: the weakest of what its server, its clients' sessions and its
-/// scripts promise.
+/// The durability of acknowledged commits in one run: the weakest promise of its server, its clients' sessions and its
+/// scripts.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RunDurability {
     /// The tier.
     pub tier: DurabilityTier,
-    /// What makes it weaker than the server's settings and tables were before the run, each a phrase; absent where
-    /// nothing does.
+    /// Reasons why it is weaker than the server's settings and tables before the run, each a phrase; absent if there
+    /// are none.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub because: Vec<String>,
 }
 
 impl RunDurability {
-    /// Of a run at a server of a tier, in which these weaknesses were found.
+    /// The durability of a run on a server of the given tier with these weaknesses.
     pub fn new(server: DurabilityTier, found: &[Weakness]) -> Self {
         let mut weaker: Vec<_> = found.iter().filter(|weakness| weakness.tier > server).collect();
         weaker.sort_by_key(|weakness| std::cmp::Reverse(weakness.tier));
@@ -117,7 +116,7 @@ impl RunDurability {
     }
 }
 
-/// The settings of one session that a commit's promise rests on.
+/// The settings of one session that determine its durability tier.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CommitSettings {
     /// `synchronous_commit`, as the server shows it.
@@ -131,12 +130,12 @@ pub struct CommitSettings {
 }
 
 impl CommitSettings {
-    /// The tier that they give.
+    /// The tier of these settings.
     pub fn tier(&self) -> DurabilityTier {
         DurabilityTier::of(self.fsync, &self.synchronous_commit, self.full_page_writes)
     }
 
-    /// Those that weaken a commit, as `name = value`.
+    /// Settings that weaken a commit, as `name = value`.
     fn weak(&self) -> String {
         let off = [
             ("fsync", !self.fsync),
@@ -148,20 +147,20 @@ impl CommitSettings {
     }
 }
 
-/// What the clients' sessions of a run had: one of them at its start, all that could be asked at its end.
+/// Commit settings of the clients' sessions in a run: of one session at the start, and of all reachable ones at the
+/// end.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct SessionsSeen {
     /// At the start.
     pub start: Option<CommitSettings>,
-    /// At the end, with the number of sessions that had each.
+    /// At the end, with the number of sessions of each.
     pub end: std::collections::BTreeMap<CommitSettings, u64>,
-    /// Whether the time at which the server read its configuration can be compared: not where sessions are handed on by
-    /// a pooler, nor where connections were made anew.
+    /// Whether configuration load times can be compared: not through a pooler, and not after reconnects.
     pub same_sessions: bool,
 }
 
 impl SessionsSeen {
-    /// What of it weakens a commit.
+    /// Weaknesses found in these settings.
     pub fn weaknesses(&self) -> Vec<Weakness> {
         let weak = |settings: &CommitSettings, of: &str| Weakness {
             tier: settings.tier(),
@@ -169,7 +168,7 @@ impl SessionsSeen {
         };
         let start = self.start.iter().map(|settings| weak(settings, "the clients' sessions"));
         let asked: u64 = self.end.values().sum();
-        // Each session has a time of its own at which it heard of a configuration.
+        // Ignore load times here: each session reloads the configuration at its own time.
         let mut alike: std::collections::BTreeMap<CommitSettings, u64> = std::collections::BTreeMap::new();
         for (settings, sessions) in &self.end {
             *alike.entry(CommitSettings { loaded_at_us: 0, ..settings.clone() }).or_default() += sessions;
@@ -181,13 +180,13 @@ impl SessionsSeen {
         found.chain(self.reloaded()).collect()
     }
 
-    /// A configuration that was read anew in mid-run may have been another for a while.
+    /// A configuration reloaded during the run may have been different for a while.
     fn reloaded(&self) -> Option<Weakness> {
         let start = self.start.as_ref().filter(|_| self.same_sessions)?;
-        let anew = self.end.keys().any(|end| end.loaded_at_us != start.loaded_at_us);
-        anew.then(|| Weakness {
+        let reloaded = self.end.keys().any(|end| end.loaded_at_us != start.loaded_at_us);
+        reloaded.then(|| Weakness {
             tier: DurabilityTier::Uncertain,
-            what: "the server read its configuration anew during the run, and what that said meanwhile was not seen"
+            what: "the server reloaded its configuration during the run, so it may have been different for a while"
                 .to_owned(),
         })
     }
@@ -206,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn the_weakest_finding_names_the_tier_of_a_run() {
+    fn the_weakest_finding_determines_the_tier_of_a_run() {
         let found = [
             weakness(Uncertain, "maybe"),
             weakness(AsyncCommit, "off"),
@@ -222,7 +221,7 @@ mod tests {
     }
 
     #[test]
-    fn sessions_are_asked_at_the_start_and_at_the_end() {
+    fn sessions_are_checked_at_the_start_and_at_the_end() {
         let durable = CommitSettings {
             synchronous_commit: "on".into(),
             fsync: true,
@@ -251,14 +250,14 @@ mod tests {
             both,
             [weakness(NoSync, "3 of 3 clients' sessions at the end of the run had fsync = off")]
         );
-        // Read anew, and nothing to be seen of it: it may have been off for a while.
+        // Reloaded without a visible change: it may have been off for a while.
         let reloaded = CommitSettings { loaded_at_us: 2, ..durable.clone() };
         assert_eq!(seen(&durable, &[(&reloaded, 2)], true)[0].tier, Uncertain);
         assert_eq!(seen(&durable, &[(&reloaded, 2)], false), [], "a pooler's sessions have other times");
     }
 
     #[test]
-    fn the_weakest_setting_names_the_tier() {
+    fn the_weakest_setting_determines_the_tier() {
         assert_eq!(DurabilityTier::of(true, "on", true), Full);
         assert_eq!(DurabilityTier::of(true, "local", true), Full);
         assert_eq!(DurabilityTier::of(true, "off", true), AsyncCommit);

@@ -3,24 +3,24 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The machine a process runs on, as the kernel tells it.
+/// The machine that a process runs on, according to the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostFacts {
     /// Operating system, for example `Debian GNU/Linux 12 (bookworm)`.
     pub os: Option<String>,
-    /// Kernel release as of `uname -r`.
+    /// Kernel release according to `uname -r`.
     pub kernel: String,
-    /// Machine architecture as of `uname -m`.
+    /// Machine architecture according to `uname -m`.
     pub arch: String,
-    /// Processors.
+    /// CPUs.
     pub cpu: CpuFacts,
     /// Memory.
     pub memory: MemoryFacts,
-    /// Limits that a control group puts on this process.
+    /// cgroup limits of this process.
     pub cgroup: CgroupLimits,
     /// Name of the kernel's clock source, for example `tsc`.
     pub clocksource: Option<String>,
-    /// Hypervisor or container, as far as the kernel shows it, for example `hypervisor`.
+    /// Hypervisor or container, as far as the kernel reveals it, for example `hypervisor`.
     pub virtualization: Option<String>,
     /// Soft limit of open files of this process.
     pub open_files_limit: u64,
@@ -28,35 +28,35 @@ pub struct HostFacts {
     pub memlock_limit_bytes: Option<u64>,
 }
 
-/// Processors as the kernel shows them.
+/// CPUs according to the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuFacts {
-    /// Model name of the first processor.
+    /// Model name of the first CPU.
     pub model: Option<String>,
-    /// Numbers of the logical processors that this process may run on, ascending.
+    /// Numbers of the logical CPUs that this process may use, in ascending order.
     pub allowed: Vec<u32>,
-    /// Scaling governor of the first processor, where there is one.
+    /// Frequency scaling governor of the first CPU, if any.
     pub governor: Option<String>,
 }
 
-/// Memory as the kernel shows it.
+/// Memory according to the kernel.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MemoryFacts {
     /// Physical memory in bytes.
     pub total_bytes: u64,
-    /// Memory that can be had without swapping, in bytes.
+    /// Memory available without swapping, in bytes.
     pub available_bytes: u64,
     /// Swap in bytes.
     pub swap_bytes: u64,
     /// `vm.overcommit_memory`: 0 heuristic, 1 always, 2 never.
     pub overcommit_mode: u8,
-    /// `CommitLimit` in bytes; binding only where `overcommit_mode` is 2.
+    /// `CommitLimit` in bytes; enforced only if `overcommit_mode` is 2.
     pub commit_limit_bytes: u64,
     /// `Committed_AS` in bytes.
     pub committed_bytes: u64,
     /// Explicit huge pages of the default size.
     pub huge_pages: HugePages,
-    /// Transparent huge pages: the mode in brackets, for example `madvise`.
+    /// Transparent huge pages: the active mode, for example `madvise`.
     pub transparent_huge_pages: Option<String>,
 }
 
@@ -71,44 +71,44 @@ pub struct HugePages {
     pub page_bytes: u64,
 }
 
-/// Limits of the control group, `None` where there is none.
+/// cgroup limits; `None` if there is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CgroupLimits {
     /// Memory limit in bytes (`memory.max`, or `memory.limit_in_bytes` of version 1).
     pub memory_bytes: Option<u64>,
-    /// Processor time that may be used per second of wall time (`cpu.max` quota / period).
+    /// CPU time allowed per second of wall-clock time (`cpu.max` quota / period).
     pub cpus: Option<f64>,
 }
 
-/// The storage under one directory.
+/// The storage under a directory.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StorageFacts {
-    /// The directory asked about.
+    /// The directory.
     pub path: String,
     /// Mount point.
     pub mount_point: Option<String>,
     /// File system type, for example `ext4`.
     pub filesystem: Option<String>,
-    /// Mount options as of `/proc/self/mountinfo`.
+    /// Mount options according to `/proc/self/mountinfo`.
     pub mount_options: Option<String>,
     /// Device, for example `/dev/vda`.
     pub device: Option<String>,
-    /// Whether the kernel takes the device for a rotating disk.
+    /// Whether the kernel considers the device a rotating disk.
     pub rotational: Option<bool>,
-    /// Write cache as the kernel sees it: `write back` or `write through`.
+    /// Write cache according to the kernel: `write back` or `write through`.
     pub write_cache: Option<String>,
     /// Size of the file system in bytes.
     pub size_bytes: u64,
-    /// Bytes an unprivileged process may still write.
+    /// Bytes available to unprivileged processes.
     pub available_bytes: u64,
-    /// Of a loop device: the storage of the file that it stands for; its `path` is that of the file.
+    /// For a loop device: the storage of its backing file, whose path is in `path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backing: Option<Box<StorageFacts>>,
 }
 
 impl StorageFacts {
-    /// Whether it is memory, which a restart of the machine empties: `tmpfs`, `ramfs`, a RAM disk (`brd`, `zram`), or a
-    /// loop device on a file there.
+    /// Whether it is in memory and emptied by a restart of the machine: `tmpfs`, `ramfs`, a RAM disk (`brd`, `zram`),
+    /// or a loop device backed by a file on one of them.
     pub fn is_in_memory(&self) -> bool {
         let is_ram_disk = |device: &str| {
             let number = device.strip_prefix("/dev/ram").or_else(|| device.strip_prefix("/dev/zram"));
@@ -120,7 +120,7 @@ impl StorageFacts {
             || self.backing.as_ref().is_some_and(|backing| backing.is_in_memory())
     }
 
-    /// Whether two directories are on one file system.
+    /// Whether two directories are on the same file system.
     pub fn is_of_file_system(&self, other: &Self) -> bool {
         let of = |facts: &Self| (facts.mount_point.clone(), facts.filesystem.clone(), facts.device.clone());
         of(self) == of(other)

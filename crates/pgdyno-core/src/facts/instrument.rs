@@ -1,39 +1,39 @@
-//! What the instrument itself can do: its floor and its ceiling, as `pgdyno selftest` finds them.
+//! The overhead and the ceiling of the instrument itself, as measured by `pgdyno selftest`.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::HostFacts;
 
-/// What pgdyno found out about itself on one machine.
+/// Results of `pgdyno selftest` on one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Instrument {
-    /// Version and commit of the program that was measured.
+    /// Version and commit of the measured program.
     pub tool: String,
-    /// Whether it was compiled with optimisation. Without, its figures say nothing about a release.
+    /// Whether it was compiled with optimisation. Without it, the figures say nothing about a release.
     pub optimised: bool,
-    /// When, as an instant in UTC.
+    /// Time of the measurement, in UTC.
     pub measured_at: String,
-    /// Where.
+    /// The machine.
     pub machine: Machine,
     /// The clock.
     pub clock: ClockFacts,
     /// Nanoseconds to record one attempt that committed: a count and two histograms.
     pub recording_ns: f64,
-    /// Attempts of the null target that one core begins, ends and records in a second of its time.
+    /// Attempts of the null target per second of one core's CPU time: begun, ended and recorded.
     pub null_attempts_per_s: f64,
-    /// How late waits end, for each way of waiting.
+    /// Timer lag for each method of waiting.
     pub timers: Vec<TimerLag>,
-    /// What one driver thread can do at most, for each way of waiting and several numbers of clients.
+    /// Ceiling of one driver thread, for each method of waiting and several client counts.
     pub ceilings: Vec<Ceiling>,
 }
 
-/// What of a machine makes its figures those of no other.
+/// Properties that identify a machine.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Machine {
-    /// Model name of the first processor.
+    /// Model name of the first CPU.
     pub cpu_model: Option<String>,
-    /// Processors that the process may run on.
+    /// Number of CPUs that the process may use.
     pub cpus: u32,
     /// Kernel release.
     pub kernel: String,
@@ -44,7 +44,7 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// The identity of the machine that these facts are of.
+    /// The identity of a machine with these facts.
     pub fn of(host: &HostFacts) -> Self {
         Self {
             cpu_model: host.cpu.model.clone(),
@@ -56,19 +56,19 @@ impl Machine {
     }
 }
 
-/// The clock that durations come from.
+/// The clock used for durations.
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ClockFacts {
-    /// Nanoseconds that one look takes.
+    /// Nanoseconds per clock reading.
     pub cost_ns: f64,
-    /// Smallest step between two looks that was seen, in nanoseconds: nothing shorter can be told apart.
+    /// Smallest observed step between two clock readings, in nanoseconds.
     pub resolution_ns: u64,
 }
 
-/// How late the waits of one client end, from the instant that was asked for to the instant at which it is told.
+/// Timer lag of a single client: from the requested end of a wait to its actual end.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimerLag {
-    /// The way of waiting: `io_uring`, `epoll`.
+    /// Method of waiting: `io_uring`, `epoll`.
     pub waiting: String,
     /// Length of a wait in nanoseconds.
     pub wait_ns: u64,
@@ -82,28 +82,27 @@ pub struct TimerLag {
     pub max_ns: u64,
 }
 
-/// What one driver thread does against a server that only answers.
+/// Maximum throughput of one driver thread against a server that only replies.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ceiling {
-    /// The way of waiting: `io_uring`, `epoll`.
+    /// Method of waiting: `io_uring`, `epoll`.
     pub waiting: String,
-    /// Clients of the thread.
+    /// Clients on the thread.
     pub clients: u32,
-    /// Round trips in a second of the thread's processor time: more it cannot do, even if it never waits.
+    /// Round trips per second of the thread's CPU time: its maximum even without any wait.
     pub round_trips_per_cpu_s: f64,
-    /// Round trips in a second of time as it was: less, where the answering server was slower than the thread.
+    /// Round trips per second of wall-clock time; lower if the replying server was slower than the thread.
     pub round_trips_per_s: f64,
 }
 
 impl Instrument {
-    /// Whether these are figures of the same program on the same machine.
+    /// Whether the figures belong to the same program on the same machine.
     pub fn is_of(&self, machine: &Machine, tool: &str, optimised: bool) -> bool {
         self.machine == *machine && self.tool == tool && self.optimised == optimised
     }
 
-    /// The ceiling of a driver thread with this many clients: that of the next larger number that was measured, or of
-    /// the largest. With more clients a thread does as much or more,
-    /// so that it is not put too low.
+    /// The ceiling of a driver thread with `clients` clients: that of the next larger measured client count, or of the
+    /// largest. A thread with more clients does at least as much, so the ceiling is not underestimated.
     pub fn ceiling(&self, waiting: &str, clients: u32) -> Option<&Ceiling> {
         let of_kind = || self.ceilings.iter().filter(|ceiling| ceiling.waiting == waiting);
         let larger = of_kind().filter(|ceiling| ceiling.clients >= clients);
@@ -113,13 +112,13 @@ impl Instrument {
     }
 }
 
-/// Facts for tests, those of other crates too.
+/// Sample facts for tests, also of other crates.
 #[cfg(any(test, feature = "samples"))]
 pub mod samples {
     use super::*;
 
-    /// An instrument whose driver threads do this many round trips with one client, and twice and three times as many
-    /// with 8 and 128.
+    /// An instrument whose driver threads do this many round trips with one client, twice as many with 8 clients and
+    /// three times as many with 128.
     pub fn instrument(round_trips_per_s: f64) -> Instrument {
         let ceiling = |(clients, factor): (u32, f64)| Ceiling {
             waiting: "epoll".into(),
@@ -152,7 +151,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_ceiling_is_that_of_at_least_as_many_clients() {
+    fn a_ceiling_comes_from_at_least_as_many_clients() {
         let instrument = samples::instrument(1_000.0);
         let most = |clients| instrument.ceiling("epoll", clients).map(|most| most.clients);
         assert_eq!([1, 2, 8, 9, 128, 1_000].map(most), [1, 8, 8, 128, 128, 128].map(Some));
@@ -160,7 +159,7 @@ mod tests {
     }
 
     #[test]
-    fn figures_of_another_machine_or_program_are_not_ours() {
+    fn figures_of_another_machine_or_program_are_rejected() {
         let instrument = samples::instrument(1_000.0);
         let machine = instrument.machine.clone();
         assert!(instrument.is_of(&machine, "0.1.0", true));

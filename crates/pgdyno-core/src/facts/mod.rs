@@ -1,6 +1,6 @@
-//! What was true of the host, the storage and the server while a number was measured.
+//! Facts about host, storage and server at the time of a measurement.
 //!
-//! A fact that could not be had is `None`, never 0: absent stays absent.
+//! A fact that could not be determined is `None`, never 0: absent stays absent.
 
 pub mod amount;
 mod build;

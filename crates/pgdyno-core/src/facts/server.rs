@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 
 use super::{BuildFacts, DurabilityTier, StorageFacts};
 
-/// Where the server's program came from.
+/// Origin of the server's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServerSource {
     /// Installed on this machine.
     Installed,
-    /// Made from source by `pgdyno build`.
+    /// Built from source by `pgdyno build`.
     Built,
     /// The embedded bundle, built for size.
     Bundle,
@@ -21,31 +21,31 @@ pub enum ServerSource {
     External,
 }
 
-/// How text of the database that was measured is kept and sorted.
+/// Encoding and locale of the database under test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DatabaseFacts {
     /// Encoding, for example `UTF8`.
     pub encoding: String,
-    /// Locale that texts are sorted by (`datcollate`).
+    /// Collation locale (`datcollate`).
     pub collate: String,
-    /// Locale that letters are told apart by (`datctype`).
+    /// Character classification locale (`datctype`).
     pub ctype: String,
-    /// Who sorts: `libc`, `icu` or `builtin`; before 15 always the first.
+    /// Locale provider: `libc`, `icu` or `builtin`; always `libc` before 15.
     pub provider: String,
 }
 
-/// One setting of the server as of `pg_settings`, kept where it does not have its boot value.
+/// One setting of the server according to `pg_settings`, kept if it differs from its boot value.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Setting {
     /// Name, for example `shared_buffers`.
     pub name: String,
-    /// Value with its unit, as `SHOW` gives it.
+    /// Value with its unit, as shown by `SHOW`.
     pub value: String,
-    /// Where the value comes from, for example `configuration file`.
+    /// Source of the value, for example `configuration file`.
     pub source: String,
 }
 
-/// Settings whose values may hold a password: connection strings, and commands that may have one among their arguments.
+/// Settings whose values may contain a password: connection strings, and commands with arguments.
 pub const SECRET_SETTINGS: [&str; 6] = [
     "primary_conninfo",
     "ssl_passphrase_command",
@@ -55,68 +55,68 @@ pub const SECRET_SETTINGS: [&str; 6] = [
     "archive_cleanup_command",
 ];
 
-/// Whether a setting may hold an address, a path of a key or a secret, and stays out of the record.
+/// Whether a setting may contain an address, the path of a key or a secret, and is left out of the record.
 pub fn is_private_setting(name: &str) -> bool {
     let addresses_and_keys = ["ssl_key_file", "krb_server_keyfile", "listen_addresses"];
     SECRET_SETTINGS.iter().chain(&addresses_and_keys).any(|private| private.eq_ignore_ascii_case(name))
 }
 
-/// A PostgreSQL server as it was while numbers were measured.
+/// A PostgreSQL server at the time of a measurement.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerFacts {
     /// `server_version_num`, for example 180004.
     pub version_num: u32,
     /// `server_version`, for example `18.4`.
     pub version: String,
-    /// The whole text of `version()`.
+    /// Full text of `version()`.
     pub version_text: String,
-    /// Where the program came from.
+    /// Origin of the program.
     pub source: ServerSource,
-    /// Directory of the program, where it is known.
+    /// Directory of the program, if known.
     pub bindir: Option<String>,
     /// How the program was compiled.
     pub build: BuildFacts,
     /// Block size in bytes.
     pub block_bytes: u32,
-    /// Size of a block of WAL in bytes (`wal_block_size`).
+    /// WAL block size in bytes (`wal_block_size`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wal_block_bytes: Option<u32>,
-    /// Size of a file of a table in bytes (`segment_size`), after which the next begins.
+    /// Size of a segment file of a table in bytes (`segment_size`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub segment_bytes: Option<u64>,
     /// WAL segment size in bytes.
     pub wal_segment_bytes: u64,
     /// Whether data checksums are on.
     pub data_checksums: bool,
-    /// Durability tier of an ordinary session; `unlogged` where tables that are measured are, `in-memory` where files
-    /// of theirs or WAL lie in memory.
+    /// Durability tier of an ordinary session; `unlogged` if tables under test are unlogged, `in-memory` if their files
+    /// or WAL are in memory.
     pub durability: DurabilityTier,
     /// `max_connections`.
     pub max_connections: u32,
     /// `shared_buffers` in bytes.
     pub shared_buffers_bytes: u64,
-    /// Data directory, where the server tells it.
+    /// Data directory, if the server reveals it.
     pub data_directory: Option<String>,
-    /// Storage under WAL, where that is seen to be another file system than that of the data.
+    /// Storage under WAL, if it is known to be on another file system than the data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wal_storage: Option<StorageFacts>,
-    /// Encoding and locale of the database that was measured.
+    /// Encoding and locale of the database under test.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<DatabaseFacts>,
-    /// Settings that do not have their boot value.
+    /// Settings that differ from their boot values.
     pub settings: Vec<Setting>,
-    /// All other settings of this version with the default that is in force.
+    /// All other settings of this version, with their defaults.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub defaults: Option<BTreeMap<String, String>>,
 }
 
 impl ServerFacts {
-    /// The major version as people say it: `9.6`, `10`, `18`.
+    /// The major version in its usual form: `9.6`, `10`, `18`.
     pub fn major(&self) -> String {
         major_of(self.version_num)
     }
 
-    /// The value of a setting that is in force; `None` where this version has no such setting, or it is not known.
+    /// The current value of a setting; `None` if this version has no such setting, or if it is unknown.
     pub fn in_force(&self, name: &str) -> Option<&str> {
         let set = self.settings.iter().find(|setting| setting.name == name);
         set.map(|setting| setting.value.as_str())
@@ -124,7 +124,7 @@ impl ServerFacts {
     }
 }
 
-/// The major version that `server_version_num` belongs to: two parts before 10, one from 10 on.
+/// The major version of a `server_version_num`: two parts before 10, one part since.
 pub fn major_of(version_num: u32) -> String {
     let first = version_num / 10_000;
     if first >= 10 { first.to_string() } else { format!("{first}.{}", version_num / 100 % 100) }

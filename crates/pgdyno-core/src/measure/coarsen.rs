@@ -1,23 +1,23 @@
-//! A bound on how many intervals a run leaves behind.
+//! Limits the number of intervals that a run leaves behind.
 
 use super::{Interval, Latency, SLOWEST, SlowAttempt, slowest_of};
 
-/// Most intervals that one run of a cell keeps: an hour of seconds.
+/// Most intervals kept of one run of a cell: one hour at one per second.
 pub const MAX_INTERVALS: usize = 3_600;
 
 /// An interval, the histogram that its latency figures come from, and its slowest attempts.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Slice {
-    /// The figures.
+    /// Figures of the interval.
     pub interval: Interval,
-    /// The latencies of its committed attempts.
+    /// Latencies of its committed attempts.
     pub latency: Latency,
-    /// Its slowest attempts, the slowest first.
+    /// Slowest attempts of the interval, the slowest first.
     pub slowest: Vec<SlowAttempt>,
 }
 
 impl Slice {
-    /// A slice whose figures of latency are those of the histogram.
+    /// A slice with latency figures from the histogram.
     pub fn new(mut interval: Interval, latency: Latency, slowest: Vec<SlowAttempt>) -> Self {
         interval.latency = latency.summary();
         Self { interval, latency, slowest }
@@ -28,8 +28,8 @@ impl Slice {
         self.interval.run == next.interval.run && self.interval.warm_up == next.interval.warm_up
     }
 
-    /// Appends the slice that follows. Counts add up, percentiles come from the added histograms, and of the slowest
-    /// attempts of both as many are kept as of one.
+    /// Appends the slice that follows. Counts add up, percentiles come from the added histograms, and the slowest
+    /// attempts of both are merged.
     pub fn append(&mut self, next: &Self) {
         self.interval.counts.then(&next.interval.counts);
         let end_ns = next.interval.start_ns + next.interval.duration_ns;
@@ -41,11 +41,11 @@ impl Slice {
     }
 }
 
-/// Merges the intervals of one run so that at most a limit of them are kept, each 1, 2, 4, … times as long as
-/// those that come in.
+/// Merges the intervals of one run so that their number stays below a limit; each becomes 1, 2, 4, … times as long as
+/// the incoming ones.
 ///
 /// It holds one slice at a time. When [`Self::is_full`], the caller halves what it has written by merging
-/// neighbours ([`Merger`]) and says so with [`Self::halved`]; later intervals then come out twice as long.
+/// neighbours ([`Merger`]) and reports that with [`Self::halved`]; later intervals are then twice as long.
 #[derive(Debug, Clone)]
 pub struct Coarsener {
     limit: usize,
@@ -60,31 +60,31 @@ impl Coarsener {
         Self { limit: limit.max(2), factor: 1, written: 0, merger: Merger::new(1) }
     }
 
-    /// How many incoming intervals make one: a power of two.
+    /// Number of incoming intervals merged into one: a power of two.
     pub fn factor(&self) -> u64 {
         self.factor
     }
 
-    /// Takes the next slice and gives those that are finished, in order.
+    /// Takes the next slice and returns finished ones, in order.
     pub fn push(&mut self, slice: Slice) -> Vec<Slice> {
         let out = self.merger.push(slice);
         self.written += out.len();
         out
     }
 
-    /// Gives the slice that is still held, at the end of a run.
+    /// Returns the pending slice, at the end of a run.
     pub fn finish(&mut self) -> Option<Slice> {
         let rest = self.merger.finish();
         self.written += usize::from(rest.is_some());
         rest
     }
 
-    /// Whether the next slice would be one too many.
+    /// Whether the next slice would exceed the limit.
     pub fn is_full(&self) -> bool {
         self.written >= self.limit
     }
 
-    /// What was written has been halved, and `left` slices are left of it.
+    /// Reports that what was written has been halved to `left` slices.
     pub fn halved(&mut self, left: usize) {
         self.written = left;
         self.factor *= 2;
@@ -92,8 +92,8 @@ impl Coarsener {
     }
 }
 
-/// Joins each group of `factor` consecutive slices into one. Slices of another run, or on the other side of
-/// the warm-up's end, are never joined.
+/// Merges groups of `factor` consecutive slices. Slices of different runs, or on different sides of the end of the
+/// warm-up, are never merged.
 #[derive(Debug, Clone)]
 pub struct Merger {
     factor: u64,
@@ -101,12 +101,12 @@ pub struct Merger {
 }
 
 impl Merger {
-    /// Joins groups of `factor` slices, at least 1.
+    /// Merges groups of `factor` slices, at least 1.
     pub fn new(factor: u64) -> Self {
         Self { factor: factor.max(1), held: None }
     }
 
-    /// Takes the next slice and gives those that are finished, in order.
+    /// Takes the next slice and returns finished ones, in order.
     pub fn push(&mut self, slice: Slice) -> Vec<Slice> {
         let mut out = Vec::new();
         match self.held.take() {
@@ -125,7 +125,7 @@ impl Merger {
         out
     }
 
-    /// Gives the slice that is still held.
+    /// Returns the pending slice.
     pub fn finish(&mut self) -> Option<Slice> {
         self.held.take().map(|(held, _)| held)
     }
@@ -169,12 +169,12 @@ mod tests {
             counts,
             latency: None,
         };
-        // One attempt a second, each some other length.
+        // One attempt per second, each of another length.
         let attempt = attempt(second * 1_000_000_000, second * 7_919 % 1_000);
         Slice::new(interval, latency, vec![attempt])
     }
 
-    /// What a writer does: append, and halve what was written whenever it is full.
+    /// Simulates a writer: appends, and halves what was written whenever it is full.
     fn keep(limit: usize, slices: impl Iterator<Item = Slice>) -> Vec<Slice> {
         let mut coarsener = Coarsener::new(limit);
         let mut kept = Vec::new();
@@ -193,7 +193,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn nothing_is_lost_and_the_limit_holds(
+        fn nothing_is_lost_and_the_limit_is_kept(
             seconds in 1u64..120, warm_up in 0u64..5, limit in 8usize..20
         ) {
             let kept = keep(limit, (0..seconds).map(|s| slice(s, s < warm_up, s % 7)));
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn short_runs_are_left_alone() {
+    fn short_runs_are_not_merged() {
         let slices: Vec<_> = (0..10).map(|s| slice(s, false, 3)).collect();
         assert_eq!(keep(MAX_INTERVALS, slices.clone().into_iter()), slices);
     }

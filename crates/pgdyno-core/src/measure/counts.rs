@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 
 use super::Outcome;
 
-/// How many attempts of an interval were scheduled and what became of them.
+/// Attempts scheduled in an interval, and their outcomes.
 ///
 /// Invariant 5: `scheduled + in_flight_at_start` equals the sum of all outcomes and `in_flight_at_end`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -32,7 +32,7 @@ pub struct Counts {
     pub in_flight_at_end: u64,
 }
 
-/// The two sides of the counting identity, where they differ.
+/// The two sides of the counting identity, if they differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("the counts do not add up: {due} attempts were due, {accounted} are accounted for")]
 pub struct Imbalance {
@@ -43,7 +43,7 @@ pub struct Imbalance {
 }
 
 impl Counts {
-    /// Counts one attempt that ended.
+    /// Counts an attempt that ended.
     pub fn record(&mut self, outcome: Outcome) {
         *match outcome {
             Outcome::Committed => &mut self.committed,
@@ -55,7 +55,7 @@ impl Counts {
         } += 1;
     }
 
-    /// Attempts that ended, in whatever way.
+    /// Attempts that ended, with any outcome.
     pub fn ended(&self) -> u64 {
         self.committed + self.failed + self.skipped + self.timed_out + self.in_doubt + self.never_started
     }
@@ -63,14 +63,14 @@ impl Counts {
     /// Checks the counting identity.
     ///
     /// # Errors
-    /// [`Imbalance`] with both sides where they differ.
+    /// [`Imbalance`] with both sides if they differ.
     pub fn check(&self) -> Result<(), Imbalance> {
         let due = self.scheduled + self.in_flight_at_start;
         let accounted = self.ended() + self.in_flight_at_end;
         if due == accounted { Ok(()) } else { Err(Imbalance { due, accounted }) }
     }
 
-    /// Appends the interval that follows: flows add up, the state at the end is that of `next`.
+    /// Appends the interval that follows: flows add up, and the state at the end is that of `next`.
     pub fn then(&mut self, next: &Self) {
         let in_flight_at_start = self.in_flight_at_start;
         let in_flight_at_end = next.in_flight_at_end;
@@ -121,7 +121,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn intervals_that_add_up_still_do_when_joined(
+        fn balanced_intervals_stay_balanced_when_merged(
             due in prop::collection::vec((0u64..50, prop::collection::vec(0usize..6, 0..60)), 1..20)
         ) {
             let mut whole = Counts::default();
@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn a_lost_attempt_is_found() {
+    fn a_lost_attempt_is_detected() {
         let counts = Counts { scheduled: 10, committed: 9, ..Counts::default() };
         assert_eq!(counts.check(), Err(Imbalance { due: 10, accounted: 9 }));
     }

@@ -1,9 +1,9 @@
-//! A number that does not travel alone.
+//! A mean with its unit, sample size and spread.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A value with its unit, how many observations it rests on, and their spread (invariant 10).
+/// A mean with its unit, the number of observations, and their spread (invariant 10).
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Estimate {
     /// Mean of the observations.
@@ -16,13 +16,13 @@ pub struct Estimate {
     pub min: f64,
     /// Largest observation.
     pub max: f64,
-    /// Half-width of the 95 % interval of the mean (Student's t), in the same unit; `None` with fewer than three
-    /// observations.
+    /// Half-width of the 95 % confidence interval of the mean (Student's t), in the same unit; `None` with fewer than
+    /// three observations.
     pub half_width: Option<f64>,
 }
 
 impl Estimate {
-    /// The same observations in another unit: everything times a positive factor.
+    /// Converts to another unit: multiplies everything by a positive factor.
     #[must_use]
     pub fn times(&self, factor: f64, unit: &str) -> Self {
         Self {
@@ -35,7 +35,7 @@ impl Estimate {
         }
     }
 
-    /// Half-width over mean, where there is an interval and the mean is above 0.
+    /// Half-width over mean, if there is an interval and the mean is above 0.
     pub fn relative_half_width(&self) -> Option<f64> {
         self.half_width.filter(|_| self.value > 0.0).map(|half| half / self.value)
     }

@@ -6,15 +6,15 @@ use hdrhistogram::Histogram;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Shortest latency told apart, in nanoseconds. Shorter ones count as this.
+/// Lower end of the histogram, in nanoseconds. Shorter latencies count as this.
 pub const MIN_NS: u64 = 64;
-/// Longest latency told apart, in nanoseconds: one hour. Longer ones count as this.
+/// Upper end of the histogram, in nanoseconds: one hour. Longer latencies count as this.
 pub const MAX_NS: u64 = 3_600_000_000_000;
 
 /// Samples that must lie beyond a percentile before it is printed.
 const SAMPLES_BEYOND: u64 = 100;
 
-/// How many significant digits a histogram keeps.
+/// Number of significant digits of a histogram.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Precision {
     /// Three digits: at most 0.1 % error. For a whole run.
@@ -32,7 +32,7 @@ impl Precision {
         Histogram::new_with_bounds(MIN_NS, MAX_NS, digits).expect("the bounds are constants that hold")
     }
 
-    /// One without samples that all may look at.
+    /// A shared histogram without samples.
     fn empty(self) -> &'static Histogram<u64> {
         static EMPTY: [OnceLock<Histogram<u64>>; 2] = [OnceLock::new(), OnceLock::new()];
         EMPTY[self as usize].get_or_init(|| self.histogram())
@@ -44,7 +44,7 @@ impl Precision {
 #[derive(Debug, Clone)]
 pub struct Latency {
     precision: Precision,
-    /// Absent before the first sample where it may come late or never ([`Latency::lazy`]).
+    /// Absent before the first sample of a [`Latency::lazy`].
     histogram: Option<Histogram<u64>>,
 }
 
@@ -55,12 +55,12 @@ impl PartialEq for Latency {
 }
 
 impl Latency {
-    /// An empty histogram: recording allocates nothing.
+    /// An empty histogram with its memory allocated: recording allocates nothing.
     pub fn new(precision: Precision) -> Self {
         Self { precision, histogram: Some(precision.histogram()) }
     }
 
-    /// An empty histogram that takes its memory with the first sample: for those that may get none.
+    /// An empty histogram that allocates its memory with the first sample, for cases that may have none.
     pub fn lazy(precision: Precision) -> Self {
         Self { precision, histogram: None }
     }
@@ -71,21 +71,21 @@ impl Latency {
         self.histogram.get_or_insert_with(|| precision.histogram())
     }
 
-    /// Counts one latency in nanoseconds; what lies outside the range counts as its nearest end.
+    /// Counts one latency in nanoseconds; a value outside the range counts as the nearest end.
     #[inline]
     pub fn record(&mut self, latency_ns: u64) {
         self.histogram().saturating_record(latency_ns.clamp(MIN_NS, MAX_NS));
     }
 
-    /// Adds all samples of another histogram. Percentiles of several workers come from added histograms,
-    /// never from averaged percentiles.
+    /// Adds all samples of another histogram. Percentiles of several workers come from added histograms, never from
+    /// averaged percentiles.
     pub fn add(&mut self, other: &Self) {
         if let Some(other) = &other.histogram {
             self.histogram().add(other).expect("both histograms cover the same range");
         }
     }
 
-    /// Forgets all samples.
+    /// Removes all samples.
     pub fn clear(&mut self) {
         if let Some(histogram) = &mut self.histogram {
             histogram.reset();
@@ -97,13 +97,13 @@ impl Latency {
         self.as_histogram().len()
     }
 
-    /// The histogram itself, for the interval log.
+    /// The histogram, for the interval log.
     pub fn as_histogram(&self) -> &Histogram<u64> {
         self.histogram.as_ref().unwrap_or_else(|| self.precision.empty())
     }
 
-    /// The latencies of a histogram read back from an interval log; `None` where it does not cover 64 ns to one
-    /// hour with two or three digits, as those of [`Latency`] do.
+    /// The latencies of a histogram read from an interval log; `None` unless it covers 64 ns to one hour with two or
+    /// three digits, as [`Latency`] does.
     pub fn from_histogram(histogram: &Histogram<u64>) -> Option<Self> {
         let precision = match histogram.sigfig() {
             2 => Precision::Interval,
@@ -114,14 +114,14 @@ impl Latency {
         latency.histogram().add(histogram).ok().map(|()| latency)
     }
 
-    /// Latency at a quantile between 0 and 1; `None` where fewer than 100 samples lie beyond it.
+    /// Latency at a quantile between 0 and 1; `None` with fewer than 100 samples beyond it.
     pub fn quantile_ns(&self, quantile: f64) -> Option<u64> {
         let beyond = (1.0 - quantile) * self.count() as f64;
         (beyond.round() as u64 >= SAMPLES_BEYOND)
             .then(|| self.as_histogram().value_at_quantile(quantile).min(self.as_histogram().max()))
     }
 
-    /// Pairs of (latency in nanoseconds, quantile) for a distribution chart, as many as tell something new.
+    /// Points (latency in nanoseconds, quantile) for a distribution chart.
     pub fn distribution(&self) -> Vec<(u64, f64)> {
         let steps = self.as_histogram().iter_quantiles(5);
         let mut points: Vec<_> = steps.map(|s| (s.value_iterated_to(), s.quantile())).collect();
@@ -129,7 +129,7 @@ impl Latency {
         points
     }
 
-    /// The figures of a table row; `None` where there is no sample.
+    /// The figures of a table row; `None` without samples.
     pub fn summary(&self) -> Option<LatencySummary> {
         let histogram = self.as_histogram();
         (self.count() > 0).then(|| LatencySummary {
@@ -146,8 +146,8 @@ impl Latency {
     }
 }
 
-/// The figures of one latency distribution, in nanoseconds. A percentile with fewer than 100 samples beyond it
-/// is absent.
+/// The figures of one latency distribution, in nanoseconds. A percentile with fewer than 100 samples beyond it is
+/// absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySummary {
     /// Number of samples.
@@ -176,11 +176,11 @@ mod tests {
 
     use super::*;
 
-    /// The quantiles that are printed, and some others.
+    /// The printed quantiles, and some others.
     const QUANTILES: [f64; 8] = [0.01, 0.25, 0.5, 0.75, 0.9, 0.95, 0.99, 0.999];
 
-    /// The independent second implementation: sort the raw latencies and count. Gives the quantiles that do not lie in
-    /// the bucket of the raw value of their rank.
+    /// The independent second implementation: sorts the raw latencies and counts. Returns the quantiles that are
+    /// outside the bucket of the raw value at their rank.
     fn beside_their_bucket(latency: &Latency, raw_ns: &[u64]) -> Vec<f64> {
         let mut sorted = raw_ns.to_vec();
         sorted.sort_unstable();
@@ -201,7 +201,7 @@ mod tests {
         latency
     }
 
-    /// Latencies of every magnitude alike, from below what is told apart to beyond it.
+    /// Latencies of every magnitude with equal probability, including values outside the range.
     fn raw() -> impl Strategy<Value = Vec<u64>> {
         prop::collection::vec((0.0f64..43.0).prop_map(|magnitude| magnitude.exp2() as u64), 200..3_000)
     }
@@ -210,10 +210,10 @@ mod tests {
         #![proptest_config(ProptestConfig::with_cases(64))]
 
         #[test]
-        fn percentiles_are_those_of_the_raw_latencies_within_one_bucket(raw_ns in raw(), parts in 1usize..6) {
+        fn percentiles_match_the_raw_latencies_within_one_bucket(raw_ns in raw(), parts in 1usize..6) {
             for precision in [Precision::Run, Precision::Interval] {
                 prop_assert_eq!(beside_their_bucket(&of(precision, &raw_ns), &raw_ns), Vec::<f64>::new());
-                // Those of several workers too, and of intervals: their histograms are added.
+                // Also check added histograms, as for several workers and intervals.
                 let mut sum = Latency::new(precision);
                 raw_ns.chunks(raw_ns.len().div_ceil(parts)).for_each(|part| sum.add(&of(precision, part)));
                 prop_assert_eq!(beside_their_bucket(&sum, &raw_ns), Vec::<f64>::new());
@@ -222,15 +222,15 @@ mod tests {
         }
     }
 
-    /// 3,000 latencies from 100 µs on, each 0.2 % longer than the one before.
+    /// 3,000 latencies starting at 100 µs, each 0.2 % longer than the previous one.
     fn ramp() -> Vec<u64> {
         (0..3_000).map(|i| (1e5 * 1.002f64.powi(i)) as u64).collect()
     }
 
-    /// The comparison finds what would be wrong: latencies in whole microseconds or in coarser buckets, a rank that is
-    /// one too high, and the two usual lies, the slowest cut off and percentiles averaged instead of added.
+    /// The comparison detects errors: latencies in whole microseconds or in coarser buckets, a rank that is off by one,
+    /// and the two usual mistakes, dropping the slowest and averaging percentiles.
     #[test]
-    fn a_percentile_that_is_beside_its_bucket_is_found() {
+    fn a_percentile_outside_its_bucket_is_detected() {
         let raw_ns = ramp();
         assert_eq!(beside_their_bucket(&of(Precision::Run, &raw_ns), &raw_ns), Vec::<f64>::new());
         let found = |seen: Vec<u64>, against: &[u64]| {
@@ -245,7 +245,7 @@ mod tests {
     }
 
     #[test]
-    fn averaged_percentiles_are_beside_the_bucket() {
+    fn averaged_percentiles_are_outside_the_bucket() {
         let raw_ns = ramp();
         let (fast, slow) = raw_ns.split_at(1_500);
         let p90 = |raw_ns: &[u64]| of(Precision::Run, raw_ns).quantile_ns(0.9).expect("150 lie beyond");
@@ -264,9 +264,9 @@ mod tests {
         assert!(latency.summary().expect("there are samples").p99_ns.is_some());
     }
 
-    /// One that takes its memory late is like any other, before and after.
+    /// A lazy histogram equals any other, before and after its first sample.
     #[test]
-    fn a_lazy_histogram_takes_memory_with_its_first_sample_only() {
+    fn a_lazy_histogram_allocates_with_its_first_sample() {
         for precision in [Precision::Run, Precision::Interval] {
             let (mut lazy, empty) = (Latency::lazy(precision), Latency::new(precision));
             lazy.clear();
@@ -282,7 +282,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_out_of_range_counts_as_the_nearest_end() {
+    fn values_out_of_range_count_as_the_nearest_end() {
         let mut latency = Latency::new(Precision::Interval);
         latency.record(0);
         latency.record(u64::MAX);

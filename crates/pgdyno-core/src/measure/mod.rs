@@ -1,4 +1,4 @@
-//! What one attempt, one interval and one run came to.
+//! Results of attempts, intervals and runs.
 
 mod coarsen;
 mod counts;

@@ -2,19 +2,19 @@
 
 /// Count, extremes and the sums of values and of their squares.
 ///
-/// pgbench's own figures are made of exactly these sums. Squares of whole numbers below 2^26 (67 s in microseconds) are
-/// exact in a double, and their sum loses nothing below 2^53.
+/// pgbench's own figures are computed from these sums. Squares of whole numbers below 2^26 (67 s in microseconds) are
+/// exact in a double, and their sum is exact below 2^53.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Moments {
-    /// How many values.
+    /// Number of values.
     pub count: u64,
-    /// The smallest; 0 where there is none.
+    /// Smallest value; 0 if there is none.
     pub min: f64,
-    /// The largest; 0 where there is none.
+    /// Largest value; 0 if there is none.
     pub max: f64,
     /// Sum of the values.
     pub sum: f64,
-    /// Sum of their squares.
+    /// Sum of the squares of the values.
     pub sum_of_squares: f64,
 }
 
@@ -33,7 +33,7 @@ impl Moments {
         self.sum_of_squares += value * value;
     }
 
-    /// Adds the values of others.
+    /// Adds the values of another instance.
     pub fn merge(&mut self, other: &Self) {
         if other.count == 0 {
             return;
@@ -49,12 +49,12 @@ impl Moments {
         self.sum_of_squares += other.sum_of_squares;
     }
 
-    /// The mean; `None` where there is no value.
+    /// The mean; `None` without values.
     pub fn mean(&self) -> Option<f64> {
         (self.count > 0).then(|| self.sum / self.count as f64)
     }
 
-    /// The standard deviation of the values (not an estimate of a population's); `None` where there is no value.
+    /// The standard deviation of the values (not an estimate for a population); `None` without values.
     pub fn stddev(&self) -> Option<f64> {
         let mean = self.mean()?;
         Some((self.sum_of_squares / self.count as f64 - mean * mean).max(0.0).sqrt())
@@ -69,7 +69,7 @@ mod tests {
 
     proptest! {
         #[test]
-        fn they_are_those_of_the_values(values in prop::collection::vec(0u32..10_000_000, 1..200), cut in 0usize..200) {
+        fn moments_match_the_values(values in prop::collection::vec(0u32..10_000_000, 1..200), cut in 0usize..200) {
             let (mut whole, mut first, mut second) = (Moments::default(), Moments::default(), Moments::default());
             for (index, &value) in values.iter().enumerate() {
                 whole.add(f64::from(value));
@@ -87,7 +87,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_has_no_mean() {
+    fn no_values_have_no_mean() {
         assert_eq!((Moments::default().mean(), Moments::default().stddev()), (None, None));
     }
 }

@@ -1,27 +1,27 @@
-//! Connections that were lost, and what it took to have them again.
+//! Lost connections and reconnects.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Connections that were lost in a run, warm-up and drain included, and made again.
+/// Connections that were lost and re-established during a run, including warm-up and drain.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Outage {
-    /// Connections lost whose clients were to have another.
+    /// Lost connections whose clients were to reconnect.
     pub lost: u64,
-    /// Connections made again.
+    /// Connections re-established.
     pub made_again: u64,
-    /// Tries to connect that failed.
+    /// Failed attempts to connect.
     pub refused: u64,
-    /// Time that clients were without a connection, added up over all of them, in nanoseconds.
+    /// Time without a connection, summed over all clients, in nanoseconds.
     pub clients_ns: u64,
-    /// The longest time that one client was without, in nanoseconds.
+    /// Longest time that one client had no connection, in nanoseconds.
     pub longest_ns: u64,
-    /// Time in which no client of the run had a connection, in nanoseconds.
+    /// Time during which no client of the run had a connection, in nanoseconds.
     pub none_ns: u64,
 }
 
 impl Outage {
-    /// Adds another run's.
+    /// Adds the outages of another run.
     pub fn merge(&mut self, other: &Self) {
         self.lost += other.lost;
         self.made_again += other.made_again;

@@ -3,20 +3,20 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// How one scheduled attempt ended. Every attempt has exactly one.
+/// The outcome of a scheduled attempt. Every attempt has exactly one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Outcome {
     /// The server acknowledged it.
     Committed,
-    /// The server refused it, or the connection broke before a commit was under way.
+    /// The server refused it, or the connection broke before COMMIT was sent.
     Failed,
-    /// It was due too long ago to be worth sending (`--latency-limit` with a rate).
+    /// The due time was too long ago (`--latency-limit` with a rate).
     Skipped,
-    /// It was given up after its deadline, with no commit under way.
+    /// It exceeded its deadline before COMMIT was sent.
     TimedOut,
-    /// A commit was under way and its answer never came.
+    /// COMMIT was sent and never answered.
     InDoubt,
-    /// It was due before the end of the run, and no client was free to start it.
+    /// It was due before the end of the run, but no client was free to start it.
     NeverStarted,
 }

@@ -13,9 +13,9 @@ use crate::{
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum Arm {
-    /// What is compared with.
+    /// The baseline.
     A,
-    /// What is asked about.
+    /// The candidate.
     B,
 }
 
@@ -23,7 +23,7 @@ impl Arm {
     /// Both, A first.
     pub const BOTH: [Self; 2] = [Self::A, Self::B];
 
-    /// Its letter.
+    /// The letter of the arm.
     pub fn letter(self) -> &'static str {
         match self {
             Self::A => "A",
@@ -31,7 +31,7 @@ impl Arm {
         }
     }
 
-    /// The other one.
+    /// The other arm.
     #[must_use]
     pub fn other(self) -> Self {
         match self {
@@ -40,27 +40,27 @@ impl Arm {
         }
     }
 
-    /// Its place in a list of both.
+    /// Index in a list of both.
     pub fn index(self) -> usize {
         usize::from(self == Self::B)
     }
 }
 
-/// The protocol that a plan has where it names none.
+/// The default protocol of a plan.
 const USUAL_PROTOCOL: &str = "prepared";
 
-/// What a run drove: a script at a number of clients.
+/// What a run measured: a script at a client count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
     /// Name of the script, for example `tpcb-like`.
     pub script: String,
     /// Query protocol: `simple`, `extended` or `prepared`.
     pub protocol: String,
-    /// Number of clients.
+    /// Client count.
     pub clients: u32,
-    /// Rate asked for in transactions per second; `None` is a closed loop.
+    /// Requested rate in transactions per second; `None` is a closed loop.
     pub rate_per_s: Option<f64>,
-    /// Name of the subject whose run it is, where there are several; absent where there is one.
+    /// Name of the subject, if there are several; absent if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
@@ -78,8 +78,8 @@ pub fn runs_by_cell(runs: &[CellRun]) -> Vec<(&Workload, Vec<&CellRun>)> {
 }
 
 impl Workload {
-    /// The name of its script, with the protocol behind it where it is not the usual one, `prepared`: one script may
-    /// run over several.
+    /// Name of the script, with the protocol in parentheses if it is not `prepared`: one script may run over several
+    /// protocols.
     pub fn title(&self) -> String {
         match self.protocol.as_str() {
             USUAL_PROTOCOL => self.script.clone(),
@@ -87,8 +87,8 @@ impl Workload {
         }
     }
 
-    /// Its name: `script/clients` or `script (simple)/clients`, with the subject before it where there are several. No
-    /// two cells of a run share one.
+    /// Name of the cell: `script/clients` or `script (simple)/clients`, preceded by the subject if there are several.
+    /// It is unique within a run.
     pub fn cell(&self) -> String {
         let whose = self.subject.as_ref().map(|whose| format!("{whose} ")).unwrap_or_default();
         format!("{whose}{}/{}", self.title(), self.clients)
@@ -100,59 +100,59 @@ impl Workload {
 pub struct Interval {
     /// Index of the run in `run.json`'s `runs`.
     pub run: u32,
-    /// Start of the interval in nanoseconds since the run's first attempt was due.
+    /// Start of the interval in nanoseconds since the due time of the run's first attempt.
     pub start_ns: u64,
     /// Length in nanoseconds.
     pub duration_ns: u64,
     /// Whether the interval belongs to the warm-up.
     pub warm_up: bool,
-    /// Attempts.
+    /// Attempts by outcome.
     pub counts: Counts,
     /// Latency of the attempts that committed within the interval.
     pub latency: Option<LatencySummary>,
 }
 
-/// Processor time used during a measured interval.
+/// CPU time used during a measured interval.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CpuUse {
-    /// Processor seconds of pgdyno's worker threads.
+    /// CPU seconds of pgdyno's worker threads.
     pub driver_s: f64,
-    /// Processor seconds of all processes of the server; `None` where they cannot be seen (another host).
+    /// CPU seconds of all processes of the server; `None` if they cannot be observed (another host).
     pub server_s: Option<f64>,
-    /// Share of the time of the busiest worker thread that it was on a processor, 0 to 1.
+    /// CPU use of the busiest worker thread, 0 to 1.
     pub busiest_worker: f64,
-    /// Share of the machine's processor time taken by the hypervisor for others, 0 to 1.
+    /// Share of the machine's CPU time given to other guests by the hypervisor (steal), 0 to 1.
     pub steal: Option<f64>,
-    /// Processors that other programs on this machine used on average; `None` where the server's use cannot be seen.
+    /// CPUs used by other programs on this machine, on average; `None` if the server's use cannot be observed.
     pub others_cpus: Option<f64>,
 }
 
-/// Where the pages of a run came from, by measured reads.
+/// Where the pages of a run came from, according to measured reads.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum ServedFrom {
-    /// Practically every page was found in shared buffers.
+    /// Practically all pages were found in shared buffers.
     SharedBuffers,
     /// Pages were read from the operating system, practically none from the device.
     PageCache,
     /// Pages were read from the device.
     Disk,
-    /// The server's reads could not be seen below its own buffers.
+    /// Reads below shared buffers could not be observed.
     BelowBuffersUnknown,
 }
 
-/// Pages and bytes moved during a measured interval.
+/// Page and byte counts of a measured interval.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IoUse {
     /// Blocks found in shared buffers (`pg_stat_database.blks_hit`).
     pub blocks_hit: u64,
-    /// Blocks asked of the operating system (`pg_stat_database.blks_read`).
+    /// Blocks requested from the operating system (`pg_stat_database.blks_read`).
     pub blocks_read: u64,
-    /// Bytes that the server's processes fetched from a device (`/proc/PID/io`), where that can be seen.
+    /// Bytes that the server's processes read from a device (`/proc/PID/io`), if observable.
     pub device_read_bytes: Option<u64>,
     /// WAL written, in bytes.
     pub wal_bytes: Option<u64>,
-    /// Whether the control file showed another checkpoint at the end than at the start: 1 is at least one, 0 none.
+    /// Whether the control file showed a new checkpoint at the end: 1 is at least one, 0 none.
     pub checkpoints: Option<u64>,
 }
 
@@ -160,7 +160,7 @@ pub struct IoUse {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case", tag = "verdict")]
 pub enum SteadyVerdict {
-    /// No trend and no cut: the mean may be quoted as a rate.
+    /// No trend and no different first part: the mean may be quoted as a rate.
     Steady,
     /// A fitted line rises or falls by more than 5 % of the mean over the interval.
     Trending {
@@ -169,10 +169,10 @@ pub enum SteadyVerdict {
     },
     /// The first part differs from the rest: the warm-up was too short.
     NotSteady {
-        /// Seconds from the start that would have to go.
+        /// Seconds from the start that would have to be discarded.
         cut_s: f64,
     },
-    /// Fewer than 10 windows of a second.
+    /// Fewer than 10 windows of one second.
     TooShort,
 }
 
@@ -181,7 +181,7 @@ pub enum SteadyVerdict {
 pub struct StatementSummary {
     /// The statement as written in the script.
     pub statement: String,
-    /// From its sending to its answer.
+    /// From sending to the answer.
     pub latency: Option<LatencySummary>,
 }
 
@@ -190,22 +190,22 @@ pub struct StatementSummary {
 pub struct ScriptRun {
     /// Name of the script.
     pub name: String,
-    /// Attempts that ran to their end within the measured interval.
+    /// Attempts that completed within the measured interval.
     pub committed: u64,
-    /// Those of them that their script itself rolled back.
+    /// Completed attempts that their script rolled back.
     pub rolled_back: u64,
-    /// Attempts that failed within it.
+    /// Attempts that failed within the measured interval.
     pub failed: u64,
-    /// Tries beyond the first of both, after serialization failures and deadlocks.
+    /// Retries of completed and failed attempts, after serialization failures and deadlocks.
     pub retries: u64,
     /// 90th percentile of `latency` in nanoseconds; absent with fewer than 1,000 samples.
     pub p90_ns: Option<u64>,
-    /// Latency of those that ran to their end, with those that did so in the drain.
+    /// Latency of completed attempts, including those completed in the drain.
     pub latency: Option<LatencySummary>,
 }
 
 impl ScriptRun {
-    /// Adds the counts of another block; latency is added by histograms alone.
+    /// Adds the counts of another block. Latency is not added here; it comes from histograms.
     pub fn add(&mut self, other: &Self) {
         self.committed += other.committed;
         self.rolled_back += other.rolled_back;
@@ -219,7 +219,7 @@ impl ScriptRun {
 pub struct CellRun {
     /// Block, from 0.
     pub block: u32,
-    /// What was driven.
+    /// What was measured.
     pub workload: Workload,
     /// Start of the measured interval in seconds since the start of pgdyno's run.
     pub start_s: f64,
@@ -227,109 +227,108 @@ pub struct CellRun {
     pub warmup_ns: u64,
     /// Length of the measured interval in nanoseconds.
     pub duration_ns: u64,
-    /// Attempts of the measured interval.
+    /// Attempts of the measured interval by outcome.
     pub counts: Counts,
-    /// Attempts of the whole run, warm-up and drain included: nothing is in flight at either end.
+    /// Attempts of the whole run, including warm-up and drain: nothing is in flight at either end.
     pub counts_whole: Counts,
-    /// Commits within the measured interval per second.
+    /// Commits per second within the measured interval.
     pub tps: f64,
-    /// Latency of the committed attempts that were under way in the measured interval, also of those that ended in
+    /// Latency of the committed attempts that were under way in the measured interval, including those that ended in
     /// the drain after it.
     pub latency: Option<LatencySummary>,
-    /// Lag behind the schedule (begin − scheduled); `None` in a closed loop, where there is none by definition.
+    /// Lag behind the schedule (begin − scheduled); `None` in a closed loop, which has none by definition.
     pub lag: Option<LatencySummary>,
     /// Statements of the script in order.
     pub statements: Vec<StatementSummary>,
-    /// Its scripts in order, where there are several; absent of one alone.
+    /// Scripts in order, if there are several; absent for a single one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<ScriptRun>,
-    /// How it drove TPC-C; absent of other workloads.
+    /// How TPC-C was executed; absent for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccRun>,
-    /// New-Orders a minute of TPC-C that were not rolled back; absent of other workloads.
+    /// TPC-C New-Orders per minute that were not rolled back; absent for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nopm: Option<f64>,
-    /// The slowest five of `latency`, the slowest first. Runs recorded before these were kept have none.
+    /// The five slowest attempts of `latency`, the slowest first. Empty in older records.
     #[serde(default)]
     pub slowest: Vec<SlowAttempt>,
-    /// Time from the first connection attempt to the last connection made, in nanoseconds.
+    /// Time from the first connection attempt to the last established connection, in nanoseconds.
     pub connect_ns: u64,
-    /// Processor time.
+    /// CPU time.
     pub cpu: CpuUse,
-    /// Pages and bytes; `None` where the server's counters could not be read.
+    /// Pages and bytes; `None` if the server's counters could not be read.
     pub io: Option<IoUse>,
     /// Where the pages came from.
     pub served_from: Option<ServedFrom>,
     /// Whether throughput was steady.
     pub steady: SteadyVerdict,
-    /// The first error of each kind, with how often it came, over the whole run.
+    /// The first error of each kind, with its count over the whole run.
     pub errors: Vec<ErrorCount>,
-    /// The plan's own tables right before the run, after its reset; absent where the plan has none.
+    /// State of the plan's own tables right before the run, after its reset; absent if the plan has none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data_state: Option<DataState>,
-    /// Seconds in which the data was put back into its first state, before the run or after it, and looked at; absent
-    /// where neither was done.
+    /// Seconds spent restoring and inspecting the data, before or after the run; absent if neither happened.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reset_s: Option<f64>,
-    /// Seconds of the CHECKPOINT before the run, where one was needed, and with several subjects of the one after it;
-    /// absent where it is not known.
+    /// Seconds of the CHECKPOINT before the run, if one was needed, plus with several subjects the one after it; absent
+    /// if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub checkpoint_s: Option<f64>,
-    /// What an acknowledged commit of this run was worth.
+    /// Durability of acknowledged commits in this run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durability: Option<RunDurability>,
-    /// What its clients' sessions waited for; absent where nobody looked.
+    /// Wait events of the clients' sessions; absent if they were not sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
-    /// Connections that were lost and made again; absent where none was lost.
+    /// Lost and re-established connections; absent if none was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
-    /// What the servers of the other subjects did meanwhile; absent where there are none on this machine.
+    /// Activity of the idle servers of other subjects; absent if there are none on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<IdleServers>,
 }
 
-/// What servers did that had nothing to do, from the end of the run before to the end of this one.
+/// Activity of idle servers, from the end of the previous run to the end of this one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IdleServers {
-    /// Processors that they used on average, all together.
+    /// CPUs used on average by all of them together.
     pub cpus: f64,
-    /// Bytes that their processes handed to the kernel for a device (`write_bytes` of `/proc/PID/io`); absent where
-    /// none lets itself be seen.
+    /// Bytes that their processes sent to block devices (`write_bytes` of `/proc/PID/io`); absent if none is
+    /// observable.
     pub written_bytes: Option<u64>,
 }
 
-/// What clients' sessions were doing whenever `pg_stat_activity` was looked at within a measured interval.
+/// Activity of the clients' sessions, sampled from `pg_stat_activity` during a measured interval.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Waits {
-    /// Looks, ten a second at the most.
+    /// Number of samples, at most ten per second.
     pub looks: u64,
-    /// Sessions seen, over all looks.
+    /// Sessions seen, over all samples.
     pub sessions: u64,
-    /// What they were doing, the most frequent first.
+    /// Activities, the most frequent first.
     pub events: Vec<WaitCount>,
 }
 
-/// How often sessions were seen doing one thing.
+/// How often sessions were seen in one activity.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct WaitCount {
-    /// Type and name of the wait event as the server calls it, such as `LWLock:WALWrite`; `running` for a session that
+    /// Type and name of the wait event in the server's terms, such as `LWLock:WALWrite`; `running` for a session that
     /// waited for nothing, `client` for one whose client had not sent anything yet, `not seen` for one whose state the
-    /// server does not tell.
+    /// server hides.
     pub event: String,
-    /// Sessions seen so, over all looks.
+    /// Sessions seen in it, over all samples.
     pub count: u64,
 }
 
 impl Waits {
-    /// Adds a look: what was seen, with the number of sessions each.
+    /// Adds a sample: activities with the number of sessions in each.
     pub fn add(&mut self, seen: impl IntoIterator<Item = WaitCount>) {
         self.looks += 1;
         seen.into_iter().for_each(|one| self.count(one));
         self.sort();
     }
 
-    /// Adds those of another run.
+    /// Adds the samples of another run.
     pub fn merge(&mut self, other: &Self) {
         self.looks += other.looks;
         other.events.iter().cloned().for_each(|one| self.count(one));
@@ -347,35 +346,34 @@ impl Waits {
         }
     }
 
-    /// The most frequent first; those that are equally so by name.
+    /// Sorts by frequency, then by name.
     fn sort(&mut self) {
         self.events.sort_by(|a, b| b.count.cmp(&a.count).then_with(|| a.event.cmp(&b.event)));
     }
 }
 
-/// What a run found in the plan's own tables.
+/// State of the plan's own tables as a run found it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DataState {
-    /// Tables, partitions counted one by one.
+    /// Number of tables, counting each partition.
     pub tables: u64,
-    /// Rows in all of them, counted; absent where the tables are too large to be counted before every run.
+    /// Counted rows of all tables; absent if the tables are too large to count before every run.
     pub rows: Option<u64>,
     /// Size of tables and indexes in bytes.
     pub size_bytes: u64,
 }
 
-/// How often one kind of error came.
+/// An error with its count.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ErrorCount {
-    /// SQLSTATE; or `connection` for one that broke, `connect` for one that could not be made again, `protocol`,
-    /// `rollback`.
+    /// SQLSTATE; or `connection` for a broken one, `connect` for a failed reconnect, `protocol`, `rollback`.
     pub code: String,
-    /// Text of the first one.
+    /// Message of the first one.
     pub message: String,
-    /// How many.
+    /// Number of occurrences.
     pub count: u64,
-    /// The longest time from the instant at which an attempt was due to the error that the server answered it with, in
-    /// nanoseconds; absent where the connection was lost.
+    /// Longest time from the due time of an attempt to the server's error, in nanoseconds; absent if the connection was
+    /// lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub longest_ns: Option<u64>,
 }
@@ -383,41 +381,41 @@ pub struct ErrorCount {
 /// A cell over all its blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellSummary {
-    /// What was driven.
+    /// What was measured.
     pub workload: Workload,
-    /// SQL statements per transaction without BEGIN and END: QPS is this times TPS. Absent where it is not the same for
-    /// every transaction: several scripts, or branches.
+    /// SQL statements per transaction without BEGIN and END: QPS is this times TPS. Absent if it varies between
+    /// transactions: several scripts, or branches.
     pub statements_per_transaction: Option<u32>,
-    /// Its scripts in order, where there are several, over all blocks; absent of one alone.
+    /// Scripts in order over all blocks, if there are several; absent for a single one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<ScriptRun>,
-    /// What it came to as TPC-C; absent of other workloads.
+    /// TPC-C results; absent for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccCell>,
     /// Transactions per second over the blocks.
     pub tps: Estimate,
-    /// SQL statements per second without BEGIN and END: `tps` times the factor; absent without it.
+    /// SQL statements per second without BEGIN and END: `tps` times the factor; absent without the factor.
     pub qps: Option<Estimate>,
     /// Latency over all blocks (histograms added).
     pub latency: Option<LatencySummary>,
     /// Pairs of latency in nanoseconds and quantile, for the distribution chart.
     pub distribution: Vec<(u64, f64)>,
-    /// Attempts that did not commit, over those that fell due.
+    /// Attempts that did not commit, as a share of those that fell due.
     pub miss_rate: f64,
-    /// Processor microseconds of the driver per transaction.
+    /// CPU microseconds of the driver per transaction.
     pub driver_cpu_us_per_transaction: Option<f64>,
-    /// Processor microseconds of the server per transaction.
+    /// CPU microseconds of the server per transaction.
     pub server_cpu_us_per_transaction: Option<f64>,
-    /// Processors used by the driver on average.
+    /// CPUs used by the driver on average.
     pub driver_cpus: f64,
-    /// Processors used by the server on average.
+    /// CPUs used by the server on average.
     pub server_cpus: Option<f64>,
-    /// Where the pages came from: the slowest source any block needed.
+    /// Where the pages came from: the slowest source of any block.
     pub served_from: Option<ServedFrom>,
     /// The weakest durability tier of its runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub durability: Option<DurabilityTier>,
-    /// What its clients' sessions waited for, over all blocks; absent where nobody looked.
+    /// Wait events of the clients' sessions over all blocks; absent if they were not sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
 }
@@ -427,7 +425,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn cells_of_one_script_over_several_protocols_have_names_of_their_own() {
+    fn cells_of_one_script_over_several_protocols_have_distinct_names() {
         let of = |protocol: &str| Workload {
             script: "select-only".into(),
             protocol: protocol.into(),

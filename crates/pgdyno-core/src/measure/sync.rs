@@ -1,18 +1,18 @@
-//! What a synchronous write costs.
+//! The cost of a synchronous write.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LatencySummary;
 
-/// A short check of what one synchronous write costs: 8 KiB overwritten in place, then `fdatasync`, one at a time.
+/// A short check of the cost of synchronous writes: 8 KiB overwritten in place, then `fdatasync`, one at a time.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SyncCheck {
-    /// The directory the file was written in.
+    /// The directory of the test file.
     pub path: String,
-    /// Bytes of a write.
+    /// Bytes per write.
     pub write_bytes: u64,
-    /// Length of the check in nanoseconds.
+    /// Duration of the check in nanoseconds.
     pub duration_ns: u64,
     /// Latency of write and `fdatasync` together.
     pub latency: LatencySummary,

@@ -1,43 +1,42 @@
-//! Sums over attempts, as pgbench keeps them: what its summary, progress lines and logs are made of.
+//! Sums over attempts in pgbench's terms: the source of its summary, progress lines and logs.
 
 use super::Moments;
 
-/// Why an attempt failed that its client lives on after.
+/// Why an attempt failed, if its client continues.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub enum Failure {
     /// SQLSTATE 40001.
     Serialization,
     /// SQLSTATE 40P01.
     Deadlock,
-    /// Another SQL error, where the client goes on after those (`--continue-on-error`).
+    /// Another SQL error, with `--continue-on-error`.
     Other,
 }
 
-/// How an attempt ended, in pgbench's terms. Attempts that took their client with them, or that the end of the run cut
-/// off, have no ending: pgbench counts none of them.
+/// How an attempt ended, in pgbench's terms. Attempts that aborted their client, or that the end of the run cut off,
+/// have no ending: pgbench counts none of them.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Ending {
-    /// It ran to its end.
+    /// It completed.
     Committed,
-    /// It was due too long ago to be begun.
+    /// The due time was too long ago.
     Skipped,
-    /// It failed, after as many tries as it was allowed.
+    /// It failed, after all allowed tries.
     Failed(Failure),
 }
 
 /// Counts and moments over attempts that have an [`Ending`].
 ///
-/// Beside [`Counts`](super::Counts), which accounts for every attempt: here are retries and kinds of failures, which
-/// say nothing about whether an attempt got lost.
+/// In contrast to [`Counts`](super::Counts), which accounts for every attempt, it has retries and kinds of failures.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Tally {
-    /// Attempts that ran to their end.
+    /// Attempts that completed.
     pub committed: u64,
-    /// Attempts that were not begun because they were already too late.
+    /// Attempts skipped because they were already too late.
     pub skipped: u64,
-    /// Attempts that ran to their end and took longer than the latency limit.
+    /// Attempts that completed and exceeded the latency limit.
     pub late: u64,
-    /// Attempts that were tried more than once, whatever became of them.
+    /// Attempts with more than one try, whatever their outcome.
     pub retried: u64,
     /// Tries beyond the first.
     pub retries: u64,
@@ -47,24 +46,24 @@ pub struct Tally {
     pub deadlock: u64,
     /// Attempts that failed with another SQL error.
     pub other: u64,
-    /// Latency of those that ran to their end, in microseconds.
+    /// Latency of completed attempts, in microseconds.
     pub latency: Moments,
-    /// Lag of the same in an open loop, in microseconds.
+    /// Lag of completed attempts in an open loop, in microseconds.
     pub lag: Moments,
 }
 
-/// An attempt that has ended, as [`Tally::record`] takes it.
+/// An ended attempt, as input of [`Tally::record`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Ended {
-    /// How.
+    /// How the attempt ended.
     pub ending: Ending,
     /// Number of tries, from 1.
     pub tries: u32,
-    /// Latency in microseconds; looked at where it committed.
+    /// Latency in microseconds; used only if it committed.
     pub latency_us: u64,
     /// Lag in microseconds; `None` in a closed loop.
     pub lag_us: Option<u64>,
-    /// Whether it took longer than the latency limit.
+    /// Whether it exceeded the latency limit.
     pub late: bool,
 }
 
@@ -92,7 +91,7 @@ impl Tally {
         }
     }
 
-    /// Adds what another tally counted.
+    /// Adds the counts of another tally.
     pub fn merge(&mut self, other: &Self) {
         self.committed += other.committed;
         self.skipped += other.skipped;
@@ -106,7 +105,7 @@ impl Tally {
         self.lag.merge(&other.lag);
     }
 
-    /// Attempts that failed, of all kinds.
+    /// Failed attempts of all kinds.
     pub fn failed(&self) -> u64 {
         self.serialization + self.deadlock + self.other
     }
@@ -117,19 +116,19 @@ impl Tally {
     }
 }
 
-/// What one command of a script came to.
+/// Results of one command of a script.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CommandTally {
-    /// Time from its beginning to its end where it succeeded, in microseconds.
+    /// Duration in microseconds if it succeeded.
     pub latency: Moments,
-    /// Attempts that failed in it for good.
+    /// Attempts that finally failed in it.
     pub failures: u64,
-    /// Attempts that failed in it and were tried again.
+    /// Attempts that failed in it and were retried.
     pub retries: u64,
 }
 
 impl CommandTally {
-    /// Adds what another worker counted for the same command.
+    /// Adds the results of another worker for the same command.
     pub fn merge(&mut self, other: &Self) {
         self.latency.merge(&other.latency);
         self.failures += other.failures;
@@ -157,9 +156,9 @@ mod tests {
     }
 
     proptest! {
-        /// The independent second way: count in the list itself.
+        /// The independent second way: counts in the list itself.
         #[test]
-        fn every_attempt_counts_once_however_workers_share_them(
+        fn every_attempt_counts_once_for_any_distribution_over_workers(
             all in prop::collection::vec((any_ended(), 0usize..3), 0..200)
         ) {
             let mut workers = [Tally::default(); 3];

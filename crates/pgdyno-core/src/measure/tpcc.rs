@@ -1,4 +1,4 @@
-//! What a run drove TPC-C with, and what a cell of such runs came to.
+//! TPC-C parameters of a run, and TPC-C results of a cell.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,64 +6,64 @@ use serde::{Deserialize, Serialize};
 use super::Estimate;
 use crate::tpcc::{DISTRICTS, Mix, Shape, Shares};
 
-/// How a run drove TPC-C, beside what every run has.
+/// TPC-C parameters and counts of a run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct TpccRun {
-    /// Warehouses of the tables.
+    /// Number of warehouses in the tables.
     pub warehouses: u64,
-    /// How transactions were sent.
+    /// How statements were sent.
     pub shape: Shape,
-    /// Isolation level: that which was asked for, else what sessions of the role have.
+    /// Isolation level: as requested, otherwise the default of the role.
     pub isolation: Option<String>,
-    /// Most tries of a transaction; 0 is no limit.
+    /// Most tries per transaction; 0 is no limit.
     pub max_tries: u32,
-    /// Whether ten terminals a warehouse keyed and thought.
+    /// Whether ten terminals per warehouse ran with keying and think times.
     pub paced: bool,
     /// Weights of the transactions, in per cent.
     pub weights: [u32; 5],
-    /// Whether the constant is known by which the load drew last names: that of a run must be apart from it
+    /// Whether the NURand constant of the load is known: the constant of a run must differ from it by certain amounts
     /// (clause 2.1.6.1).
     #[serde(default)]
     pub load_constant_known: bool,
-    /// That it is no TPC result, in a sentence.
+    /// A sentence saying that this is not a TPC result.
     #[serde(default)]
     pub note: String,
-    /// What was entered, of the transactions that were carried out within the measured interval.
+    /// Counts of inputs of the transactions executed within the measured interval.
     pub shares: Shares,
 }
 
 impl TpccRun {
-    /// Its mix; that of the specification where its weights are none.
+    /// The transaction mix; that of the specification if all weights are 0.
     pub fn mix(&self) -> Mix {
         Mix::new(self.weights).unwrap_or(Mix::SPECIFICATION)
     }
 
-    /// Terminals of a paced run.
+    /// Number of terminals of a paced run.
     pub fn terminals(&self) -> u64 {
         self.warehouses * DISTRICTS
     }
 }
 
-/// A cell of TPC-C over all its blocks.
+/// TPC-C results of a cell over all its blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TpccCell {
-    /// How it was driven, shares of all blocks added up.
+    /// Parameters, with counts summed over all blocks.
     pub run: TpccRun,
-    /// New-Orders a minute that were not rolled back, over the blocks.
+    /// New-Orders per minute that were not rolled back, over the blocks.
     pub nopm: Option<Estimate>,
-    /// Transactions a minute of all kinds, over the blocks: what the articles call tpmTOTAL.
+    /// Transactions of all kinds per minute, over the blocks: tpmTOTAL in articles.
     pub tpm: Option<Estimate>,
-    /// What the specification asks for.
+    /// Requirements of the specification.
     pub judged: Vec<Judged>,
 }
 
-/// Something that the specification asks for, and whether a run had it.
+/// A requirement of the specification, and whether it was met.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Judged {
     /// Number of the clause.
     pub clause: String,
-    /// What was asked for and found, in words.
+    /// The requirement and the finding, in words.
     pub words: String,
-    /// Whether it was so; `None` where this run cannot tell.
+    /// Whether it was met; `None` if this run cannot tell.
     pub holds: Option<bool>,
 }

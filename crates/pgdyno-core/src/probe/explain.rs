@@ -1,32 +1,32 @@
-//! What `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)` says, as far as probes want it.
+//! The parts of `EXPLAIN (ANALYZE, BUFFERS, FORMAT JSON)` that probes need.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-/// A plan that was carried out.
+/// An executed plan.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Explained {
-    /// Kinds of scans in it, each once, such as `Parallel Index Only Scan`.
+    /// Distinct scan types, such as `Parallel Index Only Scan`.
     pub scans: Vec<String>,
-    /// Number of scans: of a table with partitions, one of each.
+    /// Number of scans; a partitioned table has one per partition.
     pub scan_count: u64,
-    /// Indexes that they use, each once.
+    /// Distinct indexes used.
     pub indexes: Vec<String>,
-    /// Parallel workers that were planned.
+    /// Parallel workers planned.
     pub workers_planned: u64,
-    /// Parallel workers that were there.
+    /// Parallel workers launched.
     pub workers_launched: u64,
-    /// Page accesses that found their page in shared buffers.
+    /// Page accesses that hit shared buffers.
     pub hit_pages: u64,
-    /// Pages that were not there and were read.
+    /// Pages read into shared buffers.
     pub read_pages: u64,
-    /// Rows for which an index-only scan had to look into the table after all.
+    /// Rows for which an index-only scan had to visit the heap.
     pub heap_fetches: u64,
 }
 
 impl Explained {
-    /// Reads the server's answer; `None` where it is none.
+    /// Parses the server's answer; `None` if it is not a plan.
     pub fn read(json: &str) -> Option<Self> {
         let answer: Value = serde_json::from_str(json).ok()?;
         let root = answer.get(0)?.get("Plan")?;
@@ -72,7 +72,7 @@ fn add_once(names: &mut Vec<String>, name: String) {
 mod tests {
     use super::*;
 
-    /// As PostgreSQL 18 answers, less what is not looked at.
+    /// An answer of PostgreSQL 18, reduced to the fields in use.
     const PARALLEL: &str = r#"[{"Plan": {"Node Type": "Aggregate", "Partial Mode": "Finalize",
         "Shared Hit Blocks": 552, "Shared Read Blocks": 7, "Plans": [{"Node Type": "Gather",
         "Workers Planned": 2, "Workers Launched": 1, "Shared Hit Blocks": 552, "Plans": [
@@ -83,7 +83,7 @@ mod tests {
          "Heap Fetches": 4.0}]}]}]}]}, "Execution Time": 1.5}]"#;
 
     #[test]
-    fn a_parallel_plan_is_read() {
+    fn a_parallel_plan_is_parsed() {
         let read = Explained::read(PARALLEL).expect("it is a plan");
         let want = Explained {
             scans: vec!["Parallel Index Only Scan".to_owned()],
@@ -99,7 +99,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_plan_is_none() {
+    fn an_invalid_plan_is_none() {
         assert_eq!(["", "{}", "[]", r#"[{"Query": 1}]"#].map(Explained::read), [const { None }; 4]);
     }
 }

@@ -1,41 +1,39 @@
-//! What a server holds of the data that is measured: sizes, and what of it lies in shared buffers.
+//! The data footprint: sizes of the data under test, and its share in shared buffers.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Size;
 
-/// Most relations of a kind that are told one by one: a table for each of many clients must not fill a record.
+/// Most relations of a kind that are listed: a table for each of many clients must not inflate a record.
 const MOST: usize = 20;
 
-/// Sizes of what is measured, as psql's `\dt+`, `\di+`, `\l+` and `\db+` count them, and what of it lies in shared
-/// buffers.
+/// Sizes of the data under test, as shown by psql's `\dt+`, `\di+`, `\l+` and `\db+`, and its pages in shared buffers.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Held {
     /// Tables.
     pub tables: HeldList,
     /// Indexes.
     pub indexes: HeldList,
-    /// The database that they are in; absent where it is not known.
+    /// Their database; absent if unknown.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub database: Option<Size>,
-    /// The tablespaces that they are in, with all else that is there.
+    /// Their tablespaces, including everything else stored there.
     pub tablespaces: Vec<Size>,
 }
 
-/// Relations of a kind.
+/// Relations of one kind.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct HeldList {
-    /// The largest of them, at most 20.
+    /// The largest relations, at most 20.
     pub largest: Vec<HeldRelation>,
-    /// How many there are.
+    /// Number of relations.
     pub count: u64,
-    /// Bytes of all.
+    /// Bytes of all relations.
     pub bytes: u64,
     /// Pages of their main forks.
     pub pages: u64,
-    /// How many of these are in shared buffers; absent where that cannot be seen (`pg_buffercache` is not there, or the
-    /// role may not look).
+    /// Pages of the main forks in shared buffers; absent if unknown (no `pg_buffercache`, or no permission).
     pub resident_pages: Option<u64>,
 }
 
@@ -44,18 +42,18 @@ pub struct HeldList {
 pub struct HeldRelation {
     /// Name with its schema.
     pub name: String,
-    /// Number of its partitions; 0: it has none.
+    /// Number of partitions; 0 if it is not partitioned.
     pub partitions: u64,
-    /// Bytes; of a table with its maps and with what is too long for a row.
+    /// Bytes; for a table including its maps and its TOAST table.
     pub bytes: u64,
     /// Pages of the main fork.
     pub pages: u64,
-    /// How many of these are in shared buffers; absent where that cannot be seen.
+    /// Pages of the main fork in shared buffers; absent if unknown.
     pub resident_pages: Option<u64>,
 }
 
 impl HeldList {
-    /// All relations of a kind, of which the largest are kept.
+    /// Summarises all relations of a kind and keeps the largest.
     pub fn of(mut all: Vec<HeldRelation>) -> Self {
         all.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
         let sum = |of: fn(&HeldRelation) -> u64| all.iter().map(of).sum();
@@ -76,7 +74,7 @@ mod tests {
     }
 
     #[test]
-    fn thousands_of_tables_are_told_by_the_largest_and_their_sum() {
+    fn thousands_of_tables_are_reduced_to_the_largest_and_their_sum() {
         let all = (0..10_000).map(|number| relation(format!("t{number}"), number * 8_192, Some(1))).collect();
         let list = HeldList::of(all);
         assert_eq!((list.largest.len(), list.count, list.pages), (20, 10_000, 49_995_000));
@@ -84,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_not_seen_of_one_is_not_seen_of_all() {
+    fn an_unknown_residency_makes_the_sum_unknown() {
         let [seen, unseen] = [Some(1), None].map(|resident| relation("t".to_owned(), 8_192, resident));
         assert_eq!(HeldList::of(vec![seen, unseen]).resident_pages, None);
         assert_eq!(HeldList::of(Vec::new()).resident_pages, None, "nothing was looked at");

@@ -1,5 +1,5 @@
-//! What can be asked of tables that are there: how much of them is in shared buffers, what changing them costs, how
-//! fast they are counted, how deep their keys are, and how large they are. Who asks is `pgdyno-postgres`.
+//! Results of probes of existing tables: how much is in shared buffers, what DDL costs, how fast rows are counted, how
+//! deep indexes are, and how large everything is. `pgdyno-postgres` runs the probes.
 
 mod explain;
 mod held;
@@ -11,7 +11,7 @@ use serde_json::Value;
 pub use explain::Explained;
 pub use held::{Held, HeldList, HeldRelation};
 
-/// The server that was asked, and the database.
+/// The probed server and database.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Asked {
     /// `server_version`.
@@ -20,19 +20,19 @@ pub struct Asked {
     pub version_num: u32,
     /// Name of the database.
     pub database: String,
-    /// Bytes of a page (`block_size`).
+    /// Page size in bytes (`block_size`).
     pub page_bytes: u64,
-    /// Bytes of shared buffers.
+    /// `shared_buffers` in bytes.
     pub shared_buffers_bytes: u64,
 }
 
-/// What a relation is.
+/// Kind of a relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum RelationKind {
     /// A table, a partition or a materialized view.
     Table,
-    /// What is too long for a row (TOAST).
+    /// A TOAST table.
     Toast,
     /// An index.
     Index,
@@ -44,12 +44,12 @@ pub enum RelationKind {
 pub enum ReadMethod {
     /// By the extension `pg_prewarm`.
     PgPrewarm,
-    /// By queries: every page of a table by its number, B-trees in their order.
+    /// By queries: the pages of a table by number, B-trees by ordered scans.
     Scans,
 }
 
 impl ReadMethod {
-    /// One word for records.
+    /// Name in records.
     pub fn name(self) -> &'static str {
         match self {
             Self::PgPrewarm => "pg_prewarm",
@@ -58,19 +58,19 @@ impl ReadMethod {
     }
 }
 
-/// How it was seen what shared buffers hold.
+/// How the contents of shared buffers were determined.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum SeenBy {
-    /// By the extension `pg_buffercache`: every buffer was looked at.
+    /// By the extension `pg_buffercache`, which inspects every buffer.
     PgBuffercache,
-    /// By reading all once more: what the server found in shared buffers then. Of an index, only the pages that an
+    /// By a second read of everything, counting hits in shared buffers. Of an index, it covers only the pages that an
     /// ordered scan touches.
     SecondRead,
 }
 
 impl SeenBy {
-    /// What a user calls it.
+    /// Name for users.
     pub fn name(self) -> &'static str {
         match self {
             Self::PgBuffercache => "pg_buffercache",
@@ -84,30 +84,30 @@ impl SeenBy {
 pub struct Residency {
     /// Name with its schema.
     pub name: String,
-    /// What it is.
+    /// Kind.
     pub kind: RelationKind,
-    /// Pages of its main fork.
+    /// Pages of the main fork.
     pub pages: u64,
-    /// How many of them are in shared buffers; absent where they cannot be seen one by one.
+    /// Pages in shared buffers; absent if they cannot be counted individually.
     pub resident_pages: Option<u64>,
-    /// Share that is in shared buffers, from 0 to 1; absent where it cannot be seen.
+    /// Share in shared buffers, from 0 to 1; absent if unknown.
     pub share: Option<f64>,
-    /// Why it was not read, where it was not.
+    /// Why it was not read, if it was not.
     pub not_read: Option<String>,
 }
 
-/// Tables that were read into shared buffers.
+/// Result of reading tables into shared buffers.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Prewarm {
     /// The server.
     pub server: Asked,
     /// How pages were read.
     pub method: ReadMethod,
-    /// Seconds that it took.
+    /// Duration in seconds.
     pub duration_s: f64,
-    /// How it was seen what came of it.
+    /// How the result was determined.
     pub seen_by: SeenBy,
-    /// One by one: tables, each followed by what belongs to it.
+    /// Tables, each followed by its TOAST table and indexes.
     pub relations: Vec<Residency>,
 }
 
@@ -117,12 +117,12 @@ impl Prewarm {
         self.relations.iter().map(|relation| relation.pages).sum()
     }
 
-    /// Pages in shared buffers; absent where those of one relation are not known.
+    /// Pages in shared buffers; absent if unknown for one relation.
     pub fn resident_pages(&self) -> Option<u64> {
         self.relations.iter().map(|relation| relation.resident_pages).sum()
     }
 
-    /// Share of all pages that is in shared buffers; absent where that of one relation is not known.
+    /// Share of all pages in shared buffers; absent if unknown for one relation.
     pub fn share(&self) -> Option<f64> {
         let pages = self.pages();
         let resident = |relation: &Residency| Some(relation.share? * relation.pages as f64);
@@ -136,51 +136,50 @@ impl Prewarm {
 pub struct Shape {
     /// Name with its schema.
     pub name: String,
-    /// Number of its partitions; 0: it has none.
+    /// Number of partitions; 0 if it is not partitioned.
     pub partitions: u64,
-    /// Bytes of rows, with those too long for a row and the maps, of all partitions.
+    /// Bytes of all partitions, including TOAST and maps, without indexes.
     pub table_bytes: u64,
-    /// Bytes of indexes, of all partitions.
+    /// Bytes of the indexes of all partitions.
     pub index_bytes: u64,
 }
 
-/// What changing tables costs. Nothing is left of it: changes are rolled back.
+/// Cost of DDL statements. All changes are rolled back.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ddl {
     /// The server.
     pub server: Asked,
-    /// Whether a CHECKPOINT came before each kind of statement; the role may not be allowed to.
+    /// Whether a CHECKPOINT preceded each kind of statement; the role may lack the permission.
     pub checkpoints: bool,
-    /// Table by table.
+    /// One entry per table.
     pub tables: Vec<DdlTable>,
 }
 
-/// What changing one table costs.
+/// Cost of DDL on one table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DdlTable {
     /// The table.
     pub table: Shape,
-    /// Statement by statement.
+    /// One entry per statement.
     pub statements: Vec<DdlStatement>,
 }
 
-/// A statement, timed at the client as psql's `\timing` does.
+/// A statement, timed by the client like psql's `\timing`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DdlStatement {
     /// The statement without the table's name.
     pub statement: String,
-    /// Seconds of each repetition; none where it was left out.
+    /// Seconds of each repetition; empty if it was left out.
     pub seconds: Vec<f64>,
-    /// Bytes of WAL that the server wrote during the first repetition, with those of other sessions; absent where it
-    /// does not tell.
+    /// Bytes of WAL that the server wrote during the first repetition, including other sessions; absent if unknown.
     pub wal_bytes: Option<u64>,
-    /// Whether the server wrote the table anew; absent where that cannot be.
+    /// Whether the server rewrote the table; absent for statements that cannot.
     pub rewritten: Option<bool>,
-    /// Why it was left out, where it was.
+    /// Why it was left out, if it was.
     pub left_out: Option<String>,
 }
 
-/// How rows are counted.
+/// Method of counting rows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
 pub enum CountBy {
@@ -191,7 +190,7 @@ pub enum CountBy {
 }
 
 impl CountBy {
-    /// One word.
+    /// Name of the method.
     pub fn name(self) -> &'static str {
         match self {
             Self::Index => "index",
@@ -200,43 +199,43 @@ impl CountBy {
     }
 }
 
-/// How fast tables are counted.
+/// Speed of counting rows.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Count {
     /// The server.
     pub server: Asked,
-    /// Whether a CHECKPOINT came before each count; the role may not be allowed to.
+    /// Whether a CHECKPOINT preceded each count; the role may lack the permission.
     pub checkpoints: bool,
-    /// Table by table.
+    /// One entry per table.
     pub tables: Vec<CountTable>,
 }
 
-/// How fast one table is counted.
+/// Speed of counting one table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CountTable {
     /// The table.
     pub table: Shape,
-    /// Its rows.
+    /// Number of rows.
     pub rows: u64,
-    /// Way by way.
+    /// One entry per method.
     pub ways: Vec<CountWay>,
 }
 
-/// One way of counting a table.
+/// One method of counting a table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CountWay {
-    /// What was asked for.
+    /// Requested method.
     pub by: CountBy,
-    /// Parallel workers that were asked for (`max_parallel_workers_per_gather`).
+    /// Requested parallel workers (`max_parallel_workers_per_gather`).
     pub workers_asked: u64,
-    /// What the server did, by EXPLAIN ANALYZE: the first execution.
+    /// The executed plan according to EXPLAIN ANALYZE, in the first execution.
     pub plan: Explained,
-    /// Seconds of each repetition after it, without EXPLAIN.
+    /// Seconds of each further repetition, without EXPLAIN.
     pub seconds: Vec<f64>,
 }
 
 impl CountWay {
-    /// Whether the server counted as it was asked to.
+    /// Whether the server used the requested method.
     pub fn as_asked(&self) -> bool {
         let wanted = match self.by {
             CountBy::Index => "Index Only Scan",
@@ -246,44 +245,44 @@ impl CountWay {
     }
 }
 
-/// How deep B-trees are.
+/// Depth of B-trees.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Depth {
     /// The server.
     pub server: Asked,
-    /// Whether depths were measured, which takes the extension `pageinspect`.
+    /// Whether depths were measured, which requires the extension `pageinspect`.
     pub measured: bool,
-    /// Index by index.
+    /// One entry per index.
     pub indexes: Vec<IndexDepth>,
 }
 
-/// How deep a B-tree is.
+/// Depth of one B-tree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct IndexDepth {
     /// Name with its schema.
     pub name: String,
-    /// Its table.
+    /// Name of the table.
     pub table: String,
-    /// Rows as the server's statistics have them; absent where nothing was analyzed.
+    /// Row estimate of the server's statistics; absent if the table was never analyzed.
     pub rows_estimated: Option<u64>,
-    /// Pages.
+    /// Number of pages.
     pub pages: u64,
-    /// Pages from the root to a leaf, both counted: what a look-up reads of the index.
+    /// Pages from root to leaf, both included: what a lookup reads of the index.
     pub levels: Option<u64>,
-    /// The same by the arithmetic of pages, as an index is built; absent where keys differ in length or may be equal.
+    /// Calculated depth of a freshly built index; absent for keys of variable length or with duplicates.
     pub levels_predicted: Option<u64>,
-    /// Pages by the same arithmetic.
+    /// Calculated number of pages.
     pub pages_predicted: Option<u64>,
 }
 
-/// How large everything is, as psql's `\dt+`, `\di+`, `\l+` and `\db+` count it.
+/// Sizes of everything, as shown by psql's `\dt+`, `\di+`, `\l+` and `\db+`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Sizes {
     /// The server.
     pub server: Asked,
-    /// Tables, partitions added up.
+    /// Tables, including their partitions.
     pub tables: Vec<Size>,
-    /// Indexes, those of partitions added up.
+    /// Indexes, including those of partitions.
     pub indexes: Vec<Size>,
     /// Databases.
     pub databases: Vec<Size>,
@@ -291,18 +290,18 @@ pub struct Sizes {
     pub tablespaces: Vec<Size>,
 }
 
-/// How large something is.
+/// The size of one object.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Size {
-    /// Its name, with the schema where it has one.
+    /// Name, with the schema if it has one.
     pub name: String,
-    /// Number of its partitions; 0: it has none.
+    /// Number of partitions; 0 if it is not partitioned.
     pub partitions: u64,
-    /// Bytes; absent where the role may not know.
+    /// Bytes; absent without permission.
     pub bytes: Option<u64>,
 }
 
-/// What `pgdyno probe --json` prints.
+/// The output of `pgdyno probe --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "probe", rename_all = "lowercase")]
 pub enum Probe {
@@ -316,7 +315,7 @@ pub enum Probe {
     Sizes(Sizes),
 }
 
-/// JSON Schemas of what `prewarm --json` and `probe --json` print, as (file name, schema).
+/// JSON Schemas of the output of `prewarm --json` and `probe --json`, as (file name, schema).
 pub fn schemas() -> [(&'static str, Value); 2] {
     [("prewarm.schema.json", of::<Prewarm>()), ("probe.schema.json", of::<Probe>())]
 }
@@ -326,13 +325,13 @@ fn of<T: JsonSchema>() -> Value {
     SchemaSettings::draft2020_12().for_serialize().into_generator().into_root_schema_for::<T>().to_value()
 }
 
-/// What can be serialised, as JSON over several lines.
+/// Indented JSON of a value.
 pub fn json<T: Serialize>(value: &T) -> String {
-    // Nothing here has keys that are no texts, which alone could fail.
+    // Serialising can fail only for keys that are not strings; there are none here.
     serde_json::to_value(value).map_or_else(|_| String::new(), |value| format!("{value:#}\n"))
 }
 
-/// The middle of some numbers; of an even count the mean of the two in the middle. `None` of none.
+/// The median; of an even count the mean of the middle two. `None` without values.
 pub fn median(values: &[f64]) -> Option<f64> {
     let mut sorted = values.to_vec();
     sorted.sort_by(f64::total_cmp);
@@ -372,14 +371,14 @@ mod tests {
     }
 
     #[test]
-    fn shares_weigh_by_pages() {
+    fn shares_are_weighted_by_pages() {
         let all = prewarm(vec![residency(90, Some(90), Some(1.0)), residency(10, Some(0), Some(0.0))]);
         assert_eq!((all.pages(), all.resident_pages(), all.share()), (100, Some(90), Some(0.9)));
         assert_eq!(prewarm(vec![residency(0, Some(0), Some(1.0))]).share(), Some(1.0), "nothing is missing");
     }
 
     #[test]
-    fn what_is_not_known_of_one_is_not_known_of_all() {
+    fn an_unknown_residency_makes_the_total_unknown() {
         let one = prewarm(vec![residency(90, Some(90), Some(1.0)), residency(10, None, Some(0.5))]);
         assert_eq!((one.resident_pages(), one.share()), (None, Some(0.95)));
         let none = prewarm(vec![residency(90, Some(90), Some(1.0)), residency(10, None, None)]);
@@ -393,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn a_count_that_did_something_else_is_told() {
+    fn another_scan_than_requested_is_detected() {
         let way = |by, scans: &[&str]| CountWay {
             by,
             workers_asked: 0,

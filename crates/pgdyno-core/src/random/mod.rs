@@ -1,4 +1,4 @@
-//! Random numbers, drawn as pgbench draws them.
+//! Random numbers from pgbench's generator.
 
 mod variates;
 
@@ -7,8 +7,7 @@ use rand_xoshiro::{SplitMix64, Xoroshiro128StarStar};
 
 /// A source of uniform integers.
 pub trait Draw {
-    /// A number from `lowest` to `highest`, both included and all equally likely; `lowest` where the range
-    /// is empty.
+    /// A uniformly distributed number from `lowest` to `highest`, both included; `lowest` if the range is empty.
     fn between(&mut self, lowest: i64, highest: i64) -> i64;
 }
 
@@ -18,11 +17,11 @@ pub trait Draw {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Random(Xoroshiro128StarStar);
 
-/// The step of splitmix64's counter: 2^64 over the golden ratio, made odd.
+/// Increment of splitmix64: 2^64 over the golden ratio, made odd.
 const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
 
 impl Random {
-    /// A generator as `pg_prng_seed(seed)` makes it.
+    /// A generator in the state after `pg_prng_seed(seed)`.
     pub fn seeded(seed: u64) -> Self {
         Self(Xoroshiro128StarStar::seed_from_u64(seed))
     }
@@ -35,11 +34,10 @@ impl Random {
 
     /// The seed of one client's stream in one run.
     ///
-    /// Run and client together are a 64-bit number n, and the stream's seed is the n-th output of
-    /// splitmix64 started from the plan's seed. For one plan splitmix64 maps different n to different
-    /// seeds, so no two clients, and no client in two runs, start alike; and a stream depends on nothing
-    /// but plan seed, run and client: not on the number of threads, nor on how many other clients there
-    /// are.
+    /// Run and client together are a 64-bit number n, and the stream's seed is the n-th output of splitmix64 started
+    /// from the plan's seed. For one plan splitmix64 maps different n to different seeds, so no two clients, and no
+    /// client in two runs, share a stream. A stream depends only on plan seed, run and client: not on the number of
+    /// threads, nor on the client count.
     pub fn stream_seed(plan_seed: u64, run: u32, client: u32) -> u64 {
         let number = u64::from(run) << 32 | u64::from(client);
         SplitMix64::seed_from_u64(plan_seed.wrapping_add(number.wrapping_mul(GOLDEN))).next_u64()
@@ -52,8 +50,8 @@ impl Random {
 }
 
 impl Draw for Random {
-    /// `pg_prng_int64_range`: as many high bits as the range needs, drawn again while they exceed it. No
-    /// value is favoured, as a remainder would; fewer than two draws are needed on average.
+    /// `pg_prng_int64_range`: as many high bits as the range needs, redrawn while they exceed it. Unlike a remainder,
+    /// this is unbiased; it takes fewer than two draws on average.
     #[inline]
     fn between(&mut self, lowest: i64, highest: i64) -> i64 {
         if lowest >= highest {
@@ -78,7 +76,7 @@ mod tests {
 
     use super::*;
 
-    /// The generator once more, from the text of `pg_prng.c`.
+    /// An independent implementation, after the text of `pg_prng.c`.
     struct PgPrng(u64, u64);
 
     impl PgPrng {
@@ -121,7 +119,7 @@ mod tests {
 
     /// Chi-square with 9 degrees of freedom: 27.9 is exceeded once in a thousand times. The seed is fixed.
     #[test]
-    fn ten_values_come_equally_often() {
+    fn ten_values_are_equally_frequent() {
         let mut random = Random::stream(1, 0, 0);
         let mut counts = [0u32; 10];
         (0..100_000).for_each(|_| counts[random.between(-3, 6).abs_diff(-3) as usize] += 1);
@@ -130,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn no_two_streams_of_a_plan_start_alike() {
+    fn all_streams_of_a_plan_start_differently() {
         let seeds =
             (0..50).flat_map(|run| (0..1_000).map(move |client| Random::stream_seed(42, run, client)));
         assert_eq!(seeds.collect::<HashSet<_>>().len(), 50_000);

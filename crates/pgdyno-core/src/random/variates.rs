@@ -1,32 +1,32 @@
-//! Random numbers that are not uniform, drawn as pgbench draws them (see NOTICE): the same generator in the same
-//! state gives the same numbers. They pass through the platform's `exp`, `log`, `pow` and `sin`, as pgbench's do;
-//! where two mathematical libraries differ in a last bit, a number may differ by one.
+//! Non-uniform random numbers as in pgbench (see NOTICE): the same generator in the same state gives the same numbers.
+//! They depend on the platform's `exp`, `log`, `pow` and `sin`, as in pgbench; if two mathematical libraries differ in
+//! the last bit, a number may differ by one.
 
 use std::f64::consts::PI;
 
 use super::Random;
 
 impl Random {
-    /// A double from 0 up to but without 1, with 52 random bits (`pg_prng_double`).
+    /// A double in [0, 1) with 52 random bits (`pg_prng_double`).
     #[inline]
     pub fn unit(&mut self) -> f64 {
         (self.next_bits() >> 12) as f64 * (1.0 / (1u64 << 52) as f64)
     }
 
-    /// A double above 0 and up to 1.
+    /// A double in (0, 1].
     #[inline]
     fn above_zero(&mut self) -> f64 {
         1.0 - self.unit()
     }
 
-    /// A double of the standard normal distribution, by the transform of Box and Muller.
+    /// A double of the standard normal distribution, by the Box-Muller transform.
     fn normal(&mut self) -> f64 {
         let radius = self.above_zero();
         let turn = self.above_zero();
         (-2.0 * radius.ln()).sqrt() * (2.0 * PI * turn).sin()
     }
 
-    /// `random_exponential`: from `lowest` to `highest`, the more seldom the higher. The density falls by the factor
+    /// `random_exponential`: from `lowest` to `highest`, with decreasing probability. The density falls by the factor
     /// e^−`parameter` from one end to the other; `parameter` is above 0.
     pub fn exponential(&mut self, lowest: i64, highest: i64, parameter: f64) -> i64 {
         let cut = (-parameter).exp();
@@ -47,8 +47,9 @@ impl Random {
         at_fraction(lowest, highest, (deviation + parameter) / (parameter * 2.0))
     }
 
-    /// `random_zipfian`: from `lowest` to `highest`, the k-th of them in proportion to k^−`parameter`, which is from
-    /// 1.001 to 1000. Drawn by rejection (Devroye, "Non-Uniform Random Variate Generation", 1986, p. 550).
+    /// `random_zipfian`: from `lowest` to `highest`, the k-th of them with a probability proportional to
+    /// k^−`parameter`, which is from 1.001 to 1000. Drawn by rejection (Devroye, "Non-Uniform Random Variate
+    /// Generation", 1986, p. 550).
     pub fn zipfian(&mut self, lowest: i64, highest: i64, parameter: f64) -> i64 {
         let numbers = highest - lowest + 1;
         if numbers <= 1 {
@@ -67,8 +68,8 @@ impl Random {
         }
     }
 
-    /// A waiting time with this mean, so that what is waited for comes as a Poisson process; whole numbers, as
-    /// pgbench draws the microseconds between two attempts of `--rate`.
+    /// A waiting time with this mean, for a Poisson process; a whole number, like pgbench's microseconds between two
+    /// attempts of `--rate`.
     pub fn waiting_time(&mut self, mean: f64) -> i64 {
         (-self.above_zero().ln() * mean + 0.5) as i64
     }
@@ -100,10 +101,10 @@ mod tests {
         }
     }
 
-    /// The k-th of n in proportion to k^−s: with s = 2 and three numbers 36, 9 and 4 parts of 49. Chi-square with
-    /// 2 degrees of freedom exceeds 13.8 once in a thousand times; the seed is fixed.
+    /// The k-th of n has a probability proportional to k^−s: 36/49, 9/49 and 4/49 for s = 2 and three numbers.
+    /// Chi-square with 2 degrees of freedom exceeds 13.8 once in a thousand times; the seed is fixed.
     #[test]
-    fn zipfian_numbers_follow_their_law() {
+    fn zipfian_numbers_follow_their_distribution() {
         let mut random = Random::seeded(7);
         let mut counts = [0u32; 3];
         (0..49_000).for_each(|_| counts[(random.zipfian(1, 3, 2.0) - 1) as usize] += 1);
@@ -115,10 +116,10 @@ mod tests {
         assert!(chi2 < 13.8, "{chi2} {counts:?}");
     }
 
-    /// pgbench's manual: 67 % of the draws lie in the middle 1/parameter of the range, 95 % in the middle
+    /// According to pgbench's manual, 67 % of the draws are in the middle 1/parameter of the range, 95 % in the middle
     /// 2/parameter.
     #[test]
-    fn gaussian_numbers_follow_their_law() {
+    fn gaussian_numbers_follow_their_distribution() {
         let mut random = Random::seeded(3);
         let drawn: Vec<_> = (0..20_000).map(|_| random.gaussian(1, 1_000_000, 5.0)).collect();
         let within =
@@ -127,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn exponential_numbers_and_waiting_times_follow_their_law() {
+    fn exponential_numbers_and_waiting_times_follow_their_distribution() {
         let mut random = Random::seeded(5);
         let drawn =
             (0..20_000).filter(|_| random.exponential(1, 1_000, 4.0) <= 500).count() as f64 / 20_000.0;

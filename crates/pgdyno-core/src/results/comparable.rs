@@ -1,68 +1,68 @@
-//! Whether two subjects can be compared, and in what they differ.
+//! Whether two subjects are comparable, and how they differ.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Whether the difference in speed can come from what was asked alone.
+/// Whether a difference in speed can come only from the requested difference.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Fairness {
     /// Nothing differs.
     Alike,
-    /// Nothing differs but what was asked, and what follows from it.
+    /// The only differences are the requested ones and their consequences.
     AlikeButForWhatWasAsked,
-    /// More differs than what was asked.
+    /// There are differences that were not requested.
     DiffersBesides,
-    /// Nothing is seen to differ besides, and something that may differ could not be seen.
+    /// No other difference was found, but something could not be determined.
     NotKnown,
 }
 
-/// Comparable or not: the verdict, and by names what it rests on.
+/// The verdict on comparability, with the differences that it rests on.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparable {
     /// The verdict.
     pub verdict: Fairness,
-    /// What was asked to differ, and does.
+    /// Requested differences that exist.
     pub asked: Vec<String>,
-    /// What differs besides.
+    /// Differences that were not requested.
     pub besides: Vec<String>,
     /// Settings whose defaults differ between the versions, or that only one of them has.
     pub defaults_of_version: Vec<String>,
-    /// Settings that pgdyno chose by the version.
+    /// Settings that pgdyno chose depending on the version.
     pub chosen_for_version: Vec<String>,
-    /// Settings that are the same number of blocks or segments of WAL, whose size differs.
+    /// Settings with equal numbers of blocks or WAL segments, but different block or segment sizes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub follow_from_sizes: Vec<String>,
-    /// What could not be seen of one of them, or of both.
+    /// Facts that are unknown for one subject or both.
     pub unknown: Vec<String>,
 }
 
-/// A fact or a setting that A and B do not share.
+/// A fact or a setting in which A and B differ.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Difference {
-    /// Its name: a setting's, or that of a fact such as `build`.
+    /// Name of the setting, or of a fact such as `build`.
     pub what: String,
-    /// What A has; absent where that is not known, or where its version has no such setting.
+    /// Value of A; absent if unknown, or if its version has no such setting.
     pub a: Option<String>,
-    /// What B has.
+    /// Value of B; absent if unknown, or if its version has no such setting.
     pub b: Option<String>,
-    /// Whether it was the question.
+    /// Why they differ.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
 }
 
-/// Why A and B do not share something.
+/// Why A and B differ.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Why {
-    /// It was asked to differ: it is the question.
+    /// The difference was requested.
     Asked,
-    /// It differs besides what was asked.
+    /// The difference was not requested.
     Besides,
-    /// Their versions have other defaults, or one of them has no such setting.
+    /// Their versions have different defaults, or one of them has no such setting.
     DefaultOfVersion,
-    /// pgdyno chose it by a rule that asks for the version.
+    /// pgdyno chose the value by a rule that depends on the version.
     ChosenForVersion,
-    /// It is the same number of blocks, or of segments of WAL, whose size differs.
+    /// The number of blocks or WAL segments is equal, but their size differs.
     FollowsFromSizes,
 }

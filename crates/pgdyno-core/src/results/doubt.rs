@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Every reason to distrust a result that pgdyno knows (invariant 11).
+/// Reasons to distrust a result (invariant 11).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum DoubtKind {
@@ -13,78 +13,78 @@ pub enum DoubtKind {
     Partial,
     /// The run was resumed: its blocks come from several starts.
     Resumed,
-    /// Too few blocks for an interval that means something.
+    /// Too few blocks for a meaningful confidence interval.
     TooFewBlocks,
     /// Throughput had a trend, or the warm-up was too short.
     NotSteady,
-    /// Blocks of one cell scatter more than 10 % (half-width over mean).
+    /// Blocks of one cell scatter by more than 10 % (half-width over mean).
     Noisy,
-    /// Throughput jumped or drifted from block to block.
+    /// Throughput jumped or drifted between blocks.
     UnsteadyBlocks,
-    /// More clients than branches, each of which every transaction of `tpcb-like` updates one of.
+    /// More clients than branches; every `tpcb-like` transaction updates one branch.
     FewBranches,
-    /// The driver was the limit.
+    /// The driver was the bottleneck.
     DriverSaturated,
-    /// The driver's threads did almost as much as they can at most, as `pgdyno selftest` found.
+    /// The driver's threads were close to the ceiling measured by `pgdyno selftest`.
     NearCeiling,
-    /// Driver and server shared processors.
+    /// Driver and server shared CPUs.
     CoresShared,
-    /// The hypervisor took processor time.
+    /// The hypervisor gave CPU time to other guests (steal).
     CpuSteal,
-    /// Other programs on the machine used its processors.
+    /// Other programs on the machine used CPU time.
     OtherLoad,
-    /// Servers of other subjects worked while one was measured.
+    /// Idle servers of other subjects were busy during a run.
     IdleServersBusy,
     /// A checkpoint fell into some blocks of a cell and not into others.
     UnevenCheckpoints,
     /// The server was compiled without optimisation for speed, or with assertions.
     BuildNotOptimised,
-    /// Blocks of one cell were served from different places.
+    /// Pages of different blocks of one cell came from different sources.
     MixedCache,
-    /// The server promises less than full durability.
+    /// Durability is less than full.
     WeakDurability,
     /// Throughput, clients and latency of a closed loop contradict each other (Little's law).
     Implausible,
     /// Attempts failed, were skipped, timed out or never started.
     Misses,
-    /// Connections were lost in mid-run and made again.
+    /// Connections were lost and re-established during the run.
     ConnectionsLost,
     /// The balance check found a violation.
     BalanceViolated,
-    /// TPC-C's tables break a condition of consistency.
+    /// TPC-C's tables violate a consistency condition.
     Inconsistent,
     /// Nothing was checked after runs that write.
     NotChecked,
-    /// The server's processor time could not be seen.
+    /// The server's CPU time could not be observed.
     ServerNotObserved,
     /// The server's program is not among those tested with this version of pgdyno.
     UnpinnedBundle,
     /// A and B come from different compilers or flags.
     BuildDiffers,
-    /// The interval of a comparison and the tests that assume no distribution say different things.
+    /// The confidence interval of a comparison contradicts the distribution-free tests.
     TestsDisagree,
-    /// Blocks of A against A found a difference.
+    /// The A/A test failed: A/A blocks differ.
     SameDiffers,
-    /// The record is not as it was written.
+    /// The record was changed after it was written.
     Edited,
 }
 
-/// One reason to distrust a result, with what it concerns and what to do.
+/// A reason to distrust a result, with the affected cells and advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Doubt {
-    /// Which reason.
+    /// Kind of doubt.
     pub kind: DoubtKind,
-    /// What was seen, in one sentence with its figures.
+    /// The finding, in one sentence with its figures.
     pub detail: String,
-    /// What to do about it, in one sentence.
+    /// Advice, in one sentence.
     pub advice: String,
-    /// The cells concerned, as `script/clients`, or `script (protocol)/clients` where that is not `prepared`; empty
-    /// means the whole run.
+    /// The affected cells, as `script/clients`, or `script (protocol)/clients` if the protocol is not `prepared`; empty
+    /// for the whole run.
     pub cells: Vec<String>,
 }
 
 impl Doubt {
-    /// Whether it comes from reading the record, and not from judging what it holds.
+    /// Whether the doubt concerns the record as a file rather than its contents.
     pub fn is_of_reader(&self) -> bool {
         self.kind == DoubtKind::Edited
     }

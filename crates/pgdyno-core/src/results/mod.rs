@@ -1,5 +1,4 @@
-//! What runs came to, as it stands in a record: verdicts, differences, doubts. How it is found is the matter of
-//! `pgdyno-analysis`.
+//! Results as recorded: verdicts, differences, doubts. `pgdyno-analysis` computes them.
 
 mod comparable;
 mod comparison;

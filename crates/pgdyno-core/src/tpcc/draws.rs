@@ -1,6 +1,6 @@
-//! Random numbers of a row or an attempt, which follow from where it stands: any part can be made anywhere.
+//! Random numbers that depend only on the row or attempt they belong to, so that any part can be generated anywhere.
 
-/// The golden ratio as an odd number of 64 bits: the step of SplitMix64.
+/// The increment of SplitMix64: the golden ratio as an odd 64-bit number.
 const STEP: u64 = 0x9e37_79b9_7f4a_7c15;
 
 const CHARACTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789";
@@ -9,7 +9,7 @@ const CHARACTERS: &[u8; 62] = b"abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUV
 #[derive(Debug, Clone)]
 pub struct Draws(u64);
 
-/// Its mixer, by Stafford (variant 13).
+/// The mixing function, by Stafford (variant 13).
 const fn mixed(mut bits: u64) -> u64 {
     bits = (bits ^ (bits >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     bits = (bits ^ (bits >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
@@ -17,8 +17,7 @@ const fn mixed(mut bits: u64) -> u64 {
 }
 
 impl Draws {
-    /// Those of one thing among `kind`, by its number. Streams of other kinds, numbers and seeds have nothing in
-    /// common.
+    /// The stream of object `number` of a `kind`. Streams of different seeds, kinds and numbers are independent.
     pub fn new(seed: u64, kind: u64, number: u64) -> Self {
         Self(mixed(mixed(mixed(seed) ^ kind.wrapping_mul(STEP)) ^ number))
     }
@@ -30,13 +29,13 @@ impl Draws {
         mixed(self.0)
     }
 
-    /// A whole number from `low` to `high`, each as likely as the others but for 2^-64 times their count.
+    /// A whole number from `low` to `high`, uniform up to a bias of 2^-64 times their count.
     #[inline]
     pub fn within(&mut self, low: u64, high: u64) -> u64 {
         low + ((u128::from(self.bits()) * u128::from(high - low + 1)) >> 64) as u64
     }
 
-    /// Whether something happens that happens `per_cent` times in a hundred.
+    /// True with a probability of `per_cent` per cent.
     #[inline]
     pub fn happens(&mut self, per_cent: u64) -> bool {
         self.within(1, 100) <= per_cent
@@ -47,12 +46,12 @@ impl Draws {
         self.of(CHARACTERS, low, high, out);
     }
 
-    /// The same of letters alone.
+    /// Appends a random string of `low` to `high` letters.
     pub fn letters(&mut self, low: u64, high: u64, out: &mut Vec<u8>) {
         self.of(&CHARACTERS[..52], low, high, out);
     }
 
-    /// The same of digits alone: an n-string.
+    /// Appends a random string of `low` to `high` digits: an n-string.
     pub fn digits(&mut self, low: u64, high: u64, out: &mut Vec<u8>) {
         self.of(&CHARACTERS[52..], low, high, out);
     }
@@ -61,7 +60,7 @@ impl Draws {
         let len = if low == high { low } else { self.within(low, high) };
         let mut bits = 0;
         for at in 0..len {
-            // Eight characters of 62 leave 16 bits of the 64 unused, so that none is likelier by more than 2^-16.
+            // Eight characters of 62 leave 16 of the 64 bits unused, so that the bias is at most 2^-16.
             if at % 8 == 0 {
                 bits = self.bits();
             }
@@ -78,8 +77,8 @@ mod tests {
 
     const MANY: u64 = 100_000;
 
-    /// Chi-squared of counts that should be equal, and what it exceeds in one of a million cases: three times its
-    /// degrees of freedom and 30 are beyond that.
+    /// Chi-squared test of uniformity, with a limit that is exceeded in one of a million cases: three times the degrees
+    /// of freedom plus 30.
     fn even(counts: &[u64]) {
         let expected = counts.iter().sum::<u64>() as f64 / counts.len() as f64;
         let chi: f64 = counts.iter().map(|&count| (count as f64 - expected).powi(2) / expected).sum();
@@ -87,7 +86,7 @@ mod tests {
     }
 
     #[test]
-    fn all_numbers_and_characters_are_as_likely() {
+    fn all_numbers_and_characters_are_equally_likely() {
         let mut draws = Draws::new(1, 2, 3);
         let (mut numbers, mut characters, mut text) = ([0; 11], [0; 62], Vec::new());
         for _ in 0..MANY {
@@ -102,7 +101,7 @@ mod tests {
     }
 
     #[test]
-    fn neighbours_have_nothing_in_common() {
+    fn neighbouring_streams_are_independent() {
         let (mut same, mut lengths) = (0, [0; 25]);
         for number in 0..MANY {
             let [mut one, mut other] = [number, number + 1].map(|number| Draws::new(7, 1, number));
@@ -119,7 +118,7 @@ mod tests {
     }
 
     #[test]
-    fn strings_are_of_what_they_are_named_for() {
+    fn strings_have_the_right_characters() {
         let mut draws = Draws::new(1, 1, 1);
         let mut text = |draw: fn(&mut Draws, u64, u64, &mut Vec<u8>)| {
             let mut text = Vec::new();

@@ -1,21 +1,21 @@
-//! What terminals enter: the input data of the five transactions (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
+//! Input data of the five transactions (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
 
 use super::{DISTRICTS, Draws, ITEMS, NuRand, Transaction};
 
-/// Of 100 New-Orders so many name an item that is not there (clause 2.4.1.4).
+/// Per cent of New-Orders that name an unused item (clause 2.4.1.4).
 const UNUSED_PERCENT: u64 = 1;
-/// Of 100 lines so many are supplied by another warehouse (clause 2.4.1.5).
+/// Per cent of order lines supplied by another warehouse (clause 2.4.1.5).
 const REMOTE_LINE_PERCENT: u64 = 1;
-/// Of 100 payments so many are of customers of another warehouse (clause 2.5.1.2).
+/// Per cent of payments by customers of another warehouse (clause 2.5.1.2).
 const REMOTE_PAYMENT_PERCENT: u64 = 15;
-/// Of 100 customers so many are named, the others are numbered (clauses 2.5.1.2 and 2.6.1.2).
+/// Per cent of customers selected by last name, the others by number (clauses 2.5.1.2 and 2.6.1.2).
 const BY_NAME_PERCENT: u64 = 60;
-/// The number of an item that no table has.
+/// An item number that no table has.
 pub const UNUSED_ITEM: u64 = ITEMS + 1;
-/// Most lines of an order.
+/// Most lines in an order.
 pub const MOST_LINES: usize = 15;
 
-/// What numbers that are not uniform are drawn by in a run (clause 2.1.6).
+/// NURand constants of a run (clause 2.1.6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RunConstants {
     last_names: NuRand,
@@ -24,13 +24,13 @@ pub struct RunConstants {
 }
 
 impl RunConstants {
-    /// The constant by which rows of a seed were given their last names: the loader draws it first.
+    /// The constant for last names in rows loaded with a seed: the loader draws it first.
     pub fn loaded(seed: u64) -> u64 {
         Draws::new(seed, 0, 0).within(0, 255)
     }
 
-    /// Those of a seed, where the names of customers were populated by the constant `loaded`. Where that is not known,
-    /// as of tables of another tool, the two constants need not differ as they must (clause 2.1.6.1).
+    /// The constants of a seed, for customers whose names were loaded with the constant `loaded`. If that is unknown,
+    /// as for tables of another tool, the two may differ by less than required (clause 2.1.6.1).
     pub fn draw(seed: u64, loaded: Option<u64>) -> Self {
         let mut draws = Draws::new(seed, u64::MAX, 0);
         let allowed = |c: &u64| loaded.is_none_or(|loaded| is_apart(loaded.abs_diff(*c)));
@@ -44,57 +44,57 @@ impl RunConstants {
     }
 }
 
-/// Whether constants of load and run may differ by so much (clause 2.1.6.1).
+/// Whether the constants of load and run may differ by this much (clause 2.1.6.1).
 fn is_apart(delta: u64) -> bool {
     (65..=119).contains(&delta) && ![96, 112].contains(&delta)
 }
 
-/// A terminal, which has its warehouse and its district for good (clause 2.8.1.1).
+/// A terminal with its fixed warehouse and district (clause 2.8.1.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Terminal {
-    /// Its warehouse, from 1.
+    /// Warehouse, from 1.
     pub warehouse: u64,
-    /// Its district, from 1 to 10.
+    /// District, from 1 to 10.
     pub district: u64,
     /// Number of warehouses.
     pub warehouses: u64,
 }
 
-/// How a customer is found.
+/// How a customer is selected.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Customer {
-    /// By his number.
+    /// By number.
     Number(u64),
-    /// By his last name, which has this number (clause 4.3.2.3).
+    /// By last name, given as its number (clause 4.3.2.3).
     LastName(u64),
 }
 
-/// A line of an order.
+/// An order line.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct Line {
-    /// Its item.
+    /// Item number.
     pub item: u32,
-    /// The warehouse that supplies it.
+    /// Warehouse that supplies it.
     pub supply_warehouse: u32,
-    /// How many, from 1 to 10.
+    /// Quantity, from 1 to 10.
     pub quantity: u32,
 }
 
-/// What a terminal enters. The warehouse is its own.
+/// Input of a transaction. The warehouse is the terminal's.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Input {
-    /// An order.
+    /// New-Order.
     NewOrder {
         /// The district.
         district: u64,
         /// The customer.
         customer: u64,
-        /// Its lines, of which the first `count` are meant.
+        /// The lines, of which the first `count` are used.
         lines: [Line; MOST_LINES],
-        /// How many, from 5 to 15.
+        /// Number of lines, from 5 to 15.
         count: usize,
     },
-    /// A payment.
+    /// Payment.
     Payment {
         /// The district that receives it.
         district: u64,
@@ -104,30 +104,30 @@ pub enum Input {
         customer_district: u64,
         /// The customer.
         customer: Customer,
-        /// In cents, from 1.00 to 5,000.00.
+        /// Amount in cents, from 1.00 to 5,000.00.
         amount: u64,
     },
-    /// A question for a customer's last order.
+    /// Order-Status.
     OrderStatus {
         /// The district.
         district: u64,
         /// The customer.
         customer: Customer,
     },
-    /// A delivery.
+    /// Delivery.
     Delivery {
         /// The carrier, from 1 to 10.
         carrier: u64,
     },
-    /// A question for goods that run low, of the terminal's own district.
+    /// Stock-Level, for the terminal's own district.
     StockLevel {
-        /// Below which quantity, from 10 to 20.
+        /// Threshold of the quantity, from 10 to 20.
         threshold: u64,
     },
 }
 
 impl Terminal {
-    /// What it enters for a transaction.
+    /// Generates the input of a transaction.
     pub fn enter(&self, transaction: Transaction, constants: &RunConstants, draws: &mut Draws) -> Input {
         match transaction {
             Transaction::NewOrder => self.order(constants, draws),
@@ -171,7 +171,7 @@ impl Terminal {
         Input::Payment { district, customer_warehouse, customer_district, customer, amount }
     }
 
-    /// One of the other warehouses, or its own where there is no other.
+    /// One of the other warehouses, or the terminal's own if there is no other.
     fn another(&self, draws: &mut Draws) -> u64 {
         if self.warehouses == 1 {
             return self.warehouse;
@@ -195,7 +195,7 @@ mod tests {
 
     const MANY: u64 = 1_000_000;
 
-    /// So many of so many, within three standard deviations of a share.
+    /// Asserts that a share is within three standard deviations of the expected one.
     fn share(what: &str, of: u64, among: u64, share: f64) {
         let (of, among) = (of as f64, among as f64);
         let deviations = (of - among * share) / (among * share * (1.0 - share)).sqrt();
@@ -257,9 +257,9 @@ mod tests {
         }
     }
 
-    /// Of a million transactions the shares of clauses 2.4.1.4, 2.4.1.5, 2.5.1.2 and 2.6.1.2.
+    /// Checks the shares of clauses 2.4.1.4, 2.5.1.2, 2.6.1.2 and 2.4.1.5 in a million transactions.
     #[test]
-    fn shares_are_those_of_the_specification() {
+    fn shares_match_the_specification() {
         let constants = RunConstants::draw(5, Some(100));
         let terminal = Terminal { warehouse: 3, district: 4, warehouses: 10 };
         let (mut seen, mut draws) = (Seen::default(), Draws::new(1, 2, 3));
@@ -290,7 +290,7 @@ mod tests {
     }
 
     #[test]
-    fn every_other_warehouse_is_as_likely() {
+    fn other_warehouses_are_equally_likely() {
         let terminal = Terminal { warehouse: 3, district: 1, warehouses: 5 };
         let (mut seen, mut draws) = ([0; 6], Draws::new(2, 0, 0));
         for _ in 0..100_000 {
@@ -302,9 +302,9 @@ mod tests {
         }
     }
 
-    /// Clause 2.1.6.1, whatever the load has drawn.
+    /// Checks clause 2.1.6.1 for every constant of the load.
     #[test]
-    fn constants_of_load_and_run_are_apart() {
+    fn constants_of_load_and_run_differ_enough() {
         for loaded in 0..=255 {
             for seed in 0..20 {
                 let NuRand { c, .. } = RunConstants::draw(seed, Some(loaded)).last_names;

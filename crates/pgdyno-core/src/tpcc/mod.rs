@@ -1,7 +1,7 @@
-//! TPC-C by its text, revision 5.11: what its rows draw, and what its terminals enter.
+//! TPC-C according to its specification, revision 5.11: random data of its rows, and input data of its terminals.
 //!
-//! Who says "clause" here means the TPC Benchmark C Standard Specification. pgdyno's runs are derived from it and are
-//! no TPC results.
+//! "Clause" always refers to the TPC Benchmark C Standard Specification. pgdyno's runs are derived from it and are not
+//! TPC results.
 
 mod draws;
 mod input;
@@ -19,15 +19,15 @@ pub use shape::Shape;
 pub use shares::Shares;
 pub use transaction::{Mix, Terms, Transaction};
 
-/// What every output of ours says: the TPC has rules for who may speak of a result.
+/// Disclaimer in every output: the TPC restricts who may publish a result.
 pub const DERIVED: &str = "Derived from TPC-C; this is not a TPC result, and cannot be compared with one.";
-/// Districts of a warehouse (clause 1.2.1).
+/// Districts per warehouse (clause 1.2.1).
 pub const DISTRICTS: u64 = 10;
-/// Customers of a district (clause 1.2.1).
+/// Customers per district (clause 1.2.1).
 pub const CUSTOMERS: u64 = 3_000;
-/// Orders that a district begins with (clause 4.3.3.1).
+/// Initial orders per district (clause 4.3.3.1).
 pub const ORDERS: u64 = 3_000;
-/// First of them that is not delivered yet: 900 are open (clause 4.3.3.1).
+/// First undelivered order; 900 are open (clause 4.3.3.1).
 pub const FIRST_OPEN_ORDER: u64 = 2_101;
-/// Items, and stock of each warehouse (clause 1.2.1).
+/// Number of items, and of stock rows per warehouse (clause 1.2.1).
 pub const ITEMS: u64 = 100_000;

@@ -6,7 +6,7 @@ const SYLLABLES: [&str; 10] =
 /// Appends the last name of a number from 0 to 999.
 ///
 /// # Panics
-/// Where the number is larger.
+/// If the number is larger.
 pub fn last_name(number: u64, out: &mut Vec<u8>) {
     assert!(number < 1_000, "last names end at 999");
     for digit in [number / 100, number / 10 % 10, number % 10] {
@@ -28,7 +28,7 @@ mod tests {
         // The example of the clause: 371.
         assert_eq!(name(371), "PRICALLYOUGHT");
         assert_eq!((name(0).as_str(), name(999).as_str()), ("BARBARBAR", "EINGEINGEING"));
-        // No two are equal: a name stands for one number.
+        // All are distinct.
         let all: std::collections::BTreeSet<_> = (0..1_000).map(name).collect();
         assert_eq!(all.len(), 1_000);
     }

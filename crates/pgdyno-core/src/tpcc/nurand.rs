@@ -12,22 +12,22 @@ pub struct NuRand {
 }
 
 impl NuRand {
-    /// Numbers of last names: A is 255, over 0 to 999.
+    /// For last name numbers: A is 255, over 0 to 999.
     pub fn last_names(c: u64) -> Self {
         Self { a: 255, low: 0, high: 999, c }
     }
 
-    /// Numbers of customers: A is 1,023, over 1 to 3,000.
+    /// For customer numbers: A is 1,023, over 1 to 3,000.
     pub fn customers(c: u64) -> Self {
         Self { a: 1_023, low: 1, high: super::CUSTOMERS, c }
     }
 
-    /// Numbers of items: A is 8,191, over 1 to 100,000.
+    /// For item numbers: A is 8,191, over 1 to 100,000.
     pub fn items(c: u64) -> Self {
         Self { a: 8_191, low: 1, high: super::ITEMS, c }
     }
 
-    /// A number.
+    /// Draws a number.
     #[inline]
     pub fn draw(&self, draws: &mut Draws) -> u64 {
         let both = draws.within(0, self.a) | draws.within(self.low, self.high);
@@ -39,9 +39,9 @@ impl NuRand {
 mod tests {
     use super::*;
 
-    /// NURand(255, 0, 999) by its definition over all pairs of what it draws: no other has these shares.
+    /// Compares with the exact distribution of NURand(255, 0, 999), computed over all pairs of its draws.
     #[test]
-    fn numbers_have_the_shares_of_their_definition() {
+    fn numbers_follow_their_definition() {
         const C: u64 = 123;
         let mut expected = [0_f64; 1_000];
         for a in 0..=255 {
@@ -63,7 +63,7 @@ mod tests {
                 (count - expected).powi(2) / expected
             })
             .sum();
-        // 999 degrees of freedom: mean 999, deviation 45.
+        // 999 degrees of freedom: mean 999, standard deviation 45.
         assert!((800.0..1_230.0).contains(&chi), "{chi}");
         let never = seen.iter().zip(expected).filter(|(_, share)| *share == 0.0).map(|(count, _)| count);
         assert_eq!(never.sum::<f64>(), 0.0);

@@ -1,37 +1,37 @@
-//! How often terminals entered what they must enter in a certain share of transactions.
+//! Counts of inputs for which TPC-C prescribes a share of the transactions.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Customer, DISTRICTS, Input, Line, Terminal, UNUSED_ITEM};
 
-/// Counts over transactions that the server carried out.
+/// Counts over executed transactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Shares {
     /// New-Orders.
     pub orders: u64,
-    /// Those that named an unused item, and were rolled back for it.
+    /// New-Orders with an unused item, which were rolled back for it.
     pub unused_items: u64,
     /// Lines of all New-Orders.
     pub lines: u64,
-    /// Those that another warehouse supplies.
+    /// Lines supplied by another warehouse.
     pub remote_lines: u64,
     /// Payments.
     pub payments: u64,
-    /// Those of customers of another warehouse.
+    /// Payments by customers of another warehouse.
     pub remote_payments: u64,
-    /// Customers of Payments and Order-Statuses.
+    /// Customers in Payments and Order-Statuses.
     pub customers: u64,
-    /// Those who were named, not numbered.
+    /// Customers selected by last name.
     pub named: u64,
     /// Deliveries.
     pub deliveries: u64,
-    /// Those that found a district without an order.
+    /// Deliveries that found a district without an order.
     pub skipped_deliveries: u64,
 }
 
 impl Shares {
-    /// Counts one transaction; of a Delivery with the number of orders that were delivered, where it is known.
+    /// Counts one transaction; for a Delivery with the number of delivered orders, if known.
     pub fn count(&mut self, terminal: &Terminal, input: &Input, delivered: Option<u64>) {
         match *input {
             Input::NewOrder { lines, count, .. } => self.order(terminal, &lines[..count]),
@@ -63,7 +63,7 @@ impl Shares {
         self.named += u64::from(matches!(customer, Customer::LastName(_)));
     }
 
-    /// Adds what another client counted.
+    /// Adds the counts of another client.
     pub fn merge(&mut self, other: &Self) {
         self.orders += other.orders;
         self.unused_items += other.unused_items;

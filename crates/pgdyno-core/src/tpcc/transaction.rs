@@ -1,4 +1,4 @@
-//! The five transactions: how often they come, and at what pace (clause 5.2).
+//! The five transactions, their mix and their pace (clause 5.2).
 
 use super::Draws;
 
@@ -9,33 +9,33 @@ pub enum Transaction {
     NewOrder,
     /// Takes a customer's payment (clause 2.5).
     Payment,
-    /// Looks at a customer's last order (clause 2.6).
+    /// Reads a customer's last order (clause 2.6).
     OrderStatus,
     /// Delivers the oldest order of every district (clause 2.7).
     Delivery,
-    /// Counts goods that run low (clause 2.8).
+    /// Counts items with low stock (clause 2.8).
     StockLevel,
 }
 
-/// What the specification asks for a transaction.
+/// Requirements of the specification for a transaction.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Terms {
-    /// Least share of all transactions in per cent (clause 5.2.3); New-Order has none.
+    /// Minimum share of all transactions in per cent (clause 5.2.3); New-Order has none.
     pub least_percent: Option<f64>,
-    /// Seconds that keying takes at least (clause 5.2.5.2).
+    /// Minimum keying time in seconds (clause 5.2.5.2).
     pub keying_s: f64,
-    /// Mean seconds of thinking (clause 5.2.5.4).
+    /// Mean think time in seconds (clause 5.2.5.4).
     pub think_s: f64,
-    /// Seconds within which nine of ten must be answered (clause 5.2.5.3).
+    /// Limit of the 90th percentile response time in seconds (clause 5.2.5.3).
     pub response_s: f64,
 }
 
 impl Transaction {
-    /// All, as the specification lists them.
+    /// All transactions in the order of the specification.
     pub const ALL: [Self; 5] =
         [Self::NewOrder, Self::Payment, Self::OrderStatus, Self::Delivery, Self::StockLevel];
 
-    /// As the specification writes it.
+    /// Name in the specification.
     pub fn name(self) -> &'static str {
         match self {
             Self::NewOrder => "New-Order",
@@ -46,7 +46,7 @@ impl Transaction {
         }
     }
 
-    /// What is asked for it.
+    /// Requirements of the specification.
     pub fn terms(self) -> Terms {
         let terms = |least_percent, keying_s, think_s, response_s| Terms {
             least_percent,
@@ -63,16 +63,16 @@ impl Transaction {
         }
     }
 
-    /// Seconds of thinking: exponential around the mean, at most ten times of it (clause 5.2.5.4).
+    /// Draws a think time in seconds: exponential, at most ten times the mean (clause 5.2.5.4).
     pub fn think_s(self, draws: &mut Draws) -> f64 {
         let mean_s = self.terms().think_s;
-        // 1 to 2^53 of 2^53: no logarithm is of nothing.
+        // From 1 to 2^53, over 2^53: never 0, whose logarithm is infinite.
         let share = ((draws.bits() >> 11) + 1) as f64 / (1u64 << 53) as f64;
         (-share.ln() * mean_s).min(10.0 * mean_s)
     }
 }
 
-/// How often each comes, by weights in the order of [`Transaction::ALL`].
+/// The transaction mix, by weights in the order of [`Transaction::ALL`].
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Mix {
     weights: [u32; 5],
@@ -80,10 +80,10 @@ pub struct Mix {
 }
 
 impl Mix {
-    /// The least shares of the specification, and New-Order for the rest (clause 5.2.3).
+    /// The minimum shares of the specification, with New-Order for the rest (clause 5.2.3).
     pub const SPECIFICATION: Self = Self { weights: [45, 43, 4, 4, 4], total: 100 };
 
-    /// By these weights; `None` where none of them is more than nothing.
+    /// A mix with these weights; `None` if all are 0.
     pub fn new(weights: [u32; 5]) -> Option<Self> {
         let total = weights.iter().map(|weight| u64::from(*weight)).sum();
         (total > 0).then_some(Self { weights, total })
@@ -94,7 +94,7 @@ impl Mix {
         f64::from(self.weights[transaction as usize]) / self.total as f64
     }
 
-    /// The next one: each is drawn for itself (clause 5.2.4.1).
+    /// Draws the next transaction, independently of the others (clause 5.2.4.1).
     pub fn draw(&self, draws: &mut Draws) -> Transaction {
         let mut left = draws.within(1, self.total);
         for (transaction, weight) in Transaction::ALL.into_iter().zip(self.weights) {
@@ -114,7 +114,7 @@ mod tests {
     const MANY: u32 = 1_000_000;
 
     #[test]
-    fn transactions_come_by_their_weights() {
+    fn transactions_are_drawn_by_weight() {
         let article = Mix::new([40, 36, 8, 8, 8]).expect("there are weights");
         let only = Mix::new([0, 0, 7, 0, 0]).expect("there is one");
         for mix in [Mix::SPECIFICATION, article, only] {
@@ -133,16 +133,16 @@ mod tests {
     }
 
     #[test]
-    fn the_specification_s_mix_is_what_it_asks_for() {
+    fn the_default_mix_meets_the_specification() {
         for transaction in Transaction::ALL {
             let least = transaction.terms().least_percent.unwrap_or(0.0);
             assert!(Mix::SPECIFICATION.share(transaction) * 100.0 >= least);
         }
     }
 
-    /// The mean of an exponential that ends at ten times its mean is less by 1 in e^10.
+    /// Truncation at ten times the mean lowers the mean by only about e^-10.
     #[test]
-    fn thinking_takes_what_it_must() {
+    fn think_times_follow_their_distribution() {
         let mut draws = Draws::new(8, 0, 1);
         let seconds: Vec<f64> = (0..MANY).map(|_| Transaction::Payment.think_s(&mut draws)).collect();
         let mean = seconds.iter().sum::<f64>() / f64::from(MANY);

@@ -1,7 +1,7 @@
-//! Between two runs: data in the state that every run begins from, and a server that leaves the others alone.
+//! The work between two runs: restore the data that every run starts from, and quiesce the server.
 //!
-//! All of it is done when a run is over and not before the next one: what a server still has to write would be written
-//! while another one is measured.
+//! All of it happens right after a run, not before the next one: otherwise a server would write its dirty pages while
+//! another one is measured.
 
 use std::time::{Duration, Instant};
 
@@ -11,34 +11,34 @@ use pgdyno_postgres::{load::data_state, verify::Ledger};
 
 use crate::{Events, Job, Prepared, SubjectWork, Wanted, subject::Subject};
 
-/// Settings that begin so are about autovacuum.
+/// Prefix of the settings of autovacuum.
 const AUTOVACUUM: &str = "autovacuum";
 
-/// A server's autovacuum comes by once a minute (`autovacuum_naptime`), which no setting of pgdyno's changes.
+/// Default `autovacuum_naptime`, which pgdyno does not change.
 const AUTOVACUUM_EVERY: Duration = Duration::from_secs(60);
 
-/// What is done between two runs, and when the autovacuum of servers that were made for the run is off: dead rows of a
-/// server's last run must not bring it into the interval of another one.
+/// The work between two runs, and when autovacuum of own servers is off. Dead rows of a server's last run must not
+/// start autovacuum during the run of another server.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BetweenRuns {
-    /// Nothing: there is one subject, and its data go on from run to run.
+    /// Nothing: there is one subject, and its data carries over from run to run.
     Nothing,
-    /// Over all runs: they are shorter than its pause, so it would come into some and not into others.
+    /// During all runs: they are shorter than `autovacuum_naptime`, so it would disturb only some of them.
     AllTheTime,
-    /// Between the server's own runs.
+    /// While other servers are measured.
     WhileOthersRun,
-    /// Never by pgdyno: what it does was asked for, of one of the servers or of all.
+    /// Never: autovacuum settings were requested for at least one server.
     AsAsked,
 }
 
-/// What a run may have written.
+/// Tables that a run may have written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Wrote {
     /// Nothing.
     Nothing,
     /// TPC-B's tables.
     Tpcb,
-    /// Tables of its own.
+    /// The plan's own tables.
     Own {
         /// Whether their rows are counted before a run.
         counts_rows: bool,
@@ -46,7 +46,7 @@ pub enum Wrote {
 }
 
 impl Wrote {
-    /// What a workload of the plan writes: a script of its own writes its own tables.
+    /// Tables that a workload of the plan writes. A workload with its own script writes its own tables.
     pub fn by_plan(work: &Work) -> Self {
         match work.builtin {
             Some(builtin) if builtin.writes() => Self::Tpcb,
@@ -55,8 +55,8 @@ impl Wrote {
         }
     }
 
-    /// What a subject that runs something of its own writes: TPC-B's tables are all there are, and what is not known
-    /// to read only may write them.
+    /// Tables that a subject with its own work writes. Only TPC-B's tables exist, and any script that is not known to
+    /// be read-only may write them.
     pub fn by_itself(work: &SubjectWork) -> Self {
         match work.builtin() {
             Some(builtin) if !builtin.writes() => Self::Nothing,
@@ -65,17 +65,17 @@ impl Wrote {
     }
 }
 
-/// What was done after a run, in seconds.
+/// Work done after a run, in seconds.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct Settled {
-    /// Putting the data back; absent where that was not needed.
+    /// Restoring the data; `None` if that was not needed.
     pub reset_s: Option<f64>,
-    /// The CHECKPOINT after it; 0 where nothing was written.
+    /// The CHECKPOINT after it; 0 if nothing was written.
     pub checkpoint_s: f64,
 }
 
 impl BetweenRuns {
-    /// By what was asked of the servers, and by the length of a run.
+    /// Chooses by the requested settings and by the length of a run.
     pub fn of(job: &Job, prepared: &Prepared) -> Self {
         if !job.has_several() {
             return Self::Nothing;
@@ -91,7 +91,7 @@ impl BetweenRuns {
         }
     }
 
-    /// For runs of so many seconds.
+    /// Chooses by the length of a run.
     fn between(run_s: f64) -> Self {
         match run_s < AUTOVACUUM_EVERY.as_secs_f64() {
             true => Self::AllTheTime,
@@ -99,31 +99,31 @@ impl BetweenRuns {
         }
     }
 
-    /// Puts a server to rest that was loaded.
+    /// Quiesces a loaded server.
     ///
     /// # Errors
-    /// Where it does not let itself be told.
+    /// The server refused.
     pub fn begin(self, subject: &mut Subject, prepared: &Prepared) -> Result<(), Problem> {
         if self == Self::Nothing {
             return Ok(());
         }
         if self != Self::AsAsked {
-            subject.rest()?;
+            subject.stop_autovacuum()?;
         }
         self.write_out(subject, prepared.plan.data.tpcc.is_none())
     }
 
-    /// CHECKPOINT, which holds for the next run where nobody can write before it: another one would find nothing to do,
-    /// and takes 0.1 s up to 12, whose backends look so rarely whether it is over. Rows are counted before a run, which
-    /// sets hint bits and prunes pages: so they are before this.
+    /// CHECKPOINT. It counts for the next run if nothing can write before that run; a second one would find nothing to
+    /// write, yet takes 0.1 s, or up to 12 s, because backends poll so rarely for its end. Rows are counted before it,
+    /// because counting sets hint bits and prunes pages.
     fn write_out(self, subject: &mut Subject, counts_rows: bool) -> Result<(), Problem> {
-        // Neither autovacuum nor somebody whose server it is.
+        // Neither autovacuum nor other users can write.
         let is_alone = self == Self::AllTheTime && subject.own_data_dir().is_some();
         if is_alone {
-            let whereabouts = subject.whereabouts();
+            let table_scope = subject.table_scope();
             if counts_rows {
-                data_state(&mut subject.admin, whereabouts)
-                    .map_err(|error| error.into_problem("could not look at the plan's own tables"))?;
+                data_state(&mut subject.admin, table_scope)
+                    .map_err(|error| error.into_problem("could not inspect the plan's own tables"))?;
             }
         }
         subject.checkpoint()?;
@@ -131,23 +131,23 @@ impl BetweenRuns {
         Ok(())
     }
 
-    /// Wakes a server whose run comes next.
+    /// Ends the quiet state of the server that runs next.
     ///
     /// # Errors
     /// As [`BetweenRuns::begin`].
     pub fn wake(self, subject: &mut Subject, stop: &Stop) -> Result<(), Problem> {
         if self == Self::WhileOthersRun {
             subject.revive(stop)?;
-            subject.wake()?;
+            subject.restart_autovacuum()?;
         }
         Ok(())
     }
 
-    /// Puts a server to rest whose run is over: TPC-B's tables as the load left them, as far as that can be, and
-    /// nothing left to be written. What scripts of the plan's own wrote, its own `reset` has put back before.
+    /// Quiesces a server after its run: TPC-B's tables as close as possible to their state after the load, and no dirty
+    /// pages. The plan's own `reset` has already restored what its scripts wrote.
     ///
     /// # Errors
-    /// As [`BetweenRuns::begin`], or where the tables do not let themselves be put back.
+    /// As [`BetweenRuns::begin`], or the tables could not be restored.
     pub fn settle(
         self,
         subject: &mut Subject,
@@ -162,13 +162,14 @@ impl BetweenRuns {
         }
         subject.revive(stop)?;
         if self == Self::WhileOthersRun {
-            subject.rest()?;
+            subject.stop_autovacuum()?;
         }
         if wrote == Wrote::Tpcb {
             let begin = Instant::now();
-            ledger.reset(&mut subject.admin).and_then(|()| self.accounts(subject)).map_err(|error| {
-                error.into_problem("could not put the tables back into their state after a run")
-            })?;
+            ledger
+                .reset(&mut subject.admin)
+                .and_then(|()| self.accounts(subject))
+                .map_err(|error| error.into_problem("could not restore the tables after a run"))?;
             subject.wait_for_replication(stop, events)?;
             settled.reset_s = Some(begin.elapsed().as_secs_f64());
         }
@@ -180,7 +181,8 @@ impl BetweenRuns {
         Ok(settled)
     }
 
-    /// Accounts without the dead rows of the run. Where autovacuum is what was asked about, they are left to it.
+    /// Removes the dead rows of the run from accounts, unless autovacuum settings were requested: then autovacuum does
+    /// it.
     fn accounts(self, subject: &mut Subject) -> Result<(), pgdyno_wire::WireError> {
         match self {
             Self::AsAsked | Self::Nothing => Ok(()),
@@ -188,26 +190,26 @@ impl BetweenRuns {
         }
     }
 
-    /// As a choice with its reason.
+    /// The choice for the record, with its reason.
     pub fn choice(self) -> Choice {
         let (value, reason) = match self {
             Self::AllTheTime => (
                 "off after the load",
-                "runs are shorter than its pause of a minute: it would come into some alone",
+                "runs are shorter than autovacuum_naptime: it would disturb only some of them",
             ),
             Self::WhileOthersRun => (
                 "off while another subject runs",
-                "it would work on dead rows in the interval of another one",
+                "otherwise it would clean up during the run of another subject",
             ),
             Self::Nothing | Self::AsAsked => (
-                "as asked",
-                "settings of it were asked for: pgdyno leaves it alone, and it may work in the interval of another",
+                "as requested",
+                "its settings were requested: pgdyno leaves it alone, and it may run while another subject is measured",
             ),
         };
         Choice { name: AUTOVACUUM.into(), value: value.into(), reason: reason.into() }
     }
 
-    /// What is done to TPC-B's tables after a run, as a choice with its reason.
+    /// What happens to TPC-B's tables after a run, as a choice with its reason.
     pub fn choice_of_tables(self) -> Choice {
         let value = match self {
             Self::Nothing | Self::AsAsked => {
@@ -220,7 +222,7 @@ impl BetweenRuns {
         Choice {
             name: "TPC-B tables".into(),
             value: value.into(),
-            reason: "every run begins with the same data: a faster server would leave itself more dead rows"
+            reason: "every run starts with the same data: a faster server would leave more dead rows behind"
                 .into(),
         }
     }
@@ -235,13 +237,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn autovacuum_works_in_runs_that_it_would_come_into() {
+    fn autovacuum_stays_on_only_in_runs_longer_than_its_naptime() {
         assert_eq!(BetweenRuns::between(59.0), BetweenRuns::AllTheTime);
         assert_eq!(BetweenRuns::between(60.0), BetweenRuns::WhileOthersRun);
     }
 
     #[test]
-    fn settings_of_autovacuum_are_known_by_their_names() {
+    fn settings_of_autovacuum_are_recognised_by_name() {
         for name in ["autovacuum", "AutoVacuum_naptime", "autovacuum_vacuum_scale_factor"] {
             assert!(is_about_autovacuum(name), "{name}");
         }

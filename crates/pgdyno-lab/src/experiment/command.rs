@@ -14,20 +14,21 @@ use rustix::process::{Pid, Signal, kill_process_group};
 
 use crate::{Measured, cell::Driving, subject::Subject};
 
-/// Most bytes of its output that are kept; what comes first gives way.
+/// Most bytes of output that are kept, from the end.
 const MOST_OUTPUT_BYTES: usize = 1 << 20;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl Measured {
-    /// Runs it and gives the rate it printed. A server made for it is named by PGHOST, PGPORT, PGUSER and PGDATABASE.
+    /// Runs the command and returns the rate that it printed. PGHOST, PGPORT, PGUSER and PGDATABASE name its server if
+    /// pgdyno started one.
     ///
     /// # Errors
-    /// It could not be started, failed, printed no result, or a stop was requested.
+    /// The command could not be started, failed or printed no result, or a stop was requested.
     pub fn run(&self, driving: &Driving<'_>, subject: Option<&Subject>) -> Result<f64, Problem> {
         let mut shell = Command::new("sh");
         shell.arg("-c").arg(self.filled_in(driving)).stdin(Stdio::null());
         shell.stdout(Stdio::piped()).stderr(Stdio::piped());
-        // A group of its own, so that all of a pipeline ends when it is stopped.
+        // A process group, so that a whole pipeline can be stopped.
         shell.process_group(0);
         if let Some(subject) = subject {
             shell.envs(environment(&subject.options));
@@ -36,12 +37,12 @@ impl Measured {
         let (status, out, err) = wait(child, driving).map_err(|why| self.problem(&why))?;
         if !status.success() {
             let problem = self.problem(&format!("it ended with {status}"));
-            return Err(problem.detail(last_lines(&err)).hint("try the command by itself"));
+            return Err(problem.detail(last_lines(&err)).hint("try the command on its own"));
         }
         self.rate(&out).or_else(|| self.rate(&err)).ok_or_else(|| {
             self.problem("it printed no result")
                 .detail(last_lines(&out))
-                .hint("--result names a regular expression whose first group is the rate; pgbench's `tps = …` is known")
+                .hint("--result takes a regular expression whose first group is the rate; the default is pgbench's line")
         })
     }
 
@@ -66,7 +67,7 @@ impl Measured {
     }
 }
 
-/// How a program that uses libpq finds the server.
+/// Environment variables by which libpq finds the server.
 fn environment(options: &ConnectOptions) -> Vec<(&'static str, String)> {
     let (host, port) = match options.address() {
         Address::Unix(dir, port) => (dir.display().to_string(), *port),
@@ -80,7 +81,7 @@ fn environment(options: &ConnectOptions) -> Vec<(&'static str, String)> {
     ]
 }
 
-/// Waits for its end, or ends it where a stop is requested.
+/// Waits for the command to end, or kills it if a stop is requested.
 fn wait(mut child: Child, driving: &Driving<'_>) -> Result<(ExitStatus, String, String), String> {
     let group = Pid::from_child(&child);
     let out = child.stdout.take().map(reader);
@@ -90,7 +91,7 @@ fn wait(mut child: Child, driving: &Driving<'_>) -> Result<(ExitStatus, String, 
             break status;
         }
         if driving.stop.requested() {
-            let _ = kill_process_group(group, Signal::KILL); // it may have ended just now
+            let _ = kill_process_group(group, Signal::KILL); // it may have just ended
             let _ = child.wait();
             return Err(format!("stopped: {}", driving.stop.reason().unwrap_or_default()));
         }
@@ -102,7 +103,7 @@ fn wait(mut child: Child, driving: &Driving<'_>) -> Result<(ExitStatus, String, 
     Ok((status, text(out), text(err)))
 }
 
-/// Reads to the end, so that the command never waits for us; keeps the last part.
+/// Reads to the end, so that the command never blocks on a full pipe; keeps the last part.
 fn reader(mut pipe: impl Read + Send + 'static) -> thread::JoinHandle<String> {
     thread::spawn(move || {
         let (mut kept, mut part) = (Vec::new(), [0; 8192]);
@@ -143,13 +144,13 @@ mod tests {
     }
 
     #[test]
-    fn another_form_of_result_can_be_named() {
+    fn another_result_format_can_be_given() {
         let own = Measured { result: Regex::new(r"ops/s: (\d+)").expect("it is one"), ..pgbench() };
         assert_eq!(own.rate("ops/s: 12\nops/s: 34\n"), Some(34.0));
     }
 
     #[test]
-    fn the_last_words_tell_why() {
+    fn the_last_lines_of_output_give_the_reason() {
         assert_eq!(last_lines("a\n\nb\nc\nd\n"), "b / c / d");
         assert_eq!(last_lines(" \n"), "it printed nothing");
     }

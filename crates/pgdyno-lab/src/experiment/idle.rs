@@ -1,4 +1,4 @@
-//! What the other servers do while one is measured: nothing, if all goes well.
+//! CPU use of the other servers while one is measured; normally none.
 
 use std::{collections::BTreeSet, time::Instant};
 
@@ -7,7 +7,7 @@ use pgdyno_host::observe::TreeUsage;
 
 use crate::subject::Subject;
 
-/// What all servers have used until an instant, as far as they are on this machine.
+/// CPU time that all servers on this machine have used so far.
 pub struct IdleReadings {
     at: Instant,
     servers: Vec<Option<Reading>>,
@@ -20,7 +20,7 @@ struct Reading {
 }
 
 impl IdleReadings {
-    /// Reads all of them. It is done between two runs, since it takes a moment of the driver's processors.
+    /// Reads all servers. This takes a moment of the driver's CPUs, so it happens between two runs.
     pub fn read(servers: &[Subject]) -> Self {
         let one = |server: &Subject| {
             let postmaster = server.postmaster?;
@@ -29,9 +29,9 @@ impl IdleReadings {
         Self { at: Instant::now(), servers: servers.iter().map(one).collect() }
     }
 
-    /// What all but the measured one did since `earlier`; `None` where none of them can be seen, or the measured one
-    /// cannot: then they may be it. A server that was started again meanwhile is left out, and so is one that is the
-    /// measured server by another name.
+    /// CPU use of all but the measured server since `earlier`. `None` if none of them is visible, or if the measured
+    /// one is not: the visible ones might be it. Servers that were restarted in between are left out, and so are other
+    /// names of the measured server.
     pub fn since(&self, earlier: &Self, measured: usize) -> Option<IdleServers> {
         let seconds = (self.at - earlier.at).as_secs_f64();
         let under_test = self.servers.get(measured)?.as_ref()?.postmaster;
@@ -41,7 +41,7 @@ impl IdleReadings {
             .filter_map(|(_, (now, then))| now.as_ref().zip(then.as_ref()))
             .filter(|(now, then)| now.postmaster == then.postmaster && now.postmaster != under_test);
         let mut idle: Option<IdleServers> = None;
-        // Several subjects may be databases of one server.
+        // Several subjects may be databases of the same server.
         let mut counted = BTreeSet::new();
         let each = used.filter(|(now, _)| counted.insert(now.postmaster));
         for used in each.map(|(now, then)| now.usage.since(&then.usage)) {
@@ -65,7 +65,7 @@ mod tests {
 
     use super::*;
 
-    /// Processes in the place of servers; `None` is one on another machine.
+    /// Readings of processes that stand in for servers; `None` is a server on another machine.
     fn read(postmasters: &[Option<u32>]) -> IdleReadings {
         let one = |postmaster: &Option<u32>| {
             let postmaster = (*postmaster)?;
@@ -78,7 +78,7 @@ mod tests {
         Command::new("sh").args(["-c", script]).spawn().expect("a shell can be run")
     }
 
-    /// Waits for something within a bound that only a hang exceeds.
+    /// Waits for a condition, with a limit that only a hang exceeds.
     fn until(what: &str, mut done: impl FnMut() -> bool) {
         let begin = Instant::now();
         while !done() {
@@ -88,13 +88,13 @@ mod tests {
     }
 
     #[test]
-    fn what_an_idle_server_does_is_seen_and_what_the_measured_one_does_is_not() {
+    fn only_activity_of_idle_servers_is_counted() {
         let (mut busy, mut idle) = (shell("while :; do :; done"), shell("exec sleep 600"));
         let servers = [Some(busy.id()), Some(idle.id()), None];
         let comm = format!("/proc/{}/comm", idle.id());
         until("it sleeps", || std::fs::read_to_string(&comm).is_ok_and(|name| name == "sleep\n"));
         let before = read(&servers);
-        // Ten ticks of the processor, however long it takes to get them.
+        // Ten CPU ticks, however long they take.
         let mut after = read(&servers);
         until("the busy one got its time", || {
             after = read(&servers);

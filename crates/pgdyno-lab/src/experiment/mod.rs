@@ -1,5 +1,5 @@
-//! An experiment from its servers to their end: one subject, several side by side, or A and B in blocks. What differs
-//! is the schedule, and the question that is asked of the record.
+//! The stages of an experiment: one subject, several side by side, or A and B in blocks. They differ only in the
+//! schedule and in the question asked of the record.
 
 mod between;
 mod command;
@@ -15,19 +15,19 @@ use super::{
     Job,
     cell::Driving,
     fill::fill,
-    footprint::{When, look},
+    footprint::{When, measure_footprint},
     full_disk, load,
     prepared::Prepared,
     recording::Recording,
     side_by_side,
-    storage::storage_stage,
     subject::{Subject, keep_evidence, with_leftovers},
+    sync_check::sync_check_stage,
     tpcc,
 };
 use crate::Events;
 use between::BetweenRuns;
 
-/// All stages, from the servers to their end.
+/// Runs all stages, from starting the servers to cleaning up.
 ///
 /// # Errors
 /// The first problem; what was measured before it is in the record.
@@ -38,7 +38,7 @@ pub fn all_stages(
     stop: &Stop,
     events: &Events,
 ) -> Result<(), Problem> {
-    let explain = |problem| full_disk::explain(problem, &full_disk::places(job));
+    let explain = |problem| full_disk::explain(problem, &full_disk::written_dirs(job));
     let opened = recording.stage("server", stop, |recording| {
         let run = recording.record.id.clone();
         side_by_side::open(job, prepared, &run, stop, events)
@@ -57,7 +57,8 @@ pub fn all_stages(
     with_leftovers(measured.and(logged), closed)
 }
 
-/// What a synchronous write costs under the data of the first server, and on every other file system of one.
+/// Measures the cost of a synchronous write under the data of the first server, and on every other file system with
+/// data.
 fn storage(
     job: &Job,
     servers: &[Subject],
@@ -67,7 +68,7 @@ fn storage(
 ) -> Result<(), Problem> {
     for (at, server) in servers.iter().enumerate() {
         if at == 0 || recorded::is_elsewhere(recording, job, at) {
-            let check = storage_stage(job, server, recording, stop, events)?;
+            let check = sync_check_stage(job, server, recording, stop, events)?;
             recorded::set_at(recording, job, at, |record| record.sync_check.clone_from(&check));
         }
     }
@@ -89,13 +90,13 @@ fn measured_stages(
         recorded::judge(recording, job, prepared);
         recording.save()?;
     }
-    let held = |recording: &mut Recording, at, change: &dyn Fn(&mut Option<_>)| {
+    let keep = |recording: &mut Recording, at, change: &dyn Fn(&mut Option<_>)| {
         recorded::set_at(recording, job, at, |record| change(&mut record.held));
     };
-    look(When::Before, servers, recording, stop, events, held)?;
+    measure_footprint(When::Before, servers, recording, stop, events, keep)?;
     let between = BetweenRuns::of(job, prepared);
     if between != BetweenRuns::Nothing {
-        recording.stage("put to rest", stop, |_| {
+        recording.stage("quiesce", stop, |_| {
             servers.iter_mut().try_for_each(|subject| between.begin(subject, prepared))
         })?;
     }
@@ -106,18 +107,18 @@ fn measured_stages(
     })?;
     servers.iter_mut().enumerate().for_each(|(at, subject)| weaken(job, at, subject, recording, stop));
     recorded::judge(recording, job, prepared);
-    look(When::After, servers, recording, stop, events, held)?;
+    measure_footprint(When::After, servers, recording, stop, events, keep)?;
     recording.stage("check", stop, |recording| {
         let mut checked = servers.iter_mut().zip(ledgers).enumerate();
         checked.try_for_each(|(at, server)| check(job, prepared, at, server, recording, stop, events))
     })
 }
 
-/// Notes what a commit is worth at a server when all runs are over, where that is less than before.
+/// Records a weaker durability tier if a server has one after all runs.
 fn weaken(job: &Job, at: usize, subject: &mut Subject, recording: &mut Recording, stop: &Stop) {
-    let tier = subject.look_at_tables_again(stop);
+    let tier = subject.recheck_tables(stop);
     recording.weaken_all(tier, |place| job.subjects[place].server == Some(at));
-    // Sessions of a command are not seen: the server may have been changed under them.
+    // Sessions of a command are not visible; the command may have changed settings of the server.
     let tier = tier.max(subject.tier_of_sessions(stop));
     recorded::set_at(recording, job, at, |record| {
         let server = record.server.iter_mut().filter(|_| record.command.is_some());

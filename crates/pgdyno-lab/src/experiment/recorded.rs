@@ -1,4 +1,4 @@
-//! The subjects' part of the record while it comes about.
+//! The subjects' part of the record during the run.
 
 use pgdyno_analysis::compare::{LoadedData, Side, compare_at_one_server, compare_sides};
 use pgdyno_core::{
@@ -17,7 +17,7 @@ pub fn set_at(recording: &mut Recording, job: &Job, server: usize, mut set: impl
     }
 }
 
-/// Keeps what was put into a server.
+/// Records what was loaded into a server.
 pub fn keep(record: &mut SubjectRecord, filled: &Filled) {
     match filled {
         Filled::Loaded(loaded) => record.load = Some((**loaded).clone()),
@@ -26,10 +26,10 @@ pub fn keep(record: &mut SubjectRecord, filled: &Filled) {
     }
 }
 
-/// Records the servers, and in what they differ from that of the first subject.
+/// Records the servers, and how they differ from the server of the first subject.
 ///
 /// # Errors
-/// Where it cannot be written.
+/// The record could not be written.
 pub fn set_servers(
     recording: &mut Recording,
     job: &Job,
@@ -50,19 +50,19 @@ pub fn set_servers(
             record.storage.clone_from(&storage);
         });
     }
-    tell_once(&mut recording.record);
+    share_choices(&mut recording.record);
     judge(recording, job, prepared);
     recording.show()
 }
 
-/// Whether the data of a server are on another file system than the run's `storage`.
+/// Whether a server's data is on another file system than the run's `storage`.
 pub fn is_elsewhere(recording: &Recording, job: &Job, server: usize) -> bool {
     let mut records = job.subjects_at(server).filter_map(|(place, _)| recording.record.subjects.get(place));
     records.any(|record| record.storage.is_some())
 }
 
-/// What was chosen for all subjects alike stands once among the choices of the run.
-fn tell_once(record: &mut RunRecord) {
+/// Moves choices that are identical for all subjects to the choices of the run.
+fn share_choices(record: &mut RunRecord) {
     let same = |one: &Choice, other: &Choice| (&one.name, &one.value) == (&other.name, &other.value);
     for subject in &mut record.subjects {
         subject.choices.retain(|choice| !record.choices.iter().any(|known| same(known, choice)));
@@ -78,11 +78,11 @@ fn tell_once(record: &mut RunRecord) {
     record.choices.extend(shared);
 }
 
-/// Says anew whether each can be compared with the first, by what is in the record until now.
+/// Judges again, from the record so far, whether each subject is comparable with the first.
 pub fn judge(recording: &mut Recording, job: &Job, prepared: &Prepared) {
     let records = &recording.record.subjects;
     let Some(first) = records.first() else { return };
-    let setup = recording.record.material.as_ref().and_then(|material| material.setup.as_ref());
+    let setup = recording.record.material.as_ref().and_then(|own| own.setup.as_ref());
     let texts: Vec<_> = setup.iter().flat_map(|setup| &setup.texts).map(|text| text.name.as_str()).collect();
     let own = texts.join(", ");
     let reference = side(first, job.subjects[0].server, &own, prepared);
@@ -99,7 +99,7 @@ pub fn judge(recording: &mut Recording, job: &Job, prepared: &Prepared) {
     }
 }
 
-/// What is known of a subject; `own` names the SQL that set its tables up.
+/// Facts of a subject that decide whether it is comparable; `own` names the SQL that set up its tables.
 fn side<'a>(of: &'a SubjectRecord, server: Option<usize>, own: &str, prepared: &'a Prepared) -> Side<'a> {
     let loaded = of.load.as_ref();
     let setup = of.setup.as_ref();
@@ -107,7 +107,7 @@ fn side<'a>(of: &'a SubjectRecord, server: Option<usize>, own: &str, prepared: &
     let copy = loaded.map(LoadRecord::words);
     let sql = setup.map(|done| format!("{} statements of {own}, {} tables", done.statements, done.tables));
     let prewarmed = [loaded.map(|load| load.prewarm.is_some()), setup.map(|done| done.prewarm.is_some())];
-    // What a setup leaves is counted with all tables but those of TPC-B.
+    // A setup records the size of all tables except TPC-B's.
     let is_counted = |load: &&LoadRecord| {
         setup.is_some() && load.terms.as_ref().is_some_and(|terms| terms.set != Set::Tpcb)
     };
@@ -129,7 +129,7 @@ fn side<'a>(of: &'a SubjectRecord, server: Option<usize>, own: &str, prepared: &
         storage: prepared.storage_of(of.server.as_ref(), of.storage.as_ref()),
         data,
         clients: Some(prepared.bench.max_clients()),
-        processors: server.and_then(|server| prepared.processors_of(server)),
+        processors: server.and_then(|server| prepared.cpus_of(server)),
         chosen: &of.choices,
     }
 }

@@ -1,4 +1,4 @@
-//! Runs, round after round, until the schedule has no more.
+//! Runs round after round until the schedule ends.
 
 use std::{sync::Arc, time::Instant};
 
@@ -24,10 +24,10 @@ use crate::{
     workload_files,
 };
 
-/// Carries all rounds out.
+/// Runs all rounds.
 ///
 /// # Errors
-/// What ended them early; what was whole is in the record.
+/// The error that ended them early; whole rounds are in the record.
 pub fn run(
     job: &Job,
     servers: &mut [Subject],
@@ -44,7 +44,7 @@ pub fn run(
     let began = Instant::now();
     let mut rounds =
         Rounds { job, servers, ledgers, samplers, driving, between, idle_readings, began, blocks_made: 0 };
-    rounds.tell_choices();
+    rounds.record_choices();
     while let Some(round) = schedule.next(&rounds.driving.recording.record) {
         rounds.round(round)?;
     }
@@ -54,21 +54,21 @@ pub fn run(
 struct Rounds<'a> {
     job: &'a Job,
     servers: &'a mut [Subject],
-    /// What history has held in each.
+    /// Expected contents of history, for each server.
     ledgers: &'a mut [Ledger],
     samplers: Vec<CountersSampler>,
     driving: Driving<'a>,
     between: BetweenRuns,
-    /// What all servers had used when the run before was over.
+    /// CPU use of all servers at the end of the previous run.
     idle_readings: IdleReadings,
     began: Instant,
-    /// Blocks since then.
+    /// Blocks measured since the start of this process.
     blocks_made: u32,
 }
 
 impl Rounds<'_> {
-    /// Records what is done between runs.
-    fn tell_choices(&mut self) {
+    /// Records the work between runs as choices.
+    fn record_choices(&mut self) {
         if self.between == BetweenRuns::Nothing {
             return;
         }
@@ -76,7 +76,7 @@ impl Rounds<'_> {
         if self.servers.iter().any(|subject| subject.own_data_dir().is_some()) {
             choices.push(self.between.choice());
         }
-        let works = &self.driving.prepared.material.work;
+        let works = &self.driving.prepared.workload_files.work;
         let may_write = |subject: &SubjectJob| match &subject.work {
             SubjectWork::Plan => works.iter().any(|work| Wrote::by_plan(work) == Wrote::Tpcb),
             own => Wrote::by_itself(own) == Wrote::Tpcb,
@@ -86,7 +86,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// One run after the other, all with the same rows and the same schedule.
+    /// Executes the runs of a round one after the other, all with the same rows and the same schedule.
     fn round(&mut self, round: &Round) -> Result<(), Problem> {
         let start_s = self.driving.recording.seconds();
         let mut rates = Vec::new();
@@ -99,7 +99,7 @@ impl Rounds<'_> {
         }
     }
 
-    /// Adds the block that a round was. Of two runs of A the one in B's place goes by that name.
+    /// Adds the block of a finished round. In an A/A block, the run in B's place is recorded as B's.
     fn add_block(
         &mut self,
         round: &Round,
@@ -120,7 +120,7 @@ impl Rounds<'_> {
         recording.save()
     }
 
-    /// One run of a subject; gives its rate per second.
+    /// Executes one run of a subject and returns its rate per second.
     fn one(&mut self, place: usize, round: &Round) -> Result<f64, Problem> {
         let subject = &self.job.subjects[place];
         if let Some(server) = subject.server {
@@ -131,11 +131,11 @@ impl Rounds<'_> {
         let rate = match &subject.work {
             SubjectWork::Command(command) => self.command(place, command, round)?,
             SubjectWork::Plan => {
-                let own = &self.driving.prepared.material.work[round.workload];
+                let own = &self.driving.prepared.workload_files.work[round.workload];
                 self.drive(place, own, possible, Wrote::by_plan(own), round)?
             }
             SubjectWork::Script { work, protocol } => {
-                // What a pooler cannot keep apart is prepared at none of them.
+                // All subjects use the protocol that works for each: a pooler may rule out prepared statements.
                 let protocol = if *protocol == Protocol::Prepared { possible } else { *protocol };
                 self.drive(place, work, protocol, Wrote::by_itself(&subject.work), round)?
             }
@@ -145,7 +145,7 @@ impl Rounds<'_> {
         }
         Err(Problem::could_not(format!("{} did nothing in block {}", subject.name, round.number + 1))
             .detail(self.first_error())
-            .hint("a comparison needs a result above 0: lengthen --duration, or mend what fails"))
+            .hint("a comparison needs a result above 0: increase --duration, or fix the error"))
     }
 
     fn first_error(&self) -> String {
@@ -154,7 +154,7 @@ impl Rounds<'_> {
         error.map_or("nothing was committed".to_owned(), |error| format!("{}: {}", error.code, error.message))
     }
 
-    /// A run by a command.
+    /// Measures by an external command.
     fn command(&mut self, place: usize, command: &Measured, round: &Round) -> Result<f64, Problem> {
         let subject = &self.job.subjects[place];
         let server = subject.server.map(|at| &self.servers[at]);
@@ -167,7 +167,7 @@ impl Rounds<'_> {
         Ok(rate)
     }
 
-    /// A run by pgdyno's own driver.
+    /// Measures with pgdyno's own driver.
     fn drive(
         &mut self,
         place: usize,
@@ -196,9 +196,9 @@ impl Rounds<'_> {
         let (block, draws) = (round.block, round.number);
         let cell = Cell { workload, protocol, script: &script, own: Some(own), block, draws };
         let run = self.driving.run(Bench { subject, sampler: &mut self.samplers[at] }, cell)?;
-        let put_back_s = self.put_back(at, own, round.clients)?;
+        let reset_s = self.reset(at, own, round.clients)?;
         let settled = self.settle(at, wrote)?;
-        self.add(run, at, put_back_s, settled);
+        self.add(run, at, reset_s, settled);
         Ok(self.driving.recording.record.runs.get(run as usize).map_or(0.0, |run| run.tps))
     }
 
@@ -207,9 +207,10 @@ impl Rounds<'_> {
         self.between.settle(&mut self.servers[at], &mut self.ledgers[at], wrote, stop, events)
     }
 
-    /// Puts back what a script of the plan's own wrote before it is written out: what a reset throws away need not be.
-    /// Gives the seconds that it took, where there is a reset. One subject alone has its data put back before a run.
-    fn put_back(&mut self, at: usize, own: &Work, clients: u32) -> Result<Option<f64>, Problem> {
+    /// Resets what a script of the plan wrote, before the CHECKPOINT: discarded changes need not be written out.
+    /// Returns the seconds of the reset, if there is one. With a single subject, the reset happens before each run
+    /// instead.
+    fn reset(&mut self, at: usize, own: &Work, clients: u32) -> Result<Option<f64>, Problem> {
         if own.reset.is_none() || self.between == BetweenRuns::Nothing {
             return Ok(None);
         }
@@ -220,14 +221,14 @@ impl Rounds<'_> {
         Ok(Some(begin.elapsed().as_secs_f64()))
     }
 
-    /// Adds what came after a run to its record, and what the other servers did in its time.
-    fn add(&mut self, run: u32, at: usize, put_back_s: Option<f64>, settled: Settled) {
+    /// Adds to a run's record the work after it, and what the other servers did meanwhile.
+    fn add(&mut self, run: u32, at: usize, reset_s: Option<f64>, settled: Settled) {
         let now = IdleReadings::read(self.servers);
         let idle = now.since(&self.idle_readings, at);
         self.idle_readings = now;
         if let Some(record) = self.driving.recording.record.runs.get_mut(run as usize) {
             record.idle = idle;
-            let seconds = [record.reset_s, put_back_s, settled.reset_s];
+            let seconds = [record.reset_s, reset_s, settled.reset_s];
             record.reset_s = seconds.into_iter().flatten().reduce(|sum, more| sum + more);
             record.checkpoint_s = record.checkpoint_s.map(|before_s| before_s + settled.checkpoint_s);
         }

@@ -1,4 +1,4 @@
-//! Which runs come next, from the job and from what the record has.
+//! Which runs come next, according to the job and the record so far.
 
 use pgdyno_analysis::compare::{Comparison, first_of, turns};
 use pgdyno_core::measure::Arm;
@@ -6,28 +6,28 @@ use pgdyno_record::{BlockKind, RunRecord};
 
 use crate::{Job, job::Compare, prepared::Prepared};
 
-/// Runs that belong together in time: one of each subject at one level, or of A and B in a block.
+/// Runs that belong together: one of each subject at one level, or the two of a block of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Round {
-    /// How many came before it.
+    /// Number of rounds before it.
     pub number: u32,
-    /// Number of the plan's workload.
+    /// Index of the plan's workload.
     pub workload: usize,
-    /// Number of clients.
+    /// Client count.
     pub clients: u32,
-    /// Number of its block.
+    /// Number of the block.
     pub block: u32,
-    /// The subjects in the order of their runs, by their places in the job's list.
+    /// The subjects in order of their runs, as indexes into the job's list.
     pub order: Vec<usize>,
-    /// In a comparison, what its two runs are.
+    /// In a comparison: the kind of block and the arm that runs first.
     pub kind: Option<(BlockKind, Arm)>,
 }
 
-/// All rounds that may come.
+/// All planned rounds.
 #[derive(Debug)]
 pub struct Schedule {
     rounds: Vec<Round>,
-    /// Numbers of rounds before which the result is looked at.
+    /// Numbers of the rounds before which there is a look.
     looks: Vec<u32>,
     subjects: usize,
 }
@@ -45,7 +45,7 @@ impl Schedule {
         }
     }
 
-    /// The round that comes after those which the record has; `None` where there are enough.
+    /// The round after those in the record; `None` if no more are needed.
     pub fn next(&self, record: &RunRecord) -> Option<&Round> {
         let done = match &record.comparison {
             None => record.runs.len() / self.subjects.max(1),
@@ -58,8 +58,8 @@ impl Schedule {
     }
 }
 
-/// All cells of a workload, then those of the next. Blocks go up and down the client counts in turn, and at each of
-/// them the subjects take turns right after each other, so that a drift of the machine meets all alike.
+/// All cells of a workload, then those of the next. Blocks alternate between ascending and descending client counts,
+/// and at each count all subjects run right after each other, so that a drift of the machine affects all alike.
 fn by_levels(levels: &[Vec<u32>], blocks: u32, subjects: usize, seed: u64) -> Vec<Round> {
     let mut rounds: Vec<Round> = Vec::new();
     let mut levels_before = 0;
@@ -85,8 +85,8 @@ fn by_levels(levels: &[Vec<u32>], blocks: u32, subjects: usize, seed: u64) -> Ve
     rounds
 }
 
-/// Blocks of A and B. Those of A against A are spread over the blocks before the first look, so that they meet the
-/// machine in the same states.
+/// Blocks of A and B. The A/A blocks are spread over the blocks before the first look, so that they see the same states
+/// of the machine.
 fn in_blocks(compare: &Compare, clients: u32) -> Schedule {
     let blocks = compare.looks.last().map_or(0, |look| look.blocks);
     let (mut rounds, mut looks): (Vec<Round>, Vec<u32>) = (Vec::new(), Vec::new());
@@ -114,7 +114,7 @@ fn in_blocks(compare: &Compare, clients: u32) -> Schedule {
     Schedule { rounds, looks, subjects: 2 }
 }
 
-/// How many blocks of A against A come before a block of A and B.
+/// Number of A/A blocks before a block of A and B.
 fn aa_before(compare: &Compare, block: u32) -> u32 {
     let over = compare.looks.first().map_or(1, |look| look.blocks);
     (0..compare.aa_blocks).filter(|nth| nth * over / compare.aa_blocks == block).count() as u32
@@ -132,7 +132,7 @@ mod tests {
     }
 
     #[test]
-    fn blocks_of_a_against_a_are_spread_before_the_first_look() {
+    fn aa_blocks_are_spread_before_the_first_look() {
         let spread = |blocks, aa| {
             let compare = compare(blocks, aa);
             (0..blocks).map(|block| aa_before(&compare, block)).collect::<Vec<_>>()
@@ -146,7 +146,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_go_up_and_down_and_subjects_take_turns() {
+    fn levels_ascend_and_descend_and_subjects_alternate() {
         let rounds = by_levels(&[vec![1, 4], vec![8]], 2, 2, 7);
         let of = |round: &Round| (round.workload, round.block, round.clients);
         let expected = [(0, 0, 1), (0, 0, 4), (0, 1, 4), (0, 1, 1), (1, 0, 8), (1, 1, 8)];
@@ -160,12 +160,12 @@ mod tests {
     }
 
     #[test]
-    fn what_comes_next_follows_from_the_record() {
+    fn the_next_round_follows_from_the_record() {
         let mut record = fixtures::several().record;
         let rounds = by_levels(&[vec![1, 4, 16]], 4, 3, 4711);
         let schedule = Schedule { rounds, looks: Vec::new(), subjects: 3 };
         assert_eq!(schedule.next(&record), None);
-        // A round that is not whole is made again.
+        // An incomplete round is measured again.
         record.runs.truncate(7);
         assert_eq!(schedule.next(&record).map(|round| (round.number, round.clients)), Some((2, 16)));
         let mut record = fixtures::faster().record;

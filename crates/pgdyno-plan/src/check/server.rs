@@ -32,7 +32,7 @@ pub(super) fn server(plan: &Plan, faults: &mut Vec<Fault>) {
         [("server.cpus", &plan.server.cpus), ("measure.driver_cpus", &plan.measure.driver_cpus)]
     {
         if let Some(Err(error)) = cpus.as_deref().map(str::parse::<CpuList>) {
-            faults.push(fault(path, error.to_string(), "write processors such as \"0-3,8\""));
+            faults.push(fault(path, error.to_string(), "write CPUs such as \"0-3,8\""));
         }
     }
 }

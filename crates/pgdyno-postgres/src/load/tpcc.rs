@@ -94,7 +94,7 @@ fn failed(error: WireError) -> Problem {
 }
 
 fn refused(why: &str) -> Problem {
-    Problem::wrong_request(format!("could not drive TPC-C: {why}"))
+    Problem::wrong_request(format!("could not run TPC-C: {why}"))
 }
 
 fn columns_of(session: &mut Session, table: &str, columns: &str) -> Result<(), Problem> {

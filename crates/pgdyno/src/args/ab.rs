@@ -227,7 +227,7 @@ impl Args {
             fail_if_slower: self.fail_if_slower,
         };
         Ok(Job {
-            material: WorkloadFiles::without_files(&plan)?,
+            workload_files: WorkloadFiles::without_files(&plan)?,
             trust: self.trust,
             plan,
             level: Level::Screening,

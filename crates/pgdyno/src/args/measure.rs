@@ -99,7 +99,7 @@ impl Args {
         };
         Ok(Job {
             plan,
-            material: files,
+            workload_files: files,
             trust: false,
             level,
             servers,

@@ -42,7 +42,7 @@ fn a_planted_slowdown_is_found_on_two_servers() {
     let output = place.run(&args);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{out}{err}");
-    assert!(err.contains("2 blocks of A against A show") && err.contains("--fail-if-slower"), "{err}");
+    assert!(err.contains("2 blocks of A/A measure") && err.contains("--fail-if-slower"), "{err}");
     let run = place.only_run();
     is_complete(&run);
     assert_eq!(verdict(&run), Verdict::Slower);
@@ -198,7 +198,7 @@ fn builds_that_differ_are_said_before_anything_is_done() {
     };
     let (a, b) = (format!("bindir={old}"), "pg=18,bundle");
     let err = said(&["ab", &a, b]);
-    assert!(err.contains(&format!("PostgreSQL 15.19, installed in {old}; made for this run")), "{err}");
+    assert!(err.contains(&format!("PostgreSQL 15.19, installed in {old}; started for this run")), "{err}");
     assert!(err.contains("PostgreSQL 18.6, embedded bundle, fetched first (about 15 MB)"), "{err}");
     assert!(err.contains("warning: the programs are not built alike"), "{err}");
     assert!(
@@ -206,7 +206,7 @@ fn builds_that_differ_are_said_before_anything_is_done() {
         "{err}"
     );
     assert!(
-        err.contains("hint: for programs built alike use embedded bundles (--pg 15 --pg 18 --bundle), or"),
+        err.contains("hint: for matching programs use embedded bundles (--pg 15 --pg 18 --bundle), or"),
         "{err}"
     );
     assert!(
@@ -224,7 +224,7 @@ fn builds_that_differ_are_said_before_anything_is_done() {
     let err = said(&["ab", "--pg", "9.6", "--pg", "18", "--bundle"]);
     assert!(
         err.contains("A is PostgreSQL 9.6.24 (gcc-4.4.7, -O2)")
-            && err.contains("hint: for programs built alike make builds (pgdyno build pg18 "),
+            && err.contains("hint: for matching programs make builds (pgdyno build pg18 "),
         "{err}"
     );
     let path = place.path("plan.toml");

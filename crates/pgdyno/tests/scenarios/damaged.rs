@@ -64,7 +64,7 @@ fn a_schema_that_is_left_behind_is_named() {
     let (code, _, err) = ended(child);
     assert_eq!(code, Some(3), "{err}");
     assert_eq!(err.matches("error: ").count(), 1, "{err}");
-    assert!(err.contains("schema pgdyno is left in database postgres: "), "{err}");
+    assert!(err.contains("schema pgdyno was left in database postgres: "), "{err}");
     assert!(err.contains("DROP SCHEMA pgdyno CASCADE"), "{err}");
     let left = "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'";
     assert_eq!(session.value(left).expect("it can be asked").as_deref(), Some("1"));

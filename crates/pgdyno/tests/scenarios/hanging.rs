@@ -105,7 +105,7 @@ fn a_server_process_that_is_stopped_does_not_keep_the_end_waiting() {
     let status = child.wait().expect("one Ctrl-C is enough");
     let err = heard();
     assert_eq!(status.code(), Some(3), "{err}");
-    assert!(err.contains("schema pgdyno is left in database"), "{err}");
+    assert!(err.contains("schema pgdyno was left in database"), "{err}");
     assert!(err.contains("DROP SCHEMA pgdyno CASCADE") && err.contains(&stopped.0.to_string()), "{err}");
     assert_eq!(place.only_run().record.status, Status::Stopped);
     drop(stopped);

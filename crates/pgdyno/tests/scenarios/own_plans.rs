@@ -93,7 +93,7 @@ fn a_plan_of_its_own(pg: &str) {
     let output = place.run(&["run", &path, "--pg", pg, "--bundle", "--seed", "1"]);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{out}{err}");
-    assert!(err.contains("on tables of the plan's own") && err.contains("1/3 (own-table)"), "{err}");
+    assert!(err.contains("on the plan's own tables") && err.contains("1/3 (own-table)"), "{err}");
     let run = place.only_run();
     is_done(&run);
     everything_ran(&run);

@@ -44,7 +44,7 @@ fn wal_in_memory_is_never_durable(pg: &str) {
     let doubt = record.doubts.iter().find(|doubt| doubt.kind == DoubtKind::WeakDurability);
     assert!(doubt.expect("tpcb-like writes").advice.contains("--waldir"));
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(said.contains("Durability none: data or WAL lie in memory"), "{said}");
+    assert!(said.contains("Durability none: data or WAL is in memory"), "{said}");
     assert!(said.contains("tmpfs on ") && !said.contains("survives a crash"), "{said}");
     place.nothing_is_left();
 }

@@ -215,7 +215,7 @@ fn wrong_flags_have_one_clear_sentence() {
             "shared_buffers = 900TB is more than",
         ),
         (&["up", "--pg", "18", "--bundle", "--set", "shared_buffers=lots"], "is not an amount of memory"),
-        (&["up", "--cpus", "3-1"], "the range `3-1` runs backwards"),
+        (&["up", "--cpus", "3-1"], "the range `3-1` is descending"),
         (&["up", "--pg", "18", "--bundle", "--cpus", "4000"], "processor 4000 is not one"),
         (&["up", "--run-as", "no-such-user"], "there is no user `no-such-user`"),
         (&["up", "--tablespace", "pg_x=/tmp/x"], "`pg_x` cannot be the name of a tablespace"),

@@ -289,7 +289,7 @@ fn autovacuum_that_was_asked_for_is_left_alone() {
     assert!(!told.contains(&"VACUUM pgbench_accounts".to_owned()), "they are left to autovacuum: {told:?}");
     let twice = ["CHECKPOINT", "CHECKPOINT"];
     assert!(told.windows(2).any(|pair| pair == twice), "what it does is written out before a run: {told:?}");
-    assert_eq!((of_autovacuum(&run), were_told(&run)), ("as asked", [false, false]));
+    assert_eq!((of_autovacuum(&run), were_told(&run)), ("as requested", [false, false]));
     match elsewhere {
         Some(dir) => storage_of_each_is_kept(&run, &dir),
         None => left_out("there is no second file system with room"),

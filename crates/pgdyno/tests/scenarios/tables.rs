@@ -37,7 +37,7 @@ fn unlogged_tables_are_never_durable(pg: &str) {
     let doubt = doubt.expect("tpcb-like writes");
     assert!(doubt.detail.contains("unlogged") && doubt.advice.contains("logged tables"), "{doubt:?}");
     let shown = place.done(&["show", "last"]);
-    let durable = "Durability none: tables are unlogged, and any crash of the server empties them.";
+    let durable = "Durability none: tables are unlogged; any crash of the server empties them.";
     assert!(shown.replace('\n', " ").contains(durable) && !shown.contains("survives a crash"), "{shown}");
     assert!(said.contains("warning: tables are unlogged"), "{said}");
     let html = place.done(&["report", "last", "--out", "-"]);

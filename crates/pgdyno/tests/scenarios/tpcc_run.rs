@@ -163,12 +163,12 @@ fn the_isolation_level_of_a_role_is_looked_at_and_recorded() {
 fn tables_that_cannot_be_driven_are_named_before() {
     let loaded = Loaded::new("18");
     let said = loaded.refused(&[]);
-    assert!(said.contains("could not drive TPC-C: there is no table item"), "{said}");
+    assert!(said.contains("could not run TPC-C: there is no table item"), "{said}");
     loaded.place.done(&Loaded::load(&["--warehouses", "1", "--until", "rows"]));
     assert!(loaded.refused(&[]).contains("its load was interrupted"));
     loaded.place.done(&Loaded::load(&["--resume", "--no-proof"]));
     for (more, what) in [
-        (&["--warehouses", "2"] as &[&str], "the tables have 1 warehouse, and 2 were asked for"),
+        (&["--warehouses", "2"] as &[&str], "the tables have 1 warehouse, and 2 were requested"),
         (&["--mix", "45/43/4/4/5"], "they add up to 101, not to 100"),
         (&["--mix", "45/43/12"], "five whole numbers"),
         (&["--paced", "--rate", "5"], "cannot be used with"),
@@ -220,7 +220,7 @@ fn tables_that_are_not_consistent_end_a_run_with_its_status() {
     assert_eq!(output.status.code(), Some(1), "{out}{err}");
     assert!(out.contains("TPC-C's tables are not consistent: do not use these numbers."), "{out}");
     assert!(out.contains("NOT CONSISTENT: 2 of 17 conditions"), "{out}");
-    assert!(err.contains("in the tables that are there, where it stays"), "{err}");
+    assert!(err.contains("in the existing tables, where it stays"), "{err}");
     assert!(err.contains("warehouse 1, district 3, customer 5"), "{err}");
     let kinds = |run: &Run| run.record.doubts.iter().map(|doubt| doubt.kind).collect::<Vec<_>>();
     let run = loaded.place.only_run();

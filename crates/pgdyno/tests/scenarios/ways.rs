@@ -350,7 +350,7 @@ fn transaction_blocks_are_not_driven_through_a_pooler_in_statement_mode() {
     let there = There::new(&[]);
     let Some((_pooler, dsn)) = pgbouncer(&there, "statement", "default_pool_size = 3") else { return };
     let flags = ["--dsn", &dsn, "--admin-dsn", &there.dsn()];
-    there.refused(&flags, &["could not drive tpcb-like through a pooler in statement mode", "select-only"]);
+    there.refused(&flags, &["could not run tpcb-like through a pooler in statement mode", "select-only"]);
     let plan = reads_only(&there.place);
     there.place.done(&["run", &plan, flags[0], flags[1], flags[2], flags[3]]);
     let run = there.place.only_run();
@@ -454,7 +454,7 @@ fn a_standby_is_driven_with_reads_alone() {
     let primary = there.dsn();
     there.refused(&["--dsn", &standby.dsn], &["could not prepare a standby", "--admin-dsn"]);
     let both = ["--dsn", &standby.dsn, "--admin-dsn", &primary];
-    there.refused(&both, &["could not drive tpcb-like at a standby", "select-only"]);
+    there.refused(&both, &["could not run tpcb-like on a standby", "select-only"]);
     let plan = reads_only(&there.place);
     let said = there.place.refused(&[&["run", &plan, "--unlogged"], &both[..]].concat(), 2);
     assert!(said.contains("could not load unlogged tables for a standby: they are not replicated"), "{said}");
@@ -507,10 +507,7 @@ fn a_comparison_may_have_a_standby_in_it() {
         ["--scale", "1", "--clients", "2", "--duration", "1500ms", "--warmup", "100ms", "--blocks", "3"];
     let ab = [&["ab", "--aa-blocks", "0"], &ways[..], &size].concat();
     let said = there.place.refused(&ab, 2);
-    assert!(
-        said.contains("could not drive tpcb-like at a standby") && said.contains("select-only"),
-        "{said}"
-    );
+    assert!(said.contains("could not run tpcb-like on a standby") && said.contains("select-only"), "{said}");
     assert_eq!(there.place.runs().len(), 0, "nothing was begun");
 
     there.place.done(&[&ab[..], &["--builtin", "select-only"]].concat());

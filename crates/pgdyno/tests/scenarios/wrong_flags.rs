@@ -58,7 +58,7 @@ const FLAGS: &[(&str, &[&str])] = &[
     ("--fillfactor 9", &["--fillfactor", "9 is not between 10 and 100"]),
     ("--load-jobs 0", &["--load-jobs", "0 is not between 1 and 1000"]),
     ("--unlogged 1", &["'1'"]),
-    ("--tablespace x", &["a server that is made for the run has none", "pgdyno up"]),
+    ("--tablespace x", &["pgdyno's own server has none", "pgdyno up"]),
     ("--clients 0", &["--clients", "0 is not between 1 and 100000"]),
     ("--clients -1", &["--clients", "-1"]),
     ("--clients 1,,2", &["--clients"]),
@@ -203,7 +203,7 @@ const AB: &[(&str, &[&str])] = &[
     ("default|default|--quick", &["'--quick'"]),
     (
         "default|command=x|--partitions|4",
-        &["could not load tables for both arms: the command of B brings a server of its own"],
+        &["could not load tables for both arms: the command of B brings its own server"],
     ),
     ("command=x|default|--fillfactor|50", &["for both arms: the command of A brings", "pg=18,command=LINE"]),
 ];

@@ -1,4 +1,4 @@
-//! What is left of printed texts and of logs without what measures time.
+//! Printed texts and logs without measured times.
 
 use std::{fs, path::Path};
 
@@ -7,8 +7,8 @@ use crate::Failure;
 const PROCESSED: &str = "number of transactions actually processed:";
 const LATE: &str = "latency limit:";
 
-/// Lines with `#` for numbers with a fraction and one blank between words. Values that `debug()` shows are kept; they
-/// come first and in order, as several clients say them at any time.
+/// Lines with `#` for numbers with a fraction, and with single spaces between words. Values printed by `debug()` are
+/// kept; they come first and sorted, because several clients print them at any time.
 pub fn printed(name: &str, text: &[u8]) -> Vec<String> {
     let text = String::from_utf8_lossy(text);
     let lines = text.split(['\n', '\r']).map(str::trim_end).filter(|line| !line.is_empty());
@@ -19,7 +19,7 @@ pub fn printed(name: &str, text: &[u8]) -> Vec<String> {
     values.chain(rest.map(|line| format!("{name}: {}", timeless(line)))).collect()
 }
 
-/// What differs by intention: the version, and how often rows are reported while they are sent.
+/// Whether a line differs by intention: the version, and how often progress of loading is reported.
 fn is_only_theirs(line: &str) -> bool {
     line.starts_with("pgbench (")
         || line.contains(" tuples (")
@@ -28,11 +28,12 @@ fn is_only_theirs(line: &str) -> bool {
 }
 
 fn timeless(line: &str) -> String {
-    // Of as many as were asked for the number is told with a slash; of as many as a time allows, without.
+    // With a requested number of transactions, the count is printed with a slash; with a duration, without.
     if line.starts_with(PROCESSED) && !line.contains('/') {
         return format!("{PROCESSED} #");
     }
-    // How many were not too late is out of the same number, which stands in the line above where it was asked for.
+    // The number of transactions within the limit is out of the same count, which is on the line above if it was
+    // requested.
     let line = match line.split_once('/') {
         Some((late, _)) if line.contains(LATE) => late,
         _ => line,
@@ -46,7 +47,7 @@ fn timeless(line: &str) -> String {
     words.collect::<Vec<_>>().join(" ")
 }
 
-/// What logs hold beside times, in order: of single transactions client, number and script; of aggregates the number
+/// Fields of logs without times, sorted: for single transactions client, number and script; for aggregates the number
 /// of columns.
 pub fn logs(dir: &Path) -> Result<Vec<String>, Failure> {
     let mut lines = Vec::new();
@@ -79,7 +80,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_measures_time_is_left_out_and_nothing_else() {
+    fn only_measured_times_are_left_out() {
         let lines = printed(
             "out",
             b"pgbench (18.6)\ndebug(script=0,command=2): int 7\nlatency average = 0.123 ms\n\

@@ -8,7 +8,7 @@ use pgdyno_core::{
     span::Span,
     tpcc::{DISTRICTS, Shape},
 };
-use pgdyno_lab::{External, are_as_many};
+use pgdyno_lab::{External, check_warehouses};
 use pgdyno_plan::{
     Auto, Isolation, Plan, TpccPlan, TpccWork, WorkloadFiles, WorkloadPlan, advice::bench::Level,
 };
@@ -150,7 +150,7 @@ impl Run {
             return Ok(TpccPlan { warehouses: self.warehouses.unwrap_or(WAREHOUSES), loaded: false });
         };
         let found = find_tpcc(&mut pgdyno_wire::connect(&external.drive)?)?.warehouses;
-        are_as_many(found, self.warehouses.unwrap_or(found))?;
+        check_warehouses(found, self.warehouses.unwrap_or(found))?;
         Ok(TpccPlan { warehouses: found, loaded: true })
     }
 

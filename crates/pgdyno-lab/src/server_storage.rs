@@ -1,4 +1,4 @@
-//! What a server's files lie on, where they are on this machine.
+//! Storage of a server's files, if they are on this machine.
 
 use std::path::Path;
 
@@ -6,13 +6,14 @@ use pgdyno_core::facts::{ServerFacts, StorageFacts};
 use pgdyno_postgres::observe::tablespace_dirs;
 use pgdyno_wire::{Session, WireError};
 
-/// The directory of WAL in a data directory, by another name since 10.
+/// The WAL directory in a data directory; `pg_xlog` before 10.
 const PG_WAL: &str = "pg_wal";
 const PG_XLOG: &str = "pg_xlog";
 
-/// Facts of a server with what its data and its WAL lie on; one that is elsewhere names no directory and stays as it
-/// is. Whoever may not look into the data directory does not see where WAL is.
-pub fn located(mut facts: ServerFacts) -> ServerFacts {
+/// Adds the file systems of data and WAL to the facts of a server. A server on another machine has no data directory in
+/// its facts, which then stay as they are. Without permission to read the data directory, the place of WAL remains
+/// unknown.
+pub fn with_storage(mut facts: ServerFacts) -> ServerFacts {
     let Some(data) = facts.data_directory.as_deref().map(Path::new) else { return facts };
     let wal = data.join(if facts.version_num < 100_000 { PG_XLOG } else { PG_WAL });
     let (of_data, of_wal) = (storage(data), storage(&wal));
@@ -23,11 +24,11 @@ pub fn located(mut facts: ServerFacts) -> ServerFacts {
     facts
 }
 
-/// Whether tables or indexes of this database lie in a tablespace that is in memory.
+/// Whether tables or indexes of this database are in a tablespace in memory.
 ///
 /// # Errors
-/// The server's.
-pub fn are_in_memory(session: &mut Session, facts: &ServerFacts) -> Result<bool, WireError> {
+/// An error of the server.
+pub fn has_tables_in_memory(session: &mut Session, facts: &ServerFacts) -> Result<bool, WireError> {
     if facts.data_directory.is_none() {
         return Ok(false);
     }

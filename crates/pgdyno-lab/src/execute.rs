@@ -1,4 +1,4 @@
-//! An experiment from its first server to its record.
+//! Runs an experiment from its first server to its record.
 
 use std::path::PathBuf;
 
@@ -8,46 +8,46 @@ use pgdyno_record::{RunRecord, Status};
 
 use crate::{Events, Job, Lab, Prepared, cell::cell_words, experiment, recording::Recording};
 
-/// What became of an experiment.
+/// The end of an experiment.
 #[derive(Debug)]
 pub struct Outcome {
-    /// What kept it from its end.
+    /// The error that ended it early.
     pub result: Result<(), Problem>,
-    /// What was recorded; `None` if there was nothing to keep.
+    /// The recorded run; `None` if there was nothing to keep.
     pub recorded: Option<Recorded>,
 }
 
-/// What was recorded.
+/// A recorded run.
 #[derive(Debug)]
 pub struct Recorded {
     /// The run directory.
     pub path: PathBuf,
     /// The record.
     pub record: RunRecord,
-    /// What of it could not be written.
+    /// What could not be written.
     pub unwritten: Option<Problem>,
 }
 
-/// Carries a job out. A request to stop ends it and keeps what was measured.
+/// Runs a job. A request to stop ends it and keeps what was measured.
 ///
 /// # Errors
-/// If no run directory can be made, or one without a result cannot be removed. What kept the experiment from its end
-/// stands in the outcome.
-pub fn carry_out(
+/// The run directory could not be created, or one without a result could not be removed. An error of the experiment
+/// itself is in the outcome.
+pub fn execute(
     job: &Job,
     prepared: &Prepared,
     lab: &Lab,
     stop: &Stop,
     events: &Events,
 ) -> Result<Outcome, Problem> {
-    carry_on(job, prepared, Recording::begin(job, prepared, lab, events)?, stop, events)
+    execute_from(job, prepared, Recording::begin(job, prepared, lab, events)?, stop, events)
 }
 
-/// Carries a job out from where its recording is.
+/// Runs a job from the state of its recording.
 ///
 /// # Errors
-/// As [`carry_out`].
-pub fn carry_on(
+/// As [`execute`].
+pub fn execute_from(
     job: &Job,
     prepared: &Prepared,
     mut recording: Recording,
@@ -58,7 +58,7 @@ pub fn carry_on(
     conclude(recording, result)
 }
 
-/// Ends the recording.
+/// Finishes the recording.
 fn conclude(mut recording: Recording, result: Result<(), Problem>) -> Result<Outcome, Problem> {
     if let Err(problem) = &result
         && recording.record.resumed.is_empty()
@@ -77,25 +77,25 @@ fn conclude(mut recording: Recording, result: Result<(), Problem>) -> Result<Out
     Ok(Outcome { result, recorded: Some(Recorded { path, record, unwritten: kept.err() }) })
 }
 
-/// A load that took so many seconds is worth keeping, whatever became of the run.
+/// A load that took at least this long is kept even if the run failed.
 const LONG_LOAD_S: f64 = 60.0;
 
-/// Whether a run that did not come to its end has nothing to keep: no result, and no long load that was done.
+/// Whether an incomplete run has nothing to keep: no result, and no long load that finished.
 fn recorded_nothing(record: &RunRecord) -> bool {
     let mut loads = record.stages.iter().filter(|stage| ["load", "setup"].contains(&stage.name.as_str()));
     !record.measured_anything() && !loads.any(|stage| stage.duration_s >= LONG_LOAD_S)
 }
 
-/// Whether the server itself was in trouble: then its log in the record is worth keeping.
+/// Whether the server itself was in trouble, so that its log is worth keeping.
 fn points_to_log(problem: &Problem) -> bool {
-    // Out of resources, errors of the system, corruption; the end of the server.
+    // Insufficient resources, system errors, corruption, and messages that name the server's log.
     const SIGNS: [&str; 5] =
         ["(SQLSTATE 53", "(SQLSTATE 58", "(SQLSTATE XX", "server.log", "the server's log"];
     let texts = [Some(&problem.what), problem.detail.as_ref(), problem.hint.as_ref()];
     texts.into_iter().flatten().any(|text| SIGNS.iter().any(|sign| text.contains(sign)))
 }
 
-/// Whether every cell measured something: of one that did not there is nothing to report.
+/// Fails if a cell committed nothing: there would be nothing to report.
 fn all_measured(record: &RunRecord) -> Result<(), Problem> {
     let commits = |workload: &Workload| -> u64 {
         let of_cell = record.runs.iter().filter(|run| run.workload == *workload);
@@ -107,9 +107,8 @@ fn all_measured(record: &RunRecord) -> Result<(), Problem> {
     Err(match empty.errors.iter().max_by_key(|error| error.count) {
         Some(error) => problem
             .detail(format!("{}: {} ({})", units::plural(error.count, "error"), error.message, error.code))
-            .hint("what else was measured is kept"),
-        None => problem.hint(
-            "a run must be longer than its transactions take (--duration); what else was measured is kept",
-        ),
+            .hint("the other results are kept"),
+        None => problem
+            .hint("a run must be longer than its transactions take (--duration); the other results are kept"),
     })
 }

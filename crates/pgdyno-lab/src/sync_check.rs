@@ -1,12 +1,12 @@
-//! What a synchronous write costs, looked at before anything is loaded.
+//! Measures the cost of a synchronous write, before anything is loaded.
 
 use pgdyno_core::{measure::SyncCheck, problem::Problem, stop::Stop};
 
 use super::{Job, prepare::storage_check_time, recording::Recording, subject::Subject};
 use crate::Events;
 
-/// What one synchronous write costs where the data of an own server lies; `None` of a server that is somebody else's.
-pub fn storage_stage(
+/// The cost of one synchronous write at an own server's data directory; `None` for an existing server.
+pub fn sync_check_stage(
     job: &Job,
     subject: &Subject,
     recording: &mut Recording,
