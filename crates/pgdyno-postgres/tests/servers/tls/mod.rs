@@ -4,8 +4,6 @@
 mod again;
 mod between;
 mod cancel;
-#[path = "../real/own.rs"]
-mod own;
 mod rsa;
 mod server;
 
