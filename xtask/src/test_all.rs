@@ -7,13 +7,14 @@ use std::{
 
 use crate::{Failure, workspace::cargo};
 
-/// Environment variable that enables the long tests: those that take minutes or need every major version.
+/// Environment variable that makes tests with a short and a long form run the long one. Tests that have only a long form
+/// are ignored without this command.
 const VARIABLE: &str = "PGDYNO_TEST_ALL";
 
 /// Flags of `test-all`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Passed on to `cargo test`, such as `--release` or `-p pgdyno-engine`
+    /// Passed on to `cargo test`, such as `--release` or `-p pgdyno-engine`, and after another `--` to the tests
     #[arg(trailing_var_arg = true, allow_hyphen_values = true, value_name = "ARGUMENT")]
     rest: Vec<String>,
 }
@@ -41,12 +42,20 @@ impl Sum {
     }
 }
 
+/// Arguments of `cargo test`, and of the tests after `--`, which always include those that are ignored.
+fn with_ignored(rest: &[String]) -> Vec<String> {
+    let at = rest.iter().position(|argument| argument == "--").unwrap_or(rest.len());
+    let of_tests = rest[at..].iter().skip(1).cloned();
+    let all = ["--".to_owned(), "--include-ignored".to_owned()];
+    rest[..at].iter().cloned().chain(all).chain(of_tests).collect()
+}
+
 /// Runs the tests in the default profile of `cargo test`: debug assertions and overflow checks are part of the test.
 pub fn run(args: &Args) -> Result<bool, Failure> {
     let mut command = cargo();
     let mut child = command
         .args(["test", "--no-fail-fast"])
-        .args(&args.rest)
+        .args(with_ignored(&args.rest))
         .env(VARIABLE, "1")
         .stdout(Stdio::piped())
         .spawn()?;
@@ -68,6 +77,16 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn tests_that_are_ignored_are_included() {
+        let with = |rest: &[&str]| {
+            with_ignored(&rest.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>()).join(" ")
+        };
+        assert_eq!(with(&[]), "-- --include-ignored");
+        assert_eq!(with(&["-p", "pgdyno"]), "-p pgdyno -- --include-ignored");
+        assert_eq!(with(&["--release", "--", "tpcc"]), "--release -- --include-ignored tpcc");
+    }
 
     #[test]
     fn results_are_summed() {

@@ -26,6 +26,8 @@ use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
 
 use testkit::left_out;
 
+/// Set for the process that is the server.
+const IS_SERVER: &str = "PGDYNO_TEST_CROWD_SERVER";
 /// Most memory per client: 300 MiB for 10,000.
 const CLIENT_BYTES: u64 = (300 << 20) / 10_000;
 /// Most growth of memory in the second half of a run, by fluctuation of the allocator's pages.
@@ -51,6 +53,7 @@ impl Server {
         let own = env::current_exe().expect("this program has a name");
         let mut process = Command::new(own)
             .args(["--exact", "the_server_of_the_crowd", "--ignored", "--nocapture"])
+            .env(IS_SERVER, "1")
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
@@ -77,6 +80,9 @@ impl Drop for Server {
 #[test]
 #[ignore = "the tests of many clients start it as a process of its own"]
 fn the_server_of_the_crowd() {
+    if env::var_os(IS_SERVER).is_none() {
+        return;
+    }
     raise_file_limit(u64::MAX);
     let server = FakeServer::start(usual).expect("it listens");
     server.keep_nothing();

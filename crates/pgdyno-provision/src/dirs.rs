@@ -14,6 +14,9 @@ pub struct Dirs {
     /// Sockets of servers whose own directory has too long a path: `/run/pgdyno` for root, else
     /// `$XDG_RUNTIME_DIR/pgdyno` or `/tmp/pgdyno-UID`.
     pub runtime: PathBuf,
+    /// Templates of clusters, which only pgdyno's own tests have: with one, a cluster is a copy of an earlier one of its
+    /// kind. Never set in a build without debug assertions.
+    pub templates: Option<PathBuf>,
 }
 
 /// Environment variables that set the directories. The `XDG` variables and `HOME` count only if they are absolute
@@ -32,6 +35,8 @@ pub struct Environment {
     pub xdg_runtime_dir: Option<PathBuf>,
     /// `HOME`
     pub home: Option<PathBuf>,
+    /// `PGDYNO_TEST_TEMPLATES`, for pgdyno's own tests
+    pub test_templates: Option<PathBuf>,
 }
 
 impl Environment {
@@ -45,6 +50,7 @@ impl Environment {
             xdg_cache_home: path("XDG_CACHE_HOME"),
             xdg_runtime_dir: path("XDG_RUNTIME_DIR"),
             home: path("HOME"),
+            test_templates: path("PGDYNO_TEST_TEMPLATES"),
         }
     }
 }
@@ -75,7 +81,8 @@ impl Dirs {
         match (state, cache) {
             (Some(state), Some(cache)) => {
                 let runtime = runtime(uid, absolute(&environment.xdg_runtime_dir));
-                Ok(Self { state, cache, runtime })
+                let templates = environment.test_templates.clone().filter(|_| cfg!(debug_assertions));
+                Ok(Self { state, cache, runtime, templates })
             }
             _ => Err(Problem::wrong_request("there is no home directory to keep servers in")
                 .hint("set HOME, or PGDYNO_STATE and PGDYNO_CACHE")),

@@ -46,7 +46,7 @@ pub struct Cluster<'a> {
     /// pgdyno's own directory for this server.
     pub home: &'a Path,
     /// Password of the superuser, for TCP.
-    pub password: &'a str,
+    pub password: String,
 }
 
 /// Runs `initdb`. If pgdyno is killed meanwhile, `initdb` gets a signal to end, and removes what it wrote.
@@ -94,7 +94,11 @@ fn bound(program: &Path, directory: &Path, user: Option<&User>) -> Command {
     command(program, directory, options)
 }
 
-fn arguments(cluster: &Cluster<'_>) -> Result<Vec<std::ffi::OsString>, Problem> {
+/// Arguments of `initdb`; the data directory is the last one.
+///
+/// # Errors
+/// If the version lacks an option.
+pub fn arguments(cluster: &Cluster<'_>) -> Result<Vec<std::ffi::OsString>, Problem> {
     let mut arguments: Vec<std::ffi::OsString> = [
         format!("--username={SUPERUSER}"),
         format!("--encoding={}", cluster.encoding),
@@ -196,7 +200,7 @@ mod tests {
             data_checksums: true,
             user: None,
             home: Path::new("/h"),
-            password: "x",
+            password: "x".to_owned(),
         }
     }
 

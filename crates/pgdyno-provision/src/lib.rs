@@ -21,6 +21,7 @@ mod run_as;
 mod running;
 mod safe;
 mod stop;
+mod template;
 mod up;
 mod version;
 mod wait;

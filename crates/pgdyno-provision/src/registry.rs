@@ -403,7 +403,8 @@ pub(super) mod tests {
     use super::*;
 
     fn dirs(root: &Path) -> Dirs {
-        Dirs { state: root.join("state"), cache: root.join("cache"), runtime: root.join("run") }
+        let [state, cache, runtime] = ["state", "cache", "run"].map(|name| root.join(name));
+        Dirs { state, cache, runtime, templates: None }
     }
 
     fn record(root: &Path, name: &str) -> Record {

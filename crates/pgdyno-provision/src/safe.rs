@@ -124,13 +124,14 @@ fn not_a_directory(what: &str, path: &Path, error: &io::Error) -> Problem {
     }
 }
 
-fn open_dir(path: &Path) -> io::Result<File> {
+/// Opens a directory that is no symbolic link.
+pub fn open_dir(path: &Path) -> io::Result<File> {
     let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
     Ok(File::from(rustix::fs::open(path, flags, Mode::empty())?))
 }
 
 /// Sets mode and, if a user is named, owner through a descriptor, never through a path.
-fn give(file: &File, user: Option<&User>, mode: u32) -> io::Result<()> {
+pub fn give(file: &File, user: Option<&User>, mode: u32) -> io::Result<()> {
     fchmod(file, Mode::from_raw_mode(mode))?;
     if let Some(user) = user {
         fchown(file, Some(Uid::from_raw(user.uid)), Some(Gid::from_raw(user.gid)))?;

@@ -30,6 +30,7 @@ use super::{
     run_as,
     safe::{Place, append_line, first_closed, make_open_dir, write_file},
     stop,
+    template::Template,
 };
 
 /// Longest path of a socket in bytes (`unix(7)`: 108 with the final zero).
@@ -347,7 +348,7 @@ fn create(
     slot.write(&record)?;
     take_places(&mut record, slot)?;
     progress(Event::MakingCluster { data_dir: record.data.path.clone() });
-    make_cluster(request, &record, slot)?;
+    make_cluster(request, &record, slot, dirs)?;
     launch(request, record, slot, dirs, warnings, progress)
 }
 
@@ -574,13 +575,10 @@ fn refuse_unreachable(record: &Record, user: &User) -> Result<(), Problem> {
     Err(problem.hint("choose a directory that this user can reach, or another user with --run-as"))
 }
 
-fn make_cluster(request: &Request, record: &Record, slot: &Slot) -> Result<(), Problem> {
+fn make_cluster(request: &Request, record: &Record, slot: &Slot, dirs: &Dirs) -> Result<(), Problem> {
     let problem =
         |error: io::Error| Problem::could_not(format!("could not write {}: {error}", slot.dir().display()));
-    let password = random_password().map_err(problem)?;
-    write_file(&slot.dir().join("password"), format!("{password}\n").as_bytes(), 0o600, None)
-        .map_err(problem)?;
-    let cluster = Cluster {
+    let mut cluster = Cluster {
         bindir: &record.bindir,
         version_num: record.version_num,
         data_dir: &record.data.path,
@@ -591,13 +589,31 @@ fn make_cluster(request: &Request, record: &Record, slot: &Slot) -> Result<(), P
         data_checksums: request.data_checksums.unwrap_or(true),
         user: record.run_as.as_ref(),
         home: slot.dir(),
-        password: &password,
+        password: random_password().map_err(problem)?,
     };
-    initdb(&cluster).map_err(|failed| of_bundle(record, failed))?;
+    let template = template(request, &cluster, dirs)?;
+    if let Some(template) = &template {
+        cluster.password = template.password();
+    }
+    write_file(&slot.dir().join("password"), format!("{}\n", cluster.password).as_bytes(), 0o600, None)
+        .map_err(problem)?;
+    let made = template.map_or_else(|| initdb(&cluster), |template| template.make(&cluster));
+    made.map_err(|failed| of_bundle(record, failed))?;
     let tablespaces = record.tablespaces.iter().map(|(name, place)| (name.clone(), place.path.clone()));
     create_tablespaces(&cluster, &tablespaces.collect::<Vec<_>>())?;
     let include = format!("include {}", conf::quote(&slot.dir().join("pgdyno.conf").to_string_lossy()));
     append_line(&record.data.path, "postgresql.conf", &include).map_err(problem)
+}
+
+/// Template of a cluster in pgdyno's own tests. Programs in a directory of a test's own get none: it would not be used
+/// again.
+fn template(request: &Request, cluster: &Cluster<'_>, dirs: &Dirs) -> Result<Option<Template>, Problem> {
+    match &dirs.templates {
+        Some(templates) if request.bindir.is_none() && request.build.is_none() => {
+            Template::of(cluster, templates)
+        }
+        _ => Ok(None),
+    }
 }
 
 /// Adds a hint to a problem with a bundle unpacked by an older version, whose files cannot be verified one by one.
@@ -701,7 +717,8 @@ mod tests {
 
     #[test]
     fn sockets_have_short_names() {
-        let dirs = Dirs { state: "/s".into(), cache: "/c".into(), runtime: "/run/pgdyno".into() };
+        let (state, cache, runtime) = ("/s".into(), "/c".into(), "/run/pgdyno".into());
+        let dirs = Dirs { state, cache, runtime, templates: None };
         let short = socket_dir(Path::new("/s/servers/x"), &dirs, "x", 5432).expect("it fits");
         assert_eq!(short, Path::new("/s/servers/x/run"));
         let long = PathBuf::from(format!("/{}", "d".repeat(100)));

@@ -250,15 +250,7 @@ fn pgbench_beside(bindir: &Path) -> PathBuf {
 }
 
 fn dirs() -> Result<Dirs, Problem> {
-    let path = |name| env::var_os(name).map(PathBuf::from);
-    Dirs::of(&Environment {
-        state: path("PGDYNO_STATE"),
-        cache: path("PGDYNO_CACHE"),
-        xdg_data_home: path("XDG_DATA_HOME"),
-        xdg_cache_home: path("XDG_CACHE_HOME"),
-        xdg_runtime_dir: path("XDG_RUNTIME_DIR"),
-        home: path("HOME"),
-    })
+    Dirs::of(&Environment { test_templates: None, ..Environment::of_process() })
 }
 
 fn words(problem: Problem) -> Failure {

@@ -5,7 +5,8 @@
 
 mod calm;
 mod commits;
-#[path = "../real/own.rs"]
+mod latency;
+#[path = "../servers/own.rs"]
 mod own;
 mod reconnects;
 mod server;

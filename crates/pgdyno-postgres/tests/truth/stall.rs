@@ -12,13 +12,11 @@ use std::{
     time::Duration,
 };
 
+use crate::{Drive, alone, calm::calmly, test_all};
 use pgdyno_core::measure::{Latency, Outcome, Precision};
 use pgdyno_engine::{Event, Probe, Report, SocketDriver, Step, Target};
 use pgdyno_postgres::targets::{Link, SqlTarget};
 use pgdyno_wire::fake::{FakeServer, usual};
-use testkit::left_out;
-
-use crate::{Drive, alone, calm::calmly, test_all};
 
 /// A run with a stall.
 #[derive(Debug, Clone, Copy)]
@@ -142,9 +140,7 @@ fn a_stall_of_all_backends_shows_by_what_is_chosen() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn a_stall_of_2_s_in_60_s_shows() {
-    if !test_all() {
-        return left_out("set PGDYNO_TEST_ALL for the long form");
-    }
     SocketDriver::usable().for_each(|driver| a_stall_shows(LONG, driver));
 }

@@ -274,7 +274,8 @@ pub(crate) mod tests {
 
     /// Directories under a temporary directory.
     pub fn dirs(root: &Path) -> Dirs {
-        Dirs { state: root.join("state"), cache: root.join("cache"), runtime: root.join("run") }
+        let [state, cache, runtime] = ["state", "cache", "run"].map(|name| root.join(name));
+        Dirs { state, cache, runtime, templates: None }
     }
 
     /// Manifest of an example build.

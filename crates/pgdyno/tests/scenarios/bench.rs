@@ -14,7 +14,7 @@ use std::{
 use pgdyno_record::{BalanceRecord, Run, Status};
 use serde_json::Value;
 
-use crate::common::{Place, admin, holds_together, is_complete, test_all, text, tiny, wait_until, word};
+use crate::common::{Place, admin, holds_together, is_complete, text, tiny, wait_until, word};
 
 /// Six cells on a temporary server; the environment names another one, which must not matter.
 fn a_whole_bench(pg: &str) {
@@ -116,10 +116,9 @@ fn a_bench_on_the_newest_major() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn a_bench_on_every_major_between() {
-    if test_all() {
-        ["10", "11", "12", "13", "14", "15", "16", "17"].into_iter().for_each(a_whole_bench);
-    }
+    ["10", "11", "12", "13", "14", "15", "16", "17"].into_iter().for_each(a_whole_bench);
 }
 
 /// An existing server, with existing tables.
@@ -262,10 +261,9 @@ fn every_way_to_a_foreign_server_of_the_newest_major() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_way_to_a_foreign_server_of_the_oldest_major() {
-    if test_all() {
-        every_way_to("9.6");
-    }
+    every_way_to("9.6");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::common::{Place, admin, am_root, kill, left_out, test_all, text, wait_until, word, workers_in};
+use crate::common::{Place, admin, am_root, kill, left_out, text, wait_until, word, workers_in};
 
 const CONFIGURE: &str = r#"#!/bin/sh
 PACKAGE_VERSION='18.6'
@@ -686,10 +686,8 @@ fn built_and_started(source: &str, flags: &[&str]) -> Option<Value> {
 
 /// A real source, built, started and asked.
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn a_real_source_is_built_and_started() {
-    if !test_all() {
-        return;
-    }
     let source = std::env::var("PGDYNO_TEST_SOURCE").unwrap_or_else(|_| "debian:18".to_owned());
     if let Some(build) = built_and_started(&source, &[]) {
         assert_eq!(word(&build, "cflags"), "-O2");

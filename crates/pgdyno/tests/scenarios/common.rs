@@ -21,10 +21,14 @@ use serde_json::Value;
 
 pub use testkit::left_out;
 
+/// Clusters that others are copied from.
+const TEMPLATES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/clusters");
+
 /// A place for servers that are stopped and removed when the test ends, however it ends.
 pub struct Place {
     pub dir: tempfile::TempDir,
     cache: Option<PathBuf>,
+    templates: bool,
 }
 
 impl Place {
@@ -32,12 +36,19 @@ impl Place {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         // The server's user must be able to pass through.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-        Self { dir, cache: None }
+        Self { dir, cache: None, templates: true }
+    }
+
+    /// A place whose clusters are all made by `initdb`: what is tested may depend on that, or on how long it takes.
+    pub fn with_initdb() -> Self {
+        let mut place = Self::new();
+        place.templates = false;
+        place
     }
 
     pub fn with_empty_cache() -> Self {
         let mut place = Self::new();
-        place.cache = Some(place.path("cache"));
+        (place.cache, place.templates) = (Some(place.path("cache")), false);
         place
     }
 
@@ -73,6 +84,7 @@ impl Place {
         {
             command.env_remove(name);
         }
+        command.envs(self.templates.then_some(("PGDYNO_TEST_TEMPLATES", TEMPLATES)));
         command.envs(self.cache_for(args).map(|cache| ("PGDYNO_CACHE", cache)));
         command
     }
@@ -183,11 +195,11 @@ pub fn am_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-/// Whether the long tests are wanted; says so where they are not.
+/// Whether a test is to be carried out in its long form; says so where it is not.
 pub fn test_all() -> bool {
     let all = env::var_os("PGDYNO_TEST_ALL").is_some();
     if !all {
-        left_out("set PGDYNO_TEST_ALL to run it");
+        left_out("the long form: set PGDYNO_TEST_ALL for it");
     }
     all
 }
@@ -365,7 +377,10 @@ fn run_in_namespace() {
     let thread = thread::current();
     let test = thread.name().expect("a test has a thread of its name");
     let mut again = in_namespace(env::current_exe().expect("this program has a name"));
-    let output = again.args(["--exact", test, "--nocapture"]).output().expect("it has just been tried");
+    let output = again
+        .args(["--exact", test, "--nocapture", "--include-ignored"])
+        .output()
+        .expect("it has just been tried");
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success() && out.contains("1 passed"), "{test}, in a namespace\n{out}{err}");
 }

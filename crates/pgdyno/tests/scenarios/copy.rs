@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 
-use crate::common::{Place, admin, test_all, text, wait_until, word};
+use crate::common::{Place, admin, text, wait_until, word};
 
 /// A server with a load in the database `src`.
 struct Source {
@@ -365,14 +365,10 @@ fn copies_in_the_newest_server() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn copies_of_every_kind() {
-    if test_all() {
-        copies_are_what_was_loaded(
-            "18",
-            &["--partitions", "3", "--partition-method", "hash", "--foreign-keys"],
-        );
-        copies_are_what_was_loaded("18", &["--method", "chunks", "--unlogged"]);
-        copies_are_what_was_loaded("12", &["--partitions", "2"]);
-        copies_are_what_was_loaded("15", &[]);
-    }
+    copies_are_what_was_loaded("18", &["--partitions", "3", "--partition-method", "hash", "--foreign-keys"]);
+    copies_are_what_was_loaded("18", &["--method", "chunks", "--unlogged"]);
+    copies_are_what_was_loaded("12", &["--partitions", "2"]);
+    copies_are_what_was_loaded("15", &[]);
 }

@@ -383,7 +383,7 @@ impl Instants {
 
 /// How long every stage takes here.
 fn lengths() -> BTreeMap<String, Duration> {
-    let place = Place::new();
+    let place = Place::with_initdb();
     let ended = Bench::start(&place, &[]).end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     let stages = place.only_run().record.stages;
@@ -395,7 +395,7 @@ fn lengths() -> BTreeMap<String, Duration> {
 
 /// Kills pgdyno at an instant within a stage, and gives the stage that it hit.
 fn killed_in(stage: &str, delay: Duration) -> &'static str {
-    let place = Place::new();
+    let place = Place::with_initdb();
     let mut bench = Bench::start(&place, &[]);
     bench.reach(stage);
     thread::sleep(delay);

@@ -151,12 +151,11 @@ fn equals_pgbench_in_the_newest_server() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn equals_pgbench_in_servers_between() {
-    if test_all() {
-        equals_pgbench("11", &[CHUNKS, KEYED, HASH]);
-        for pg in ["12", "15", "17"] {
-            equals_pgbench(pg, &[CHUNKS, KEYED, RANGE, HASH, SERVER]);
-        }
+    equals_pgbench("11", &[CHUNKS, KEYED, HASH]);
+    for pg in ["12", "15", "17"] {
+        equals_pgbench(pg, &[CHUNKS, KEYED, RANGE, HASH, SERVER]);
     }
 }
 
@@ -384,15 +383,14 @@ fn a_crash_of_the_server_is_gone_on_from() {
 
 /// A key whose loader is gone is not built to its end: the server looks after its client every ten seconds.
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn the_key_of_a_killed_loader_is_given_up() {
-    if test_all() {
-        let loaded = Loaded::new("18");
-        let (mut child, mut admin) = held_at(&loaded, "given_up", &[], BEFORE_LAST_KEY, Stage::Keys);
-        child.kill().expect("it runs");
-        child.wait().expect("it has ended");
-        let waits = "SELECT 1 FROM pg_locks WHERE NOT granted";
-        wait_until("nobody waits", || admin.value(waits).expect("it can be asked").is_none());
-    }
+    let loaded = Loaded::new("18");
+    let (mut child, mut admin) = held_at(&loaded, "given_up", &[], BEFORE_LAST_KEY, Stage::Keys);
+    child.kill().expect("it runs");
+    child.wait().expect("it has ended");
+    let waits = "SELECT 1 FROM pg_locks WHERE NOT granted";
+    wait_until("nobody waits", || admin.value(waits).expect("it can be asked").is_none());
 }
 
 /// Who finds all tasks taken says for which server process it waits, once.

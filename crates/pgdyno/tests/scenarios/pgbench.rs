@@ -371,10 +371,16 @@ fn lower_the_ceiling(bench: &Bench) {
 }
 
 #[test]
-fn load_over_time() {
+fn load_in_steps() {
     let bench = Bench::new("18");
     bench.says("-i -q", 0);
     steps(&bench);
+}
+
+#[test]
+fn a_rate_that_keeps_a_limit_is_found() {
+    let bench = Bench::new("18");
+    bench.says("-i -q", 0);
     lower_the_ceiling(&bench);
     find_rate(&bench);
 }
@@ -520,12 +526,15 @@ fn tablespaces_of_old_servers_are_those_of_pgbench() {
 #[test]
 fn tablespaces_of_other_servers_are_those_of_pgbench() {
     tablespaces_are_those_of_pgbench("18", true);
-    if crate::common::test_all() {
-        for pg in ["10", "11"] {
-            tablespaces_are_those_of_pgbench(pg, false);
-        }
-        for pg in ["12", "15", "17"] {
-            tablespaces_are_those_of_pgbench(pg, true);
-        }
+}
+
+#[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
+fn tablespaces_of_servers_between_are_those_of_pgbench() {
+    for pg in ["10", "11"] {
+        tablespaces_are_those_of_pgbench(pg, false);
+    }
+    for pg in ["12", "15", "17"] {
+        tablespaces_are_those_of_pgbench(pg, true);
     }
 }

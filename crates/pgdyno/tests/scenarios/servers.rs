@@ -38,7 +38,7 @@ fn connect(server: &Value) -> (u8, Vec<u8>) {
 const AUTHENTICATION_OK: [u8; 4] = [0, 0, 0, 0];
 
 fn a_life(pg: &str) {
-    let place = Place::new();
+    let place = Place::with_initdb();
     let said = place.done(&["up", "--pg", pg, "--bundle"]);
     assert!(said.contains("psql -h ") && said.contains("export PGHOST="), "{said}");
     let server = place.only();
@@ -86,7 +86,7 @@ fn the_life_of_the_newest_major() {
 #[test]
 fn by_tcp_only_with_a_password() {
     for (pg, method) in [("9.6", 5_u32), ("18", 10)] {
-        let place = Place::new();
+        let place = Place::with_initdb();
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port is free").port();
         let flag = port.to_string();
@@ -136,7 +136,7 @@ fn a_data_directory_that_is_not_ours_is_refused_and_kept() {
 
 #[test]
 fn everything_in_its_own_directory() {
-    let place = Place::new();
+    let place = Place::with_initdb();
     let [data, wal, space] = ["d/data", "w", "a space"].map(|name| place.path(name).display().to_string());
     let tablespace = format!("fast={space}");
     place.done(&[
@@ -330,7 +330,7 @@ fn without_network_and_cache_there_is_a_way_out() {
 /// A kill of pgdyno at any instant leaves no server that `ps` does not show and `down` does not stop.
 #[test]
 fn a_killed_up_leaves_nothing_hidden() {
-    let place = Place::new();
+    let place = Place::with_initdb();
     place.done(&["up", "--pg", "18", "--bundle"]);
     place.done(&["down", "main", "--remove"]);
     let mut seed = std::process::id();

@@ -7,7 +7,7 @@ use pgdyno_core::stop::Stop;
 use pgdyno_postgres::verify::{Consistency, check_tpcc};
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 
-use crate::common::{Place, admin, kill, test_all, text, wait_until, word};
+use crate::common::{Place, admin, kill, text, wait_until, word};
 
 /// A fault, and the conditions that find it where.
 type Fault = (&'static str, &'static [(&'static str, &'static str)]);
@@ -276,10 +276,9 @@ fn faults_are_found_in_the_newest_server() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn faults_are_found_in_older_servers() {
-    if test_all() {
-        ["9.6", "12", "15"].into_iter().for_each(faults_are_found);
-    }
+    ["9.6", "12", "15"].into_iter().for_each(faults_are_found);
 }
 
 /// Ways of loading that give the same rows.
@@ -334,10 +333,9 @@ fn ways_of_loading_warehouses_give_the_same() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_way_of_loading_warehouses_gives_the_same_in_every_server() {
-    if test_all() {
-        ["9.6", "12", "15", "18"].into_iter().for_each(|pg| every_way_gives_the_same(pg, &WAYS));
-    }
+    ["9.6", "12", "15", "18"].into_iter().for_each(|pg| every_way_gives_the_same(pg, &WAYS));
 }
 
 #[test]

@@ -7,7 +7,7 @@ use pgdyno_core::{measure::CellRun, tpcc::Shape};
 use pgdyno_record::{ConsistencyRecord, Run, RunRecord};
 
 use crate::{
-    common::{Place, holds_together, kill, test_all, text, wait_until},
+    common::{Place, holds_together, kill, text, wait_until},
     tpcc_load::Loaded,
 };
 
@@ -112,10 +112,9 @@ fn every_shape_keeps_the_tables_of_the_newest_server_consistent() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_shape_keeps_the_tables_of_older_servers_consistent() {
-    if test_all() {
-        ["9.6", "12", "15"].into_iter().for_each(every_shape_keeps_the_tables_consistent);
-    }
+    ["9.6", "12", "15"].into_iter().for_each(every_shape_keeps_the_tables_consistent);
 }
 
 /// Eight clients on one warehouse meet each other: what the server aborts is retried, and counted.
@@ -273,11 +272,10 @@ fn a_crash_in_the_middle_of_functions_leaves_no_halves() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn a_crash_in_the_middle_of_statements_leaves_no_halves() {
-    if test_all() {
-        a_crash_leaves_no_halves(Shape::Statements, "supplied");
-        a_crash_leaves_no_halves(Shape::Pipelined, "supplied");
-    }
+    a_crash_leaves_no_halves(Shape::Statements, "supplied");
+    a_crash_leaves_no_halves(Shape::Pipelined, "supplied");
 }
 
 /// Ten terminals a warehouse, which key and think: few transactions, whatever the server can do.
@@ -345,8 +343,7 @@ fn one_plan_runs_on_the_oldest_and_the_newest_server() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn one_plan_runs_on_all_servers() {
-    if test_all() {
-        one_plan_runs_on_several_servers(&["18", "15", "12", "9.6"]);
-    }
+    one_plan_runs_on_several_servers(&["18", "15", "12", "9.6"]);
 }

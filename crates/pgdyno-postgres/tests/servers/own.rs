@@ -22,6 +22,8 @@ impl Place {
             cache: path("PGDYNO_CACHE"),
             xdg_cache_home: path("XDG_CACHE_HOME"),
             home: path("HOME"),
+            // Clusters are copied from these; how they are made is tested elsewhere.
+            test_templates: Some(concat!(env!("CARGO_TARGET_TMPDIR"), "/clusters").into()),
             ..Environment::default()
         };
         Self { dirs: Dirs::of(&environment).expect("there is a cache"), _state: state }

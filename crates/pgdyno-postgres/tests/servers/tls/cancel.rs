@@ -11,7 +11,7 @@ use std::{
 use pgdyno_core::stop::Stop;
 use pgdyno_wire::{Address, WireError, connect_unless};
 
-use crate::server::Server;
+use super::server::Server;
 
 /// Codes of an SSLRequest and a CancelRequest, after their lengths.
 const SSL_REQUEST: [u8; 4] = 80_877_103u32.to_be_bytes();

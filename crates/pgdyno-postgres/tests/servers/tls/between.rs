@@ -14,7 +14,7 @@ use rustls::{
     pki_types::{CertificateDer, PrivateKeyDer, ServerName, pem::PemObject},
 };
 
-use crate::server::Server;
+use super::server::Server;
 
 /// One intercepted connection: our end with his certificate, and the server's.
 pub struct Between {

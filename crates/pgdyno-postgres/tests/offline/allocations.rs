@@ -5,11 +5,7 @@
 //! Seen to fail when statements are sent from a new buffer, a cut message gets a new buffer, an interval a new
 //! histogram, or a worker without histograms allocates one.
 
-#![allow(unsafe_code)] // an allocator cannot be written without
-
 use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
     sync::{Arc, Mutex},
     time::{Duration, Instant},
 };
@@ -23,53 +19,11 @@ use pgdyno_postgres::targets::{Link, SqlClients, SqlTarget};
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
+use crate::allocator::{Sums, sums};
+
 const MS: u64 = 1_000_000;
 /// Transactions of a client until all statements are parsed and buffers have their final size.
 const WARM_UP: u64 = 20;
-
-/// Counts the calls and bytes of the calling thread around the system allocator.
-struct Counting;
-
-thread_local! {
-    static ASKED: Cell<(u64, u64)> = const { Cell::new((0, 0)) };
-}
-
-fn count(bytes: usize) {
-    // A thread that ends has no counter any more.
-    let _ = ASKED.try_with(|asked| {
-        let (times, total) = asked.get();
-        asked.set((times + 1, total + bytes as u64));
-    });
-}
-
-// SAFETY: all calls are passed on to the system allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size());
-        // SAFETY: the caller observes the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn alloc_zeroed(&self, layout: Layout) -> *mut u8 {
-        count(layout.size());
-        // SAFETY: as above.
-        unsafe { System.alloc_zeroed(layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        count(bytes);
-        // SAFETY: as above.
-        unsafe { System.realloc(block, layout, bytes) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
 
 /// Allocations of a worker's thread over a number of transactions.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -106,7 +60,8 @@ struct Watching {
 
 impl Watching {
     fn look(&mut self) {
-        let now = ASKED.get();
+        let Sums { times, bytes, .. } = sums();
+        let now = (times, bytes);
         let mut worker = self.worker.lock().expect("nobody panicked");
         self.done += 1;
         if self.done == WARM_UP {

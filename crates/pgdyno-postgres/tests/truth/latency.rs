@@ -1,5 +1,5 @@
 //! Reported latencies of a server with known service times. Bounds are loose: a busy machine may be late, but
-//! no latency may be reported too short. Precision on a calm machine is tested in `truth`.
+//! no latency may be reported too short. Precision on a calm machine is tested beside.
 
 use std::{
     sync::{Arc, Mutex},
@@ -12,7 +12,7 @@ use pgdyno_postgres::targets::SqlClients;
 use pgdyno_script::{Protocol, Scripts};
 use pgdyno_wire::fake::{Delays, Distribution, FakeServer, usual};
 
-const MS: u64 = 1_000_000;
+use crate::{MS, alone};
 
 fn drive(server: &FakeServer, script: &str, clients: u32, duration_ms: u64) -> Report {
     let script = Arc::new(Scripts::one("test", script).expect("it is a script"));
@@ -44,6 +44,7 @@ fn least_and_median(latency: &Latency) -> (f64, f64) {
 
 #[test]
 fn a_constant_service_time_is_reported_as_it_is() {
+    let _alone = alone();
     let server = FakeServer::start(|request| usual(request).after(Duration::from_millis(5)));
     let report = drive(&server.expect("it listens"), "SELECT 1;", 4, 600);
     let (least, median) = least_and_median(&report.latency);
@@ -57,6 +58,7 @@ fn a_constant_service_time_is_reported_as_it_is() {
 
 #[test]
 fn every_statement_has_its_own_latency() {
+    let _alone = alone();
     let server = FakeServer::start(|request| {
         let delay_ms = match request.sql.trim_end_matches(';') {
             "SELECT 1" => 2,
@@ -79,6 +81,7 @@ fn every_statement_has_its_own_latency() {
 /// As many latencies must be long as slow answers were drawn by the server.
 #[test]
 fn slow_answers_are_as_many_as_there_were() {
+    let _alone = alone();
     let ms = Duration::from_millis;
     for distribution in [
         Distribution::Bimodal { fast: ms(1), slow: ms(40), slow_share: 0.2 },

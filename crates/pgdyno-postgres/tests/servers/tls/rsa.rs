@@ -4,7 +4,7 @@ use std::{path::Path, process::Command};
 
 use testkit::left_out;
 
-use crate::server::{Server, hosts};
+use super::server::{Server, hosts};
 
 /// Type of a certificate's key, and signature options of its authority.
 struct Kind {

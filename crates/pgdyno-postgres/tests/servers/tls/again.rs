@@ -7,7 +7,7 @@ use pgdyno_engine::{MergedInterval, Settings, SocketDriver, run};
 use pgdyno_postgres::targets::SqlClients;
 use pgdyno_script::{Protocol, Scripts};
 
-use crate::server::Server;
+use super::server::Server;
 
 const SCRIPT: &str =
     "BEGIN;\nINSERT INTO again SELECT ssl::int FROM pg_stat_ssl WHERE pid = pg_backend_pid();\nEND;\n";

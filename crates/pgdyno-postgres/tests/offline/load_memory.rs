@@ -3,13 +3,6 @@
 //!
 //! Seen to fail when a stream generates all rows of its part before it sends them.
 
-#![allow(unsafe_code)] // an allocator cannot be written without
-
-use std::{
-    alloc::{GlobalAlloc, Layout, System},
-    cell::Cell,
-};
-
 use pgdyno_core::stop::Stop;
 use pgdyno_postgres::load::load_tables;
 use pgdyno_rows::load::{LoadRequest, Way};
@@ -18,46 +11,7 @@ use pgdyno_wire::{
     fake::{FakeServer, usual},
 };
 
-/// Tracks current and peak bytes of the calling thread around the system allocator.
-struct Counting;
-
-thread_local! {
-    static HELD: Cell<(i64, i64)> = const { Cell::new((0, 0)) };
-}
-
-fn count(bytes: i64) {
-    // A thread that ends has no counter any more.
-    let _ = HELD.try_with(|held| {
-        let (now, most) = held.get();
-        held.set((now + bytes, most.max(now + bytes)));
-    });
-}
-
-// SAFETY: all calls are passed on to the system allocator unchanged.
-unsafe impl GlobalAlloc for Counting {
-    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
-        count(layout.size() as i64);
-        // SAFETY: the caller observes the contract of `alloc`.
-        unsafe { System.alloc(layout) }
-    }
-
-    unsafe fn realloc(&self, block: *mut u8, layout: Layout, bytes: usize) -> *mut u8 {
-        // Old and new block may coexist for a moment.
-        count(bytes as i64);
-        count(-(layout.size() as i64));
-        // SAFETY: as above.
-        unsafe { System.realloc(block, layout, bytes) }
-    }
-
-    unsafe fn dealloc(&self, block: *mut u8, layout: Layout) {
-        count(-(layout.size() as i64));
-        // SAFETY: as above.
-        unsafe { System.dealloc(block, layout) }
-    }
-}
-
-#[global_allocator]
-static ALLOCATOR: Counting = Counting;
+use crate::allocator::{restart_peak, sums};
 
 /// Peak allocation of a load in bytes.
 fn most_bytes(scale: u64, partitions: u64) -> i64 {
@@ -68,15 +22,11 @@ fn most_bytes(scale: u64, partitions: u64) -> i64 {
     let request =
         LoadRequest { scale: Some(scale), partitions: Some(partitions), way, ..LoadRequest::default() };
     let plan = request.plan(1).expect("it can be");
-    let before = HELD.with(|held| {
-        let (now, _) = held.get();
-        held.set((now, now));
-        now
-    });
+    let before = restart_peak();
     let outcome =
         load_tables(&mut sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("it swallows all");
     assert_eq!(outcome.rows, scale * 100_011);
-    HELD.with(Cell::get).1 - before
+    sums().peak_bytes - before
 }
 
 /// Scale 10,000 has a billion rows, which take minutes: only with PGDYNO_TEST_ALL=1.

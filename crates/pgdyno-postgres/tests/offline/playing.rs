@@ -1,7 +1,5 @@
 //! Clients with pgbench's behaviour against a scripted server: messages sent, texts printed, and counts.
 
-mod play;
-
 use std::time::Duration;
 
 use pgdyno_engine::Level;
@@ -9,7 +7,7 @@ use pgdyno_postgres::targets::ClientBehavior;
 use pgdyno_script::Protocol;
 use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
 
-use play::{How, Played, pgbench, play};
+use crate::play::{How, Played, pgbench, play};
 
 fn at(answer: fn(&Request) -> Answer, script: &str, how: &How) -> (Played, Vec<String>) {
     let server = FakeServer::start(answer).expect("it listens");

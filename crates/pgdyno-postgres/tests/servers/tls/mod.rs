@@ -4,13 +4,12 @@
 mod again;
 mod between;
 mod cancel;
-#[path = "../real/own.rs"]
-mod own;
 mod rsa;
 mod server;
 
 use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
+use between::Between;
 use pgdyno_core::stop::Stop;
 use pgdyno_engine::{Settings, SocketDriver, run};
 use pgdyno_postgres::{
@@ -22,9 +21,6 @@ use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::{Address, connect};
 use rcgen::{BasicConstraints, DnType, IsCa, KeyPair, date_time_ymd};
-use testkit::left_out;
-
-use between::Between;
 use rsa::certificates_of_rsa;
 use server::{Authority, Server, all, hosts, named};
 
@@ -41,10 +37,8 @@ fn the_newest_major() {
 }
 
 #[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_major_between() {
-    if std::env::var_os("PGDYNO_TEST_ALL").is_none() {
-        return left_out("set PGDYNO_TEST_ALL for the majors between");
-    }
     for major in ["10", "11", "12", "13", "14", "15", "16", "17"] {
         println!("PostgreSQL {major}");
         everything_holds(major);

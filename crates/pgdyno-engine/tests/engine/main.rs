@@ -1,0 +1,9 @@
+//! Runs of the engine, with targets whose every attempt is known.
+
+mod bookkeeping;
+mod counting;
+mod raw_log;
+mod reconnects;
+mod runs;
+mod slowest;
+mod steps;
