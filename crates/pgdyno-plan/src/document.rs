@@ -9,8 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Auto, CheckPlan, DataPlan, LOADED_AT_S, LoadingPlan, MeasurePlan, Scale, ScaleupPlan, ScriptPlan,
-    ServerPlan, SizePlan, SubjectPlan, TpccPlan, Variables, WorkloadPlan, fault::shown, work::definitions,
+    Auto, CheckPlan, DataPlan, LOADED_AT_S, LoadingPlan, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan,
+    ScriptPlan, ServerPlan, SizePlan, SubjectPlan, TpccPlan, Variables, WorkloadPlan,
+    fault::shown,
+    work::{MAX_WORKLOADS, VARIABLES, definitions},
 };
 
 /// Text of `plans/bench.toml`, the plan of `pgdyno bench`.
@@ -30,6 +32,7 @@ pub struct Plan {
     /// Name of the experiment, also part of the run directory's name: 1 to 64 letters, digits, dots, dashes and
     /// underscores.
     #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    #[schemars(extend("examples" = ["bench"]))]
     pub name: String,
     /// One sentence for the report.
     #[serde(default)]
@@ -43,7 +46,7 @@ pub struct Plan {
     /// Several servers to measure in turn; the first is the baseline. Keys that a subject leaves out are taken
     /// from `[server]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
+    #[schemars(length(max = MAX_SUBJECTS))]
     pub subject: Vec<SubjectPlan>,
     /// The data to load.
     #[serde(default)]
@@ -53,15 +56,17 @@ pub struct Plan {
     pub load: LoadingPlan,
     /// Variables for the plan's own SQL (setup, resets and scripts), written `:name` there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-expects" = VARIABLES))]
     pub variables: Variables,
     /// Workloads to run, in this order.
-    #[schemars(length(min = 1, max = 32))]
+    #[schemars(length(min = 1, max = MAX_WORKLOADS))]
     pub workload: Vec<WorkloadPlan>,
     /// How to measure.
     #[serde(default)]
     pub measure: MeasurePlan,
     /// Named sizes of the experiment, chosen by `--size`; without it the rest of the plan applies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-expects" = "tables of sizes: write [size.small] and its keys below, once for each"))]
     pub size: BTreeMap<String, SizePlan>,
     /// Checks after the runs.
     #[serde(default)]

@@ -22,14 +22,11 @@ mod work;
 mod workload_files;
 
 pub use auto::Auto;
-pub use check::{
-    MAX_BLOCKS, MAX_CLIENT_COUNTS, MAX_CLIENTS, MAX_JOBS, MAX_RATE_PER_S, MAX_SCALE, MAX_WARMUP,
-    MAX_WORKLOADS, MIN_DURATION, OLDEST_PG, RESERVED,
-};
+pub use check::{OLDEST_PG, RESERVED};
 pub use document::{BENCH_TOML, Plan, schema};
 pub use fault::Fault;
 pub use load::LoadingPlan;
-pub use measure::{BalanceCheckMode, CheckPlan, MeasurePlan, Waiting};
+pub use measure::{BalanceCheckMode, CheckPlan, MAX_RATE_PER_S, MeasurePlan, Waiting};
 pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;
 pub use server::ServerPlan;

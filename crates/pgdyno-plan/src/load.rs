@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use pgdyno_core::problem::Problem;
 use pgdyno_rows::{
-    load::{LoadPlan, LoadRequest, PartitionMethod, Way},
+    load::{LoadPlan, LoadRequest, MAX_PARTITIONS, PartitionMethod, Way},
     tpcb::SizeEstimate,
 };
 
@@ -19,7 +19,7 @@ pub struct LoadingPlan {
     pub jobs: Option<u64>,
     /// Number of partitions of accounts, or of `test` (PostgreSQL 11 and newer), up to 100,000; 0 means one
     /// plain table.
-    #[schemars(range(max = 100_000))]
+    #[schemars(range(max = MAX_PARTITIONS))]
     pub partitions: Option<u64>,
     /// Partitioning method; default range.
     pub partition_method: Option<PartitionMethod>,

@@ -14,11 +14,13 @@ pub const MAX_SUBJECTS: usize = 16;
 #[serde(deny_unknown_fields, default)]
 pub struct SubjectPlan {
     /// Name in reports: one line of 1 to 40 characters. Default: the values of the other keys.
-    #[schemars(length(min = 1, max = 40))]
+    #[schemars(length(min = 1, max = 40), extend("examples" = ["old"]))]
     pub name: Option<String>,
     /// Major or exact version, for example `18` or `9.6.24`.
+    #[schemars(extend("examples" = ["18", "9.6.24"]))]
     pub pg: Option<String>,
     /// Name of a build that `pgdyno build` made.
+    #[schemars(extend("x-expects" = "the name of a build in quotes, as `pgdyno builds` lists them"))]
     pub build: Option<String>,
     /// Directory of the programs `initdb` and `postgres`.
     pub bindir: Option<String>,
@@ -29,6 +31,7 @@ pub struct SubjectPlan {
     /// Directory for WAL if separate from the data directory.
     pub waldir: Option<String>,
     /// Settings that override those of `[server]`.
+    #[schemars(extend("x-expects" = "a table of settings with their values in quotes, such as { work_mem = \"64MB\" }"))]
     pub settings: BTreeMap<String, String>,
 }
 

@@ -7,12 +7,6 @@ use crate::{
     fault::{Fault, fault},
 };
 
-/// Most streams of a load.
-const MAX_LOAD_JOBS: u64 = 1_000;
-
-/// Allowed fill factors of a table, in per cent.
-const FILLFACTORS: std::ops::RangeInclusive<u32> = 10..=100;
-
 /// Appends the faults of `[load]`.
 pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     let load = &plan.load;
@@ -25,14 +19,6 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     if load.foreign_keys && scaleup {
         let what = "the tables test and log have no foreign keys between them";
         faults.push(fault("load.foreign_keys", what, "leave it out"));
-    }
-    if let Some(jobs) = load.jobs.filter(|jobs| !(1..=MAX_LOAD_JOBS).contains(jobs)) {
-        let what = format!("{jobs} streams are not between 1 and {MAX_LOAD_JOBS}");
-        faults.push(fault("load.jobs", what, "a stream for each processor of the server is enough"));
-    }
-    if let Some(percent) = load.fillfactor.filter(|percent| !FILLFACTORS.contains(percent)) {
-        let what = format!("a fill factor of {percent} is not between 10 and 100");
-        faults.push(fault("load.fillfactor", what, "write per cent, such as 90; pgbench has 100"));
     }
     for (key, name) in [("tablespace", &load.tablespace), ("index_tablespace", &load.index_tablespace)] {
         if name.as_ref().is_some_and(|name| name.trim().is_empty() || name.contains('\0')) {
