@@ -9,8 +9,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Auto, CheckPlan, DataPlan, LOADED_AT_S, LoadingPlan, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan,
-    ScriptPlan, ServerPlan, SizePlan, SubjectPlan, TpccPlan, Variables, WorkloadPlan,
+    Auto, CheckPlan, DataPlan, LOADED_AT_S, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan, ScriptPlan,
+    ServerPlan, SizePlan, SubjectPlan, TpccPlan, Variables, WorkloadPlan,
     fault::shown,
     work::{MAX_WORKLOADS, VARIABLES, definitions},
 };
@@ -52,8 +52,8 @@ pub struct Plan {
     #[serde(default)]
     pub data: DataPlan,
     /// How tables are loaded.
-    #[serde(default, skip_serializing_if = "LoadingPlan::is_default")]
-    pub load: LoadingPlan,
+    #[serde(default, skip_serializing_if = "LoadRequest::is_default")]
+    pub load: LoadRequest,
     /// Variables for the plan's own SQL (setup, resets and scripts), written `:name` there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-expects" = VARIABLES))]
@@ -83,7 +83,7 @@ impl Plan {
             server: ServerPlan::default(),
             subject: Vec::new(),
             data: DataPlan::default(),
-            load: LoadingPlan::default(),
+            load: LoadRequest::default(),
             variables: Variables::new(),
             workload,
             measure: MeasurePlan::default(),
@@ -162,20 +162,14 @@ impl Plan {
     /// The requested load is impossible or contradictory.
     pub fn loads(&self, scale: Option<u64>) -> Result<Option<LoadPlan>, Problem> {
         let tpcc = self.data.tpcc.filter(|tpcc| !tpcc.loaded);
-        let request = match (scale, self.data.scaleup) {
-            (None, None) if let Some(TpccPlan { warehouses, .. }) = tpcc => LoadRequest {
-                set: Set::Tpcc,
-                seed: self.seed,
-                at_us: Some(LOADED_AT_S * 1_000_000),
-                ..self.load.request(Some(warehouses))
-            },
-            (Some(scale), _) => self.load.request(Some(scale)),
-            (None, Some(ScaleupPlan { rows, log_rows })) => {
-                let rows = self.load.request(Some(rows));
-                LoadRequest { set: Set::Scaleup, log_rows: Some(log_rows), ..rows }
-            }
-            (None, None) => return Ok(None),
+        let (set, scale, log_rows) = match (scale, self.data.scaleup, tpcc) {
+            (Some(scale), ..) => (Set::Tpcb, scale, None),
+            (None, Some(ScaleupPlan { rows, log_rows }), _) => (Set::Scaleup, rows, Some(log_rows)),
+            (None, None, Some(TpccPlan { warehouses, .. })) => (Set::Tpcc, warehouses, None),
+            (None, None, None) => return Ok(None),
         };
-        self.load.plan(request).map(Some)
+        let request = LoadRequest { set, scale: Some(scale), log_rows, ..self.load.clone() };
+        let drawn = LoadRequest { seed: self.seed, at_us: Some(LOADED_AT_S * 1_000_000), ..request.clone() };
+        if set == Set::Tpcc { drawn } else { request }.plan_alike().map(Some)
     }
 }

@@ -11,7 +11,6 @@ mod fault;
 #[doc(hidden)]
 pub mod fuzz;
 mod keys;
-mod load;
 mod measure;
 mod parse;
 mod scale;
@@ -25,7 +24,6 @@ pub use auto::Auto;
 pub use check::{OLDEST_PG, RESERVED};
 pub use document::{BENCH_TOML, Plan, schema};
 pub use fault::Fault;
-pub use load::LoadingPlan;
 pub use measure::{BalanceCheckMode, CheckPlan, MAX_RATE_PER_S, MeasurePlan, Waiting};
 pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;

@@ -1,6 +1,6 @@
 //! Checks `[load]`.
 
-use pgdyno_rows::load::{LoadConflict, MAX_PARTITIONS, why_not};
+use pgdyno_rows::load::{LoadConflict, LoadRequest, MAX_PARTITIONS, Set, why_not};
 
 use crate::{
     Plan,
@@ -10,15 +10,10 @@ use crate::{
 /// Appends the faults of `[load]`.
 pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     let load = &plan.load;
-    let scaleup = plan.data.scaleup.is_some();
-    let tpcc = plan.data.tpcc.is_some();
+    let (scaleup, tpcc) = (plan.data.scaleup.is_some(), plan.data.tpcc.is_some());
     if !load.is_default() && !plan.has_tpcb() && !scaleup && !tpcc {
         let what = "the plan has [load] but loads no tables";
         faults.push(fault("load", what, "leave [load] out, or give `scale` in [data] a number"));
-    }
-    if load.foreign_keys && scaleup {
-        let what = "the tables test and log have no foreign keys between them";
-        faults.push(fault("load.foreign_keys", what, "leave it out"));
     }
     for (key, name) in [("tablespace", &load.tablespace), ("index_tablespace", &load.index_tablespace)] {
         if name.as_ref().is_some_and(|name| name.trim().is_empty() || name.contains('\0')) {
@@ -32,7 +27,8 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     {
         faults.push(of_conflict(LoadConflict::MorePartitionsThanRows { count, rows, what: "row" }));
     }
-    faults.extend(load.request(None).conflict().map(of_conflict));
+    let set = if scaleup { Set::Scaleup } else { Set::Tpcb };
+    faults.extend(LoadRequest { set, ..load.clone() }.conflict().map(of_conflict));
 }
 
 fn of_conflict(conflict: LoadConflict) -> Fault {
@@ -51,6 +47,11 @@ fn of_conflict(conflict: LoadConflict) -> Fault {
             "load.partitions",
             format!("{count} partitions are more than {rows} {what}s"),
             format!("use no more than there are {what}s"),
+        ),
+        LoadConflict::NoForeignKeys => fault(
+            "load.foreign_keys",
+            "the tables test and log have no foreign keys between them",
+            "leave it out",
         ),
         LoadConflict::MadeByServer => fault(
             "load.method",

@@ -9,6 +9,7 @@ use pgdyno_lab::{Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, S
 use pgdyno_plan::{
     Auto, BalanceCheckMode, Plan, Scale, Work, WorkloadFiles, WorkloadPlan, advice::bench::Level,
 };
+use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
 use regex_lite::Regex;
 
@@ -18,7 +19,6 @@ use super::{
     file,
     measure::command_line,
     own_server::setting,
-    shape::Loading,
 };
 use crate::{conclude::Output, context::Context, measure::Task};
 
@@ -138,8 +138,8 @@ pub struct Args {
     /// End with status 1 where B is slower
     #[arg(long, help_heading = "Method")]
     fail_if_slower: bool,
-    #[command(flatten)]
-    loading: Loading,
+    #[command(flatten, next_help_heading = "Tables")]
+    loading: LoadRequest,
     /// User to run the servers as (root only)
     #[arg(long, value_name = "USER", help_heading = "Options")]
     run_as: Option<String>,

@@ -7,12 +7,12 @@ use pgdyno_core::problem::Problem;
 use pgdyno_lab::{Job, Question, SubjectJob, Wanted};
 use pgdyno_plan::{Plan, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
+use pgdyno_rows::load::LoadRequest;
 
 use super::{
     arm::Arm,
     connection::Connection,
     own_server::{OwnServer, setting},
-    shape::Loading,
     subjects::{ForAll, subjects},
 };
 use crate::conclude::Output;
@@ -48,8 +48,8 @@ pub struct Args {
     /// User to run the server as (root only)
     #[arg(long, value_name = "USER", help_heading = "A server made for the run")]
     pub(super) run_as: Option<String>,
-    #[command(flatten)]
-    pub(super) loading: Loading,
+    #[command(flatten, next_help_heading = "Tables")]
+    pub(super) loading: LoadRequest,
     /// Keep the server's data (or the schema) when the run is over
     #[arg(long, help_heading = "Options")]
     pub(super) keep: bool,
