@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Auto, CheckPlan, DataPlan, LOADED_AT_S, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan, ScriptPlan,
-    ServerPlan, SizePlan, SubjectPlan, TpccPlan, Variables, WorkloadPlan,
+    ServerPlan, SizePlan, TpccPlan, Variables, WorkloadPlan,
     fault::shown,
     work::{MAX_WORKLOADS, VARIABLES, definitions},
 };
@@ -47,7 +47,7 @@ pub struct Plan {
     /// from `[server]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_SUBJECTS))]
-    pub subject: Vec<SubjectPlan>,
+    pub subject: Vec<ServerPlan>,
     /// The data to load.
     #[serde(default)]
     pub data: DataPlan,

@@ -59,7 +59,7 @@ pub struct Args {
     pg: Vec<String>,
     /// Directory of initdb and postgres
     #[arg(long, value_name = "DIR", help_heading = SUBJECTS)]
-    bindir: Vec<PathBuf>,
+    bindir: Vec<String>,
     /// A build by its name, as `pgdyno builds` lists them
     #[arg(long, value_name = "NAME", help_heading = SUBJECTS)]
     build: Vec<String>,
@@ -307,7 +307,7 @@ impl Args {
                 "{how}; `pgdyno ab default default` compares a server with its like on purpose"
             )));
         }
-        let data = |arm: &Arm| arm.data.clone().or_else(|| plan.server.data.clone().map(PathBuf::from));
+        let data = |arm: &Arm| arm.server.data.clone().or_else(|| plan.server.data.clone());
         if arms.iter().all(|arm| arm.dsn.is_none())
             && data(&arms[0]).is_some()
             && data(&arms[0]) == data(&arms[1])
@@ -338,10 +338,10 @@ impl Args {
 
     fn arms_of_flags(&self) -> Result<[Arm; 2], Problem> {
         let [mut a, mut b] = [Arm::default(), Arm::default()];
-        (a.bundle, b.bundle) = (self.bundle, self.bundle);
-        [a.pg, b.pg] = dealt("--pg", &self.pg)?;
-        [a.build, b.build] = dealt("--build", &self.build)?;
-        [a.bindir, b.bindir] = dealt("--bindir", &self.bindir)?;
+        (a.server.bundle, b.server.bundle) = (self.bundle, self.bundle);
+        [a.server.pg, b.server.pg] = dealt("--pg", &self.pg)?;
+        [a.server.build, b.server.build] = dealt("--build", &self.build)?;
+        [a.server.bindir, b.server.bindir] = dealt("--bindir", &self.bindir)?;
         [a.dsn, b.dsn] = dealt("--dsn", &self.dsn)?;
         [a.admin_dsn, b.admin_dsn] = dealt("--admin-dsn", &self.admin_dsn)?;
         [a.builtin, b.builtin] = dealt("--builtin", &self.builtin)?;
@@ -354,8 +354,8 @@ impl Args {
         }
         for (name, values) in by_name {
             let [of_a, of_b] = dealt(&format!("--set {name}"), &values)?;
-            a.settings.extend(of_a.map(|value| (name.to_owned(), value)));
-            b.settings.extend(of_b.map(|value| (name.to_owned(), value)));
+            a.server.settings.extend(of_a.map(|value| (name.to_owned(), value)));
+            b.server.settings.extend(of_b.map(|value| (name.to_owned(), value)));
         }
         Ok([a, b])
     }
@@ -434,7 +434,7 @@ impl Args {
     }
 
     fn server(&self, arm: &Arm, name: &str, plan: &Plan) -> Result<Option<Wanted>, Problem> {
-        if arm.dsn.is_none() && arm.command.is_some() && !arm.names_own_server() {
+        if arm.dsn.is_none() && arm.command.is_some() && arm.server.is_default() {
             return Ok(None);
         }
         arm.server(plan, self.run_as.clone(), format!("ab-{}-{name}", std::process::id()))
@@ -462,7 +462,7 @@ fn makes_sense(arm: &Arm, name: &str) -> Result<(), Problem> {
     let several = things.into_iter().filter(|is_there| *is_there).count() > 1;
     let rules = [
         (
-            arm.dsn.is_some() && arm.names_own_server(),
+            arm.dsn.is_some() && !arm.server.is_default(),
             "a server that is there cannot be made as well",
             "leave out dsn, or leave out version, programs, directories and settings",
         ),
@@ -477,12 +477,12 @@ fn makes_sense(arm: &Arm, name: &str) -> Result<(), Problem> {
             "name it by --dsn, or leave --admin-dsn out",
         ),
         (
-            arm.bindir.is_some() && arm.bundle,
+            arm.server.bindir.is_some() && arm.server.bundle,
             "a directory of programs is no bundle",
             "leave out one of bindir and bundle",
         ),
         (
-            arm.build.is_some() && (arm.bindir.is_some() || arm.bundle),
+            arm.server.build.is_some() && (arm.server.bindir.is_some() || arm.server.bundle),
             "a build is the program by itself",
             "leave out build, or leave out bindir and bundle",
         ),

@@ -5,14 +5,14 @@ use std::{env, path::PathBuf};
 use clap::{ArgAction, Args as ClapArgs};
 use pgdyno_core::problem::Problem;
 use pgdyno_lab::{Job, Question, SubjectJob, Wanted};
-use pgdyno_plan::{Plan, WorkloadFiles, advice::bench::Level};
+use pgdyno_plan::{Plan, ServerPlan, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
 use pgdyno_rows::load::LoadRequest;
 
 use super::{
     arm::Arm,
     connection::Connection,
-    own_server::{OwnServer, setting},
+    own_server::{request, setting},
     subjects::{ForAll, subjects},
 };
 use crate::conclude::Output;
@@ -23,25 +23,8 @@ use crate::conclude::Output;
 pub struct Args {
     #[command(flatten)]
     pub(super) connection: Connection,
-    /// Version of PostgreSQL: a major or an exact one, such as 18 or 9.6.24
-    #[arg(long, value_name = "VERSION", help_heading = "A server made for the run")]
-    pub(super) pg: Option<String>,
-    /// Directory of initdb and postgres
-    #[arg(long, value_name = "DIR", conflicts_with = "bundle", help_heading = "A server made for the run")]
-    pub(super) bindir: Option<PathBuf>,
-    /// A build by its name, as `pgdyno builds` lists them
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["bindir", "bundle"],
-          help_heading = "A server made for the run")]
-    pub(super) build: Option<String>,
-    /// Use the embedded bundle even where PostgreSQL is installed
-    #[arg(long, help_heading = "A server made for the run")]
-    pub(super) bundle: bool,
-    /// Data directory, empty or absent: its storage is part of the measurement
-    #[arg(long, value_name = "DIR", help_heading = "A server made for the run")]
-    pub(super) data: Option<PathBuf>,
-    /// Directory for WAL, empty or absent
-    #[arg(long, value_name = "DIR", help_heading = "A server made for the run")]
-    pub(super) waldir: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "A server made for the run")]
+    pub(super) server: ServerPlan,
     /// Setting over those chosen from facts; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "A server made for the run")]
     pub(super) set: Vec<(String, String)>,
@@ -126,34 +109,31 @@ impl Args {
         })
     }
 
+    /// What the flags say of a server to be made.
+    fn own_server(&self) -> ServerPlan {
+        ServerPlan { settings: self.set.iter().cloned().collect(), ..self.server.clone() }
+    }
+
     /// What the flags say of every subject.
     fn for_all_subjects(&self) -> ForAll<'_> {
-        let arm = Arm {
-            pg: self.pg.clone(),
-            bindir: self.bindir.clone(),
-            build: self.build.clone(),
-            bundle: self.bundle,
-            data: self.data.clone(),
-            waldir: self.waldir.clone(),
-            settings: self.set.iter().cloned().collect(),
-            ..Arm::default()
-        };
+        let arm = Arm { server: self.own_server(), ..Arm::default() };
         ForAll { connection: &self.connection, arm, run_as: self.run_as.as_deref() }
     }
 
     /// Flags about a server to be made contradict one that is there.
     fn refuse_for_external(&self, plan: &Plan) -> Result<(), Problem> {
+        let server = self.own_server().over(&plan.server);
         let given = [
-            ("--pg", self.pg.is_some() || plan.server.pg.is_some()),
-            ("--bindir", self.bindir.is_some() || plan.server.bindir.is_some()),
-            ("--build", self.build.is_some() || plan.server.build.is_some()),
-            ("--bundle", self.bundle),
-            ("--data", self.data.is_some() || plan.server.data.is_some()),
-            ("--waldir", self.waldir.is_some() || plan.server.waldir.is_some()),
-            ("data_checksums", plan.server.data_checksums.is_some()),
-            ("--set", !self.set.is_empty() || !plan.server.settings.is_empty()),
+            ("--pg", server.pg.is_some()),
+            ("--bindir", server.bindir.is_some()),
+            ("--build", server.build.is_some()),
+            ("--bundle", server.bundle),
+            ("--data", server.data.is_some()),
+            ("--waldir", server.waldir.is_some()),
+            ("data_checksums", server.data_checksums.is_some()),
+            ("--set", !server.settings.is_empty()),
             ("--run-as", self.run_as.is_some()),
-            ("--server-cpus", plan.server.cpus.is_some()),
+            ("--server-cpus", server.cpus.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),
@@ -166,19 +146,8 @@ impl Args {
 
     /// The server to be made.
     fn request(&self, plan: &Plan) -> Result<Request, Problem> {
-        let mut settings = plan.server.settings.clone();
-        settings.extend(self.set.iter().cloned());
-        let server = OwnServer {
-            pg: self.pg.clone(),
-            bindir: self.bindir.clone(),
-            build: self.build.clone(),
-            bundle: self.bundle,
-            data: self.data.clone(),
-            waldir: self.waldir.clone(),
-            settings,
-            run_as: self.run_as.clone(),
-        };
-        server.request(plan, format!("{}-{}", plan.name, std::process::id()))
+        let name = format!("{}-{}", plan.name, std::process::id());
+        request(self.own_server().over(&plan.server), self.run_as.clone(), name)
     }
 }
 
