@@ -156,20 +156,31 @@ impl Plan {
         }
     }
 
+    /// The request for the tables that the plan loads, with those of TPC-B at this scale if it is given.
+    pub(super) fn load_request(&self, scale: Option<u64>) -> Option<LoadRequest> {
+        let tpcc = self.data.tpcc.filter(|tpcc| !tpcc.loaded);
+        let request = self.load.clone();
+        Some(match (scale, self.data.scaleup, tpcc) {
+            (Some(_), ..) => LoadRequest { scale, ..request },
+            (None, Some(ScaleupPlan { rows, log_rows }), _) => {
+                LoadRequest { set: Set::Scaleup, scale: Some(rows), log_rows: Some(log_rows), ..request }
+            }
+            (None, None, Some(TpccPlan { warehouses, .. })) => LoadRequest {
+                set: Set::Tpcc,
+                scale: Some(warehouses),
+                seed: self.seed,
+                at_us: Some(LOADED_AT_S * 1_000_000),
+                ..request
+            },
+            (None, None, None) => return None,
+        })
+    }
+
     /// The load that the plan asks for, with TPC-B tables at this scale if it is given; `None` if nothing is loaded.
     ///
     /// # Errors
     /// The requested load is impossible or contradictory.
     pub fn loads(&self, scale: Option<u64>) -> Result<Option<LoadPlan>, Problem> {
-        let tpcc = self.data.tpcc.filter(|tpcc| !tpcc.loaded);
-        let (set, scale, log_rows) = match (scale, self.data.scaleup, tpcc) {
-            (Some(scale), ..) => (Set::Tpcb, scale, None),
-            (None, Some(ScaleupPlan { rows, log_rows }), _) => (Set::Scaleup, rows, Some(log_rows)),
-            (None, None, Some(TpccPlan { warehouses, .. })) => (Set::Tpcc, warehouses, None),
-            (None, None, None) => return Ok(None),
-        };
-        let request = LoadRequest { set, scale: Some(scale), log_rows, ..self.load.clone() };
-        let drawn = LoadRequest { seed: self.seed, at_us: Some(LOADED_AT_S * 1_000_000), ..request.clone() };
-        if set == Set::Tpcc { drawn } else { request }.plan_alike().map(Some)
+        self.load_request(scale).map(|request| request.plan_alike()).transpose()
     }
 }

@@ -32,7 +32,7 @@ pub const MAX_RATE_PER_S: f64 = 1e12;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasurePlan {
-    /// Client counts from 1 to 100,000; every workload runs with each. `auto`: one, twice and eight times the
+    /// Client counts from 1 to 100,000, such as [1, 8, 32]; every workload runs with each. `auto`: one, twice and eight times the
     /// number of processors.
     #[schemars(with = "Auto<Vec<Whole<1, MAX_CLIENTS>>>", extend("examples" = [[1, 8, 32]]))]
     pub clients: Auto<Vec<u32>>,
@@ -44,7 +44,8 @@ pub struct MeasurePlan {
     pub duration: Span,
     /// Length of the warm-up before the measured interval.
     pub warmup: Span,
-    /// Number of interleaved blocks, 1 to 1,000; every workload runs once in each with every client count.
+    /// Number of interleaved blocks: 3 for a first look, 5 or more for publication, at most 1,000. Every workload runs
+    /// once in each with every client count.
     #[schemars(range(min = 1, max = 1000))]
     pub blocks: u32,
     /// Rate of an open loop in transactions per second, above 0; absent means a closed loop.

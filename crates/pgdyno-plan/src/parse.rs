@@ -113,16 +113,18 @@ impl Source<'_> {
     fn wrong_value(&self, tree: &DeTable<'_>, error: &toml::de::Error) -> Problem {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().lines().next().unwrap_or("wrong value");
-        let Some((path, span)) = leaf_at(tree, "", span.start) else {
+        let leaf = leaf_at(tree, "", span.start);
+        let Some((key, path, span)) = leaf.and_then(|(path, span)| Some((keys::at(&path)?, path, span)))
+        else {
             return self.misplaced_table(tree, span, message);
         };
         let given = shown(&self.text[span.clone()]);
-        let Some(key) = keys::at(&path) else {
-            return self.misplaced_table(tree, span, message);
-        };
         let problem = self.problem(span, &format!("`{path}` must be {}, not {given}", key.expects()));
         match keys::nearest(given.trim_matches(['"', '\'']), key.words()) {
             Some(word) => problem.hint(format!("did you mean \"{word}\"?")),
+            None if path.contains(".settings.") => {
+                problem.hint("values of settings are written in quotes, as in work_mem = \"64MB\"")
+            }
             None => problem.hint(self.example()),
         }
     }

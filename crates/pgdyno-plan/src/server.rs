@@ -57,17 +57,17 @@ impl ServerPlan {
     #[must_use]
     pub fn over(self, other: &Self) -> Self {
         let other = other.clone();
-        let by_name = self.bindir.is_some() || self.build.is_some();
-        let program = by_name || self.pg.is_some() || self.bundle;
+        let named = self.bindir.is_some() || self.build.is_some();
+        let program = named || self.pg.is_some() || self.bundle;
         let mut settings = other.settings;
         settings.extend(self.settings);
         Self {
             name: self.name.or(other.name),
-            pg: if program { self.pg } else { other.pg },
+            // A program that is named has its version; that of a bundle may be said elsewhere.
+            pg: if named { self.pg } else { self.pg.or(other.pg) },
             build: if program { self.build } else { other.build },
             bindir: if program { self.bindir } else { other.bindir },
-            // Taking bundles names no program, and a version goes with it.
-            bundle: self.bundle || (other.bundle && !by_name),
+            bundle: self.bundle || (other.bundle && !named),
             data: self.data.or(other.data),
             waldir: self.waldir.or(other.waldir),
             data_checksums: self.data_checksums.or(other.data_checksums),

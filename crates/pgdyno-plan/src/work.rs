@@ -200,7 +200,7 @@ pub struct WorkloadPlan {
     /// SQL that restores the initial data before every run; CHECKPOINT follows.
     #[serde(default)]
     pub reset: Option<String>,
-    /// Client counts of this workload, instead of `measure.clients`.
+    /// Client counts of this workload, such as [1, 8, 32], instead of `measure.clients`.
     #[serde(default)]
     #[schemars(with = "Option<Vec<Whole<1, MAX_CLIENTS>>>", extend("examples" = [[1, 8, 32]]))]
     pub clients: Option<Vec<u32>>,
@@ -304,7 +304,7 @@ fn one() -> u32 {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SizePlan {
-    /// Client counts, instead of `measure.clients`.
+    /// Client counts, such as [1, 8, 32], instead of `measure.clients`.
     #[schemars(with = "Option<Vec<Whole<1, MAX_CLIENTS>>>", extend("examples" = [[1, 8, 32]]))]
     pub clients: Option<Vec<u32>>,
     /// Measured interval, instead of `measure.duration`.

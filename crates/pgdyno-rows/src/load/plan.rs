@@ -3,6 +3,7 @@
 use pgdyno_core::{problem::Problem, units};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{Cost, Set, Table, Way};
 use crate::{Population, tpcb::SizeEstimate};
@@ -187,28 +188,14 @@ pub struct LoadRequest {
     #[serde(skip)]
     #[cfg_attr(feature = "flags", arg(skip))]
     pub source: Option<String>,
-    /// Connections that load in parallel, 1 to 1,000 [default: 1, with which every load writes identical pages]
-    #[serde(skip_serializing_if = "Option::is_none")]
-    #[schemars(range(min = 1, max = 1_000))]
-    #[cfg_attr(feature = "flags", arg(id = "load_jobs", long = "load-jobs", value_name = "J"))]
-    #[cfg_attr(feature = "flags", arg(value_parser = clap::value_parser!(u64).range(1..=1_000)))]
-    pub jobs: Option<u64>,
     /// Partitions of the largest table, of TPC-C's of all but item (PostgreSQL 11 and newer); 0: none
     #[schemars(range(max = MAX_PARTITIONS))]
     #[cfg_attr(feature = "flags", arg(long, value_name = "P"))]
+    #[cfg_attr(feature = "flags", arg(value_parser = clap::value_parser!(u64).range(..=MAX_PARTITIONS)))]
     pub partitions: Option<u64>,
     /// Partitioning method [default: range]
     #[cfg_attr(feature = "flags", arg(long, value_name = "METHOD"))]
     pub partition_method: Option<PartitionMethod>,
-    /// How rows are written [default: one COPY for each table or partition; for hash partitions, chunks]
-    #[cfg_attr(feature = "flags", arg(id = "load_method", long = "load-method", value_name = "METHOD"))]
-    pub method: Option<Way>,
-    /// Tablespace of the tables, on an existing server
-    #[cfg_attr(feature = "flags", arg(long, value_name = "NAME"))]
-    pub tablespace: Option<String>,
-    /// Tablespace of the primary keys
-    #[cfg_attr(feature = "flags", arg(long, value_name = "NAME"))]
-    pub index_tablespace: Option<String>,
     /// Fill factor of the tables in per cent [default: 100]
     #[schemars(range(min = 10, max = 100))]
     #[cfg_attr(feature = "flags", arg(long, value_name = "PERCENT"))]
@@ -220,6 +207,21 @@ pub struct LoadRequest {
     /// Foreign keys between the tables
     #[cfg_attr(feature = "flags", arg(long))]
     pub foreign_keys: bool,
+    /// Tablespace of the tables, on an existing server
+    #[cfg_attr(feature = "flags", arg(long, value_name = "NAME"))]
+    pub tablespace: Option<String>,
+    /// Tablespace of the primary keys
+    #[cfg_attr(feature = "flags", arg(long, value_name = "NAME"))]
+    pub index_tablespace: Option<String>,
+    /// How rows are written [default: one COPY for each table or partition; for hash partitions, chunks]
+    #[cfg_attr(feature = "flags", arg(id = "load_method", long = "load-method", value_name = "METHOD"))]
+    pub method: Option<Way>,
+    /// Connections that load in parallel, 1 to 1,000 [default: 1, with which every load writes identical pages]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    #[cfg_attr(feature = "flags", arg(id = "load_jobs", long = "load-jobs", value_name = "J"))]
+    #[cfg_attr(feature = "flags", arg(value_parser = clap::value_parser!(u64).range(1..=1_000)))]
+    pub jobs: Option<u64>,
 }
 
 /// Fewest and most rows of a task: overhead stays negligible, and a lost task costs only seconds.
@@ -227,72 +229,17 @@ const CHUNK_ROWS: std::ops::RangeInclusive<u64> = 50_000..=10_000_000;
 /// Tasks for each stream, enough for all streams to end at about the same time.
 const TASKS_A_STREAM: u64 = 16;
 /// Most partitions: more are probably a mistake, and a server would need days to create them.
-pub const MAX_PARTITIONS: u64 = 100_000;
+const MAX_PARTITIONS: u64 = 100_000;
 
-/// Parts of a request that contradict each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadConflict {
-    /// A partition method without partitions.
-    MethodWithoutPartitions,
-    /// More partitions than there may be.
-    TooManyPartitions(u64),
-    /// More partitions than the table has rows.
-    MorePartitionsThanRows {
-        /// Number of partitions.
-        count: u64,
-        /// Rows of the main table, or warehouses.
-        rows: u64,
-        /// Noun for what `rows` counts, in the singular.
-        what: &'static str,
-    },
-    /// A load method that does not work with these partitions.
-    Way(Way, PartitionMethod),
-    /// The server shall generate rows that only pgdyno can generate.
-    MadeByServer,
-    /// Foreign keys between tables that can have none.
-    NoForeignKeys,
-}
-
-impl LoadConflict {
-    /// The problem in terms of the flags of `load`.
-    fn problem(self) -> Problem {
-        let (what, hint) = match self {
-            Self::MethodWithoutPartitions => {
-                ("could not use --partition-method without --partitions".to_owned(), "add --partitions P")
-            }
-            Self::TooManyPartitions(count) => (
-                format!("could not make {count} partitions: the most are {MAX_PARTITIONS}"),
-                "use fewer --partitions",
-            ),
-            Self::MorePartitionsThanRows { count, rows, what } => (
-                format!("could not make {count} partitions of {}", units::plural(rows, what)),
-                "use no more --partitions than that",
-            ),
-            Self::MadeByServer => (
-                "could not use --method server: the rows of TPC-C can only be generated by pgdyno".to_owned(),
-                "leave --method out",
-            ),
-            Self::NoForeignKeys => (
-                "could not use --foreign-keys: test and log have none".to_owned(),
-                "leave --foreign-keys out",
-            ),
-            Self::Way(way, method) => {
-                let (way, why) = (way.name(), why_not(method));
-                let method = method.name();
-                let what = format!("could not use --method {way} for partitions by {method}: {why}");
-                (what, "leave --method out")
-            }
-        };
-        Problem::wrong_request(what).hint(hint)
-    }
-}
-
-/// Why partitions do not support every load method.
-pub fn why_not(method: PartitionMethod) -> &'static str {
-    match method {
-        PartitionMethod::Range => "each is filled as a whole",
-        PartitionMethod::Hash => "the server routes rows to them",
-    }
+/// An option of a request that contradicts the rest of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadConflict {
+    /// Name of the option in a plan.
+    pub key: &'static str,
+    /// Description in one sentence without a full stop.
+    pub what: String,
+    /// Remedy for the user.
+    pub hint: &'static str,
 }
 
 impl LoadRequest {
@@ -305,16 +252,12 @@ impl LoadRequest {
             return Err(Problem::wrong_request("could not load without a scale").hint(self.scale_hint()));
         };
         if let Some(conflict) = self.conflict() {
-            return Err(conflict.problem());
+            let what = format!("could not load: {}", conflict.what);
+            return Err(Problem::wrong_request(what).hint(conflict.hint));
         }
         let main = self.set.main();
-        let (main_units, log_rows) = (main.generator().units_at(scale), self.log_rows.unwrap_or(0));
-        let (rows, parts) = (main.rows_of(main_units), main_units / main.grain());
-        let partitions = self.parts();
-        if let Some(Partitions { count, .. }) = partitions.filter(|partitions| partitions.count > parts) {
-            let what = if self.set == Set::Tpcc { "warehouse" } else { "row" };
-            return Err(LoadConflict::MorePartitionsThanRows { count, rows: parts, what }.problem());
-        }
+        let rows = main.rows_of(main.generator().units_at(scale));
+        let (partitions, log_rows) = (self.parts(), self.log_rows.unwrap_or(0));
         let chunk = rows.max(log_rows).div_ceil(streams.max(1).saturating_mul(TASKS_A_STREAM));
         Ok(LoadPlan {
             set: self.set,
@@ -377,19 +320,9 @@ impl LoadRequest {
     /// These options over others, which apply where these leave them open.
     #[must_use]
     pub fn over(&self, other: &Self) -> Self {
-        let one = self.clone();
-        Self {
-            jobs: one.jobs.or(other.jobs),
-            partitions: one.partitions.or(other.partitions),
-            partition_method: one.partition_method.or(other.partition_method),
-            method: one.method.or(other.method),
-            tablespace: one.tablespace.or_else(|| other.tablespace.clone()),
-            index_tablespace: one.index_tablespace.or_else(|| other.index_tablespace.clone()),
-            fillfactor: one.fillfactor.or(other.fillfactor),
-            unlogged: one.unlogged || other.unlogged,
-            foreign_keys: one.foreign_keys || other.foreign_keys,
-            ..one
-        }
+        let mut options = other.options();
+        options.extend(self.options());
+        serde_json::from_value(Value::Object(options)).expect("what was written can be read")
     }
 
     /// Whether nothing is requested.
@@ -422,27 +355,41 @@ impl LoadRequest {
         Self { method, ..self.clone() }.plan(self.streams())
     }
 
-    /// The first contradiction that does not depend on the scale.
+    /// The first contradiction; without a scale, of those that do not depend on it.
     pub fn conflict(&self) -> Option<LoadConflict> {
-        let count = self.partitions.unwrap_or(0);
-        if self.partition_method.is_some() && count == 0 {
-            return Some(LoadConflict::MethodWithoutPartitions);
-        }
-        if count > MAX_PARTITIONS {
-            return Some(LoadConflict::TooManyPartitions(count));
+        let conflict = |key, what: &str, hint| Some(LoadConflict { key, what: what.to_owned(), hint });
+        let parts = self.parts();
+        if self.partition_method.is_some() && parts.is_none() {
+            let hint = "give the number of partitions too, or leave the method out";
+            return conflict(
+                "partition_method",
+                "a partition method is given, but there are no partitions",
+                hint,
+            );
         }
         if self.foreign_keys && self.set.foreign_keys() == 0 {
-            return Some(LoadConflict::NoForeignKeys);
+            let what = "the tables test and log have no foreign keys between them";
+            return conflict("foreign_keys", what, "leave it out");
         }
         if self.set == Set::Tpcc && self.method == Some(Way::Server) && self.source.is_none() {
-            return Some(LoadConflict::MadeByServer);
+            let what = "the rows of TPC-C can only be generated by pgdyno";
+            return conflict("method", what, "leave the load method out");
         }
-        let method = self.parts()?.method;
-        let cannot = match method {
-            PartitionMethod::Range => Way::Chunks,
-            PartitionMethod::Hash => Way::Stream,
+        let Partitions { method, count } = parts?;
+        let (cannot, why) = match method {
+            PartitionMethod::Range => (Way::Chunks, "each is filled as a whole"),
+            PartitionMethod::Hash => (Way::Stream, "the server routes rows to them"),
         };
-        (self.method == Some(cannot)).then_some(LoadConflict::Way(cannot, method))
+        if self.method == Some(cannot) {
+            let (cannot, method) = (cannot.name(), method.name());
+            let what = format!("the method {cannot} is not for partitions by {method}: {why}");
+            return conflict("method", &what, "leave the load method out");
+        }
+        let main = self.set.main();
+        let most = main.generator().units_at(self.scale?) / main.grain();
+        let unit = if self.set == Set::Tpcc { "warehouse" } else { "row" };
+        let what = format!("{count} partitions are more than {}", units::plural(most, unit));
+        if count > most { conflict("partitions", &what, "use no more than that") } else { None }
     }
 
     fn parts(&self) -> Option<Partitions> {
@@ -471,35 +418,40 @@ impl LoadRequest {
 
     /// Flags in which this request differs from a load begun earlier, with both values.
     pub fn differences(&self, begun: &LoadPlan) -> Vec<String> {
-        let none = || "none".to_owned();
-        let partitions = begun.partitions.map_or(0, |partitions| partitions.count);
-        let method = begun.partitions.map(|partitions| partitions.method);
-        let space = |space: &Option<String>| space.clone().unwrap_or_else(none);
         if self.set != begun.set {
             let (asked, begun) = (self.set.name(), begun.set.name());
             return vec![format!("`load {asked}` was requested, but the load was begun by `load {begun}`")];
         }
-        [
-            differs(&format!("--{}", self.set.scale_word()), self.scale, begun.scale),
-            differs("--log-rows", self.log_rows, begun.log_rows),
-            differs("--seed", self.seed, begun.seed),
-            differs("--at", self.at_us.map(seconds), seconds(begun.at_us)),
-            differs("--partitions", self.partitions, partitions),
-            differs(
-                "--partition-method",
-                self.partition_method.map(PartitionMethod::name),
-                method.map_or("none", PartitionMethod::name),
-            ),
-            differs("--fillfactor", self.fillfactor, begun.fillfactor),
-            differs("--unlogged", self.unlogged.then_some(true), begun.unlogged),
-            differs("--foreign-keys", self.foreign_keys.then_some(true), begun.foreign_keys),
-            differs("--tablespace", self.tablespace.clone(), space(&begun.tablespace)),
-            differs("--index-tablespace", self.index_tablespace.clone(), space(&begun.index_tablespace)),
-            differs("--method", self.method.map(Way::name), begun.way.name()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let amounts = [
+            differs(self.set.scale_word(), self.scale, begun.scale),
+            differs("log-rows", self.log_rows, begun.log_rows),
+            differs("seed", self.seed, begun.seed),
+            differs("at", self.at_us.map(seconds), seconds(begun.at_us)),
+        ];
+        let options = Self { jobs: None, ..self.clone() }.options();
+        let begun = Self::of(begun, 1).options();
+        let differing = options.into_iter().map(|(name, asked)| {
+            let begun =
+                begun.get(&name).unwrap_or(if asked == true { &Value::Bool(false) } else { &Value::Null });
+            differs(&name.replace('_', "-"), Some(shown(&asked)), shown(begun))
+        });
+        amounts.into_iter().chain(differing).flatten().collect()
+    }
+
+    /// The options that are given, by their names in a plan.
+    fn options(&self) -> Map<String, Value> {
+        let Ok(Value::Object(mut options)) = serde_json::to_value(self) else { return Map::new() };
+        options.retain(|_, value| *value != Value::Null && *value != false);
+        options
+    }
+}
+
+/// The value of an option as a flag has it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -510,7 +462,7 @@ fn seconds(at_us: i64) -> i64 {
 
 fn differs<T: PartialEq + std::fmt::Display>(flag: &str, asked: Option<T>, begun: T) -> Option<String> {
     let asked = asked.filter(|asked| *asked != begun)?;
-    Some(format!("{flag}: {asked} was requested, but the load was begun with {begun}"))
+    Some(format!("--{flag}: {asked} was requested, but the load was begun with {begun}"))
 }
 
 #[cfg(test)]
@@ -552,20 +504,18 @@ mod tests {
         let method = Some(PartitionMethod::Hash);
         assert!(
             refused(LoadRequest { partition_method: method, ..at.clone() })
-                .contains("--partition-method without --partitions")
+                .contains("a partition method is given, but there are no")
         );
-        let most = "could not make 100001 partitions: the most are 100000";
-        assert_eq!(refused(LoadRequest { partitions: Some(100_001), ..at.clone() }), most);
         let few =
             LoadRequest { set: Set::Scaleup, scale: Some(3), partitions: Some(5), ..LoadRequest::default() };
-        assert_eq!(refused(few), "could not make 5 partitions of 3 rows");
+        assert_eq!(refused(few), "could not load: 5 partitions are more than 3 rows");
         let ranges = LoadRequest { partitions: Some(2), method: Some(Way::Chunks), ..at.clone() };
-        assert!(refused(ranges).contains("--method chunks for partitions by range"));
+        assert!(refused(ranges).contains("the method chunks is not for partitions by range"));
         let keys = LoadRequest { set: Set::Scaleup, foreign_keys: true, ..at.clone() };
-        assert!(refused(keys).contains("--foreign-keys: test and log have none"));
+        assert!(refused(keys).contains("test and log have no foreign keys"));
         let hashes =
             LoadRequest { partitions: Some(2), partition_method: method, method: Some(Way::Stream), ..at };
-        assert!(refused(hashes).contains("--method stream for partitions by hash"));
+        assert!(refused(hashes).contains("the method stream is not for partitions by hash"));
     }
 
     #[test]

@@ -331,6 +331,8 @@ mod tests {
         let over = |text: &str| Arm::parse(text).expect("it is one").over(&bundles).said();
         assert_eq!(over("pg=9.6"), "pg=9.6,bundle", "a version does not choose where it comes from");
         assert_eq!((over("default"), over("build=x")), ("bundle".into(), "build=x".into()));
+        let version = Arm::parse("pg=9.6").expect("it is one");
+        assert_eq!(Arm::parse("bundle").expect("it is one").over(&version).said(), "pg=9.6,bundle");
         assert_eq!(over("bindir=/x"), "bindir=/x");
     }
 }
