@@ -91,7 +91,12 @@ impl JsonSchema for Span {
     }
 
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "type": "string", "pattern": "^[0-9.]+(ms|s|min|m|h)?$" })
+        json_schema!({
+            "type": "string",
+            "pattern": "^[0-9.]+(ms|s|min|m|h)?$",
+            "x-expects": "a length of time in quotes",
+            "examples": ["500ms", "5s", "10min", "1h"],
+        })
     }
 }
 

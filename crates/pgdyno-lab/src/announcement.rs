@@ -2,7 +2,6 @@
 
 use pgdyno_core::{cpus::cpus_in_words, tpcc::DERIVED, units};
 use pgdyno_plan::{WorkloadPlan, advice::bench::few_branches};
-use pgdyno_record::LoadTerms;
 use pgdyno_script::Builtin;
 
 use crate::{Compare, Event, Job, Lab, Prepared, SubjectJob, SubjectWork, Wanted, dirs, programs};
@@ -106,7 +105,7 @@ impl Announcement {
     fn tables(&mut self, prepared: &Prepared) {
         let asked = &prepared.plan.load;
         let Some(load) = prepared.load.as_ref().filter(|_| !asked.is_default()) else { return };
-        self.fact("tables", LoadTerms::of(load, asked.streams()).words());
+        self.fact("tables", load.words(asked.streams()));
         if load.unlogged {
             self.warn("tables are unlogged: any crash of the server empties them");
         }

@@ -1,6 +1,7 @@
 //! Validates the combination of options.
 
 use pgdyno_postgres::load::{Initialization, PartitionMethod, steps};
+use pgdyno_rows::load::{LoadPlan, Partitions};
 
 use super::{
     find_rate, limits,
@@ -81,12 +82,16 @@ fn initialization(say: &Say, options: &Options) -> ExitResult<Initialization> {
     let method = options.partition_method.unwrap_or(PartitionMethod::Range);
     Ok(Initialization {
         steps: steps(&letters),
-        scale: options.scale as u64,
-        fillfactor: options.fillfactor as u32,
-        unlogged: options.unlogged,
-        tablespace: options.tablespace.clone(),
-        index_tablespace: options.index_tablespace.clone(),
-        partitions: (options.partitions > 0).then_some((method, options.partitions as u64)),
+        tables: LoadPlan {
+            scale: options.scale as u64,
+            fillfactor: options.fillfactor as u32,
+            unlogged: options.unlogged,
+            tablespace: options.tablespace.clone(),
+            index_tablespace: options.index_tablespace.clone(),
+            partitions: (options.partitions > 0)
+                .then_some(Partitions { method, count: options.partitions as u64 }),
+            ..LoadPlan::default()
+        },
     })
 }
 

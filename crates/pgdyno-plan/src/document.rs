@@ -9,8 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Auto, CheckPlan, DataPlan, LOADED_AT_S, LoadingPlan, MeasurePlan, Scale, ScaleupPlan, ScriptPlan,
-    ServerPlan, SizePlan, SubjectPlan, TpccPlan, Variables, WorkloadPlan, fault::shown, work::definitions,
+    Auto, CheckPlan, DataPlan, LOADED_AT_S, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan, ScriptPlan,
+    ServerPlan, SizePlan, TpccPlan, Variables, WorkloadPlan,
+    fault::shown,
+    work::{MAX_WORKLOADS, VARIABLES, definitions},
 };
 
 /// Text of `plans/bench.toml`, the plan of `pgdyno bench`.
@@ -30,6 +32,7 @@ pub struct Plan {
     /// Name of the experiment, also part of the run directory's name: 1 to 64 letters, digits, dots, dashes and
     /// underscores.
     #[schemars(length(min = 1, max = 64), regex(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    #[schemars(extend("examples" = ["bench"]))]
     pub name: String,
     /// One sentence for the report.
     #[serde(default)]
@@ -43,25 +46,27 @@ pub struct Plan {
     /// Several servers to measure in turn; the first is the baseline. Keys that a subject leaves out are taken
     /// from `[server]`.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 16))]
-    pub subject: Vec<SubjectPlan>,
+    #[schemars(length(max = MAX_SUBJECTS))]
+    pub subject: Vec<ServerPlan>,
     /// The data to load.
     #[serde(default)]
     pub data: DataPlan,
     /// How tables are loaded.
-    #[serde(default, skip_serializing_if = "LoadingPlan::is_default")]
-    pub load: LoadingPlan,
+    #[serde(default, skip_serializing_if = "LoadRequest::is_default")]
+    pub load: LoadRequest,
     /// Variables for the plan's own SQL (setup, resets and scripts), written `:name` there.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-expects" = VARIABLES))]
     pub variables: Variables,
     /// Workloads to run, in this order.
-    #[schemars(length(min = 1, max = 32))]
+    #[schemars(length(min = 1, max = MAX_WORKLOADS))]
     pub workload: Vec<WorkloadPlan>,
     /// How to measure.
     #[serde(default)]
     pub measure: MeasurePlan,
     /// Named sizes of the experiment, chosen by `--size`; without it the rest of the plan applies.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-expects" = "tables of sizes: write [size.small] and its keys below, once for each"))]
     pub size: BTreeMap<String, SizePlan>,
     /// Checks after the runs.
     #[serde(default)]
@@ -78,7 +83,7 @@ impl Plan {
             server: ServerPlan::default(),
             subject: Vec::new(),
             data: DataPlan::default(),
-            load: LoadingPlan::default(),
+            load: LoadRequest::default(),
             variables: Variables::new(),
             workload,
             measure: MeasurePlan::default(),
@@ -151,26 +156,31 @@ impl Plan {
         }
     }
 
+    /// The request for the tables that the plan loads, with those of TPC-B at this scale if it is given.
+    pub(super) fn load_request(&self, scale: Option<u64>) -> Option<LoadRequest> {
+        let tpcc = self.data.tpcc.filter(|tpcc| !tpcc.loaded);
+        let request = self.load.clone();
+        Some(match (scale, self.data.scaleup, tpcc) {
+            (Some(_), ..) => LoadRequest { scale, ..request },
+            (None, Some(ScaleupPlan { rows, log_rows }), _) => {
+                LoadRequest { set: Set::Scaleup, scale: Some(rows), log_rows: Some(log_rows), ..request }
+            }
+            (None, None, Some(TpccPlan { warehouses, .. })) => LoadRequest {
+                set: Set::Tpcc,
+                scale: Some(warehouses),
+                seed: self.seed,
+                at_us: Some(LOADED_AT_S * 1_000_000),
+                ..request
+            },
+            (None, None, None) => return None,
+        })
+    }
+
     /// The load that the plan asks for, with TPC-B tables at this scale if it is given; `None` if nothing is loaded.
     ///
     /// # Errors
     /// The requested load is impossible or contradictory.
     pub fn loads(&self, scale: Option<u64>) -> Result<Option<LoadPlan>, Problem> {
-        let tpcc = self.data.tpcc.filter(|tpcc| !tpcc.loaded);
-        let request = match (scale, self.data.scaleup) {
-            (None, None) if let Some(TpccPlan { warehouses, .. }) = tpcc => LoadRequest {
-                set: Set::Tpcc,
-                seed: self.seed,
-                at_us: Some(LOADED_AT_S * 1_000_000),
-                ..self.load.request(Some(warehouses))
-            },
-            (Some(scale), _) => self.load.request(Some(scale)),
-            (None, Some(ScaleupPlan { rows, log_rows })) => {
-                let rows = self.load.request(Some(rows));
-                LoadRequest { set: Set::Scaleup, log_rows: Some(log_rows), ..rows }
-            }
-            (None, None) => return Ok(None),
-        };
-        self.load.plan(request).map(Some)
+        self.load_request(scale).map(|request| request.plan_alike()).transpose()
     }
 }

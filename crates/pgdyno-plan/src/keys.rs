@@ -1,168 +1,212 @@
-//! The keys of a plan file and the values they expect, as worded in error messages.
+//! The keys of a plan file: their tables, and the values they expect as worded in error messages.
 //!
-//! One table serves three purposes, so that they cannot drift apart: unknown keys get the nearest known one, a value
-//! of the wrong type is answered with the expected one, and a test compares the table with the JSON Schema.
+//! All of it is read from the JSON Schema, so that the field of a struct with its doc comment and its attributes is
+//! the only place of a key. Rules word what a type expects; `x-expects` in the schema replaces them where they do not
+//! suit, and `examples` follow both.
 
+use std::{ops::RangeInclusive, sync::LazyLock};
+
+use schemars::generate::SchemaSettings;
+use serde_json::Value;
 use strsim::jaro_winkler;
+
+use super::Plan;
+
+/// The plan as a table of keys.
+pub(super) static PLAN: LazyLock<Table> = LazyLock::new(|| {
+    let settings = SchemaSettings::draft2020_12().with(|settings| settings.inline_subschemas = true);
+    table("", String::new(), settings.into_generator().into_root_schema_for::<Plan>().as_value())
+});
+
+/// A table of a plan file.
+pub(super) struct Table {
+    /// Its heading in a file, such as `[measure]`; empty at the top level.
+    pub heading: String,
+    /// Keys in the order of the struct.
+    pub keys: Vec<Key>,
+}
 
 /// One key of a plan file.
 pub(super) struct Key {
-    /// Table that the key belongs to; empty at the top level.
-    pub section: &'static str,
-    /// Name of the key.
-    pub name: &'static str,
+    /// Dotted path, with `NAME` for a name that the user chooses.
+    pub path: String,
+    /// Description, from the doc comment.
+    description: String,
+    /// Accepted values, worded to follow "must be"; accepted words are in quotes.
+    accepted: Vec<String>,
+    /// Allowed whole numbers, also of a list's items.
+    pub range: Option<RangeInclusive<u64>>,
+    /// What the value holds.
+    pub holds: Holds,
+}
+
+/// What the value of a key holds.
+pub(super) enum Holds {
+    /// No further keys.
+    Nothing,
+    /// A table.
+    Table(Table),
+    /// A list of tables.
+    List(Table),
+    /// A table whose keys have any name and this value.
+    Any(Box<Key>),
+}
+
+impl Table {
+    /// The key with this name.
+    pub(super) fn key(&self, name: &str) -> Option<&Key> {
+        self.keys.iter().find(|key| key.name() == name)
+    }
+
+    /// Names the table in a message.
+    pub(super) fn place(&self) -> String {
+        if self.heading.is_empty() { "at the top of the file".into() } else { format!("in {}", self.heading) }
+    }
+
+    /// The first table with a key of this name, of this one and all below.
+    fn with_key(&self, name: &str) -> Option<&Self> {
+        let below =
+            || self.keys.iter().filter_map(|key| key.holds.table()).find_map(|table| table.with_key(name));
+        if self.key(name).is_some() { Some(self) } else { below() }
+    }
+
+    fn names(&self) -> impl Iterator<Item = &str> {
+        self.keys.iter().map(Key::name)
+    }
+}
+
+impl Key {
+    /// Name in the file.
+    pub(super) fn name(&self) -> &str {
+        self.path.rsplit('.').next().unwrap_or_default()
+    }
+
     /// Expected value, worded to follow "must be".
-    pub expects: &'static str,
+    pub(super) fn expects(&self) -> String {
+        listed(&self.accepted)
+    }
+
     /// Accepted words, if there are only a few.
-    pub words: &'static [&'static str],
+    pub(super) fn words(&self) -> impl Iterator<Item = &str> {
+        self.accepted.iter().filter_map(|text| text.strip_prefix('"')?.strip_suffix('"'))
+    }
+
+    /// The first sentence of its description.
+    pub(super) fn hint(&self) -> &str {
+        self.description.split(". ").next().unwrap_or_default().trim_end_matches('.')
+    }
+
+    /// The key with this name below.
+    fn below(&self, name: &str) -> Option<&Self> {
+        match &self.holds {
+            Holds::Nothing => None,
+            Holds::Table(table) | Holds::List(table) => table.key(name),
+            Holds::Any(each) => Some(each),
+        }
+    }
 }
 
-const fn key(section: &'static str, name: &'static str, expects: &'static str) -> Key {
-    Key { section, name, expects, words: &[] }
+impl Holds {
+    fn table(&self) -> Option<&Table> {
+        match self {
+            Self::Nothing => None,
+            Self::Table(table) | Self::List(table) => Some(table),
+            Self::Any(each) => each.holds.table(),
+        }
+    }
 }
 
-const fn choice(
-    section: &'static str,
-    name: &'static str,
-    expects: &'static str,
-    words: &'static [&'static str],
-) -> Key {
-    Key { section, name, expects, words }
+fn table(path: &str, heading: String, schema: &Value) -> Table {
+    let dot = if path.is_empty() { "" } else { "." };
+    let properties = schema["properties"].as_object().into_iter().flatten();
+    let keys = properties.map(|(name, value)| key(format!("{path}{dot}{name}"), &heading, value));
+    Table { keys: keys.collect(), heading }
 }
 
-/// Expected value of a script.
-const SCRIPT: &str =
-    "\"tpcb-like\", \"simple-update\", \"select-only\", or a file in quotes, such as \"mine.sql\"";
-const SCRIPTS: &[&str] = &["tpcb-like", "simple-update", "select-only"];
+/// The key with this path, in the table with this heading.
+fn key(path: String, within: &str, schema: &Value) -> Key {
+    let heading = |open: &str, close: &str| match path.rsplit_once('.') {
+        Some((_, name)) if !within.is_empty() => format!("`{name}` of {within}"),
+        _ => format!("{open}{path}{close}"),
+    };
+    let holds = if schema["properties"].is_object() {
+        Holds::Table(table(&path, heading("[", "]"), schema))
+    } else if schema["items"]["properties"].is_object() {
+        Holds::List(table(&path, heading("[[", "]]"), &schema["items"]))
+    } else if schema["additionalProperties"].is_object() {
+        Holds::Any(Box::new(key(format!("{path}.NAME"), within, &schema["additionalProperties"])))
+    } else {
+        Holds::Nothing
+    };
+    let accepted = match &holds {
+        _ if schema["x-expects"].is_string() => accepted(schema),
+        Holds::Table(table) => vec![format!("a table: write {} and its keys below", table.heading)],
+        Holds::List(table) => {
+            vec![format!("a list of tables: write {} and its keys below, once for each", table.heading)]
+        }
+        Holds::Any(_) | Holds::Nothing => accepted(schema),
+    };
+    let description = schema["description"].as_str().unwrap_or_default().replace('\n', " ");
+    Key { path, description, accepted, range: range(schema), holds }
+}
 
-/// Stands for every variable, since their names are the user's.
-const VARIABLE: Key = key("variables", "", "a number or a text in quotes");
+/// The schemas of which a value has to match one, without `null`, which TOML does not have.
+fn alternatives(schema: &Value) -> impl Iterator<Item = &Value> {
+    let all = ["anyOf", "oneOf"].into_iter().filter_map(|keyword| schema[keyword].as_array());
+    all.flatten().filter(|one| one["type"] != "null")
+}
 
-/// Every key of a plan file.
-pub(super) const KEYS: &[Key] = &[
-    key("", "name", "a name in quotes, such as \"bench\""),
-    key("", "description", "a sentence in quotes"),
-    key("", "seed", "a whole number from 0 to 9223372036854775807"),
-    key("", "server", "a table: write [server] and its keys below"),
-    key("", "subject", "a list of tables: write [[subject]] and its keys below, once for each"),
-    key("", "data", "a table: write [data] and its keys below"),
-    key("", "load", "a table: write [load] and its keys below"),
-    key("", "variables", "a table of variables, such as [variables] and pause = 10 below"),
-    key("", "workload", "a list of tables: write [[workload]] and its keys below, once for each"),
-    key("", "measure", "a table: write [measure] and its keys below"),
-    key("", "size", "tables of sizes: write [size.small] and its keys below, once for each"),
-    key("", "check", "a table: write [check] and its keys below"),
-    key("server", "pg", "a version in quotes, such as \"18\" or \"9.6.24\""),
-    key("server", "build", "the name of a build in quotes, as `pgdyno builds` lists them"),
-    key("server", "bindir", "a directory in quotes"),
-    key("server", "data", "a directory in quotes"),
-    key("server", "waldir", "a directory in quotes"),
-    key("server", "data_checksums", "true or false"),
-    key(
-        "server",
-        "settings",
-        "a table of settings with their values in quotes, such as { work_mem = \"64MB\" }",
-    ),
-    key("server", "cpus", "a list of processors in quotes, such as \"0-3,8\""),
-    key("subject", "name", "a name in quotes, such as \"old\""),
-    key("subject", "pg", "a version in quotes, such as \"18\" or \"9.6.24\""),
-    key("subject", "build", "the name of a build in quotes, as `pgdyno builds` lists them"),
-    key("subject", "bindir", "a directory in quotes"),
-    key("subject", "bundle", "true or false"),
-    key("subject", "data", "a directory in quotes"),
-    key("subject", "waldir", "a directory in quotes"),
-    key(
-        "subject",
-        "settings",
-        "a table of settings with their values in quotes, such as { work_mem = \"64MB\" }",
-    ),
-    choice("data", "scale", "\"auto\", \"none\" or a whole number from 1 to 100000000", &["auto", "none"]),
-    key("data", "scaleup", "a table of rows, such as { rows = 1000000 }"),
-    key("data.scaleup", "rows", "a whole number from 1 to 10000000000000"),
-    key("data.scaleup", "log_rows", "a whole number from 0 to 10000000000000"),
-    key("data", "tpcc", "a table of warehouses, such as { warehouses = 10 }"),
-    key("data.tpcc", "warehouses", "a whole number from 1 to 10000000"),
-    key("data.tpcc", "loaded", "true or false"),
-    key("data", "setup", "a file of SQL in quotes, such as \"setup.sql\""),
-    key("data", "setup_text", "SQL in quotes, of several lines between \"\"\" and \"\"\""),
-    key("load", "jobs", "a whole number from 1 to 1000"),
-    key("load", "partitions", "a whole number from 0 to 100000"),
-    choice("load", "partition_method", "\"range\" or \"hash\"", &["range", "hash"]),
-    choice("load", "method", "\"stream\", \"chunks\" or \"server\"", &["stream", "chunks", "server"]),
-    key("load", "tablespace", "the name of a tablespace in quotes"),
-    key("load", "index_tablespace", "the name of a tablespace in quotes"),
-    key("load", "fillfactor", "a whole number from 10 to 100"),
-    key("load", "unlogged", "true or false"),
-    key("load", "foreign_keys", "true or false"),
-    key("workload", "name", "a name in quotes, such as \"insert-one\""),
-    choice("workload", "script", SCRIPT, SCRIPTS),
-    key("workload", "text", "a script in quotes, of several lines between \"\"\" and \"\"\""),
-    key("workload", "scripts", "a list of tables, such as [{ script = \"a.sql\", weight = 3 }, …]"),
-    choice("workload.scripts", "script", SCRIPT, SCRIPTS),
-    key("workload.scripts", "text", "a script in quotes"),
-    key("workload.scripts", "weight", "a whole number from 0 to 1000000"),
-    key("workload", "tpcc", "a table, such as { shape = \"functions\" }"),
-    choice(
-        "workload.tpcc",
-        "shape",
-        "\"statements\", \"pipelined\" or \"functions\"",
-        &["statements", "pipelined", "functions"],
-    ),
-    choice(
-        "workload.tpcc",
-        "isolation",
-        "\"read-committed\", \"repeatable-read\" or \"serializable\"",
-        &["read-committed", "repeatable-read", "serializable"],
-    ),
-    key(
-        "workload.tpcc",
-        "weights",
-        "a list of five whole numbers that add up to 100, such as [45, 43, 4, 4, 4]",
-    ),
-    key("workload.tpcc", "max_tries", "a whole number from 0 to 4294967295"),
-    key("workload.tpcc", "paced", "true or false"),
-    key("workload", "define", "a table of variables, such as { n = 400 }"),
-    key("workload", "reset", "SQL in quotes, such as \"TRUNCATE test\""),
-    key("workload", "clients", "a list of whole numbers from 1 to 100000, such as [1, 8, 32]"),
-    choice(
-        "workload",
-        "protocol",
-        "\"simple\", \"extended\" or \"prepared\"",
-        &["simple", "extended", "prepared"],
-    ),
-    choice(
-        "measure",
-        "clients",
-        "\"auto\" or a list of whole numbers from 1 to 100000, such as [1, 8, 32]",
-        &["auto"],
-    ),
-    choice("measure", "jobs", "\"auto\" or a whole number from 1 to 1024", &["auto"]),
-    key("measure", "duration", "a length of time in quotes, such as \"500ms\", \"5s\", \"10min\" or \"1h\""),
-    key("measure", "warmup", "a length of time in quotes, such as \"500ms\", \"5s\", \"10min\" or \"1h\""),
-    key("measure", "blocks", "a whole number from 1 to 1000"),
-    key("measure", "rate", "a number of transactions per second above 0, at most 1e12"),
-    key("measure", "driver_cpus", "a list of processors in quotes, such as \"0-3,8\""),
-    choice("measure", "waiting", "\"auto\", \"io_uring\" or \"epoll\"", &["auto", "io_uring", "epoll"]),
-    key("measure", "thorough", "true or false"),
-    key("size", "clients", "a list of whole numbers from 1 to 100000, such as [1, 8, 32]"),
-    key("size", "duration", "a length of time in quotes, such as \"500ms\", \"5s\", \"10min\" or \"1h\""),
-    key("size", "warmup", "a length of time in quotes, such as \"500ms\", \"5s\", \"10min\" or \"1h\""),
-    key("size", "blocks", "a whole number from 1 to 1000"),
-    key("size", "scaleup", "a table of rows, such as { rows = 1000000 }"),
-    key("size.scaleup", "rows", "a whole number from 1 to 10000000000000"),
-    key("size.scaleup", "log_rows", "a whole number from 0 to 10000000000000"),
-    key("size", "tpcc", "a table of warehouses, such as { warehouses = 10 }"),
-    key("size.tpcc", "warehouses", "a whole number from 1 to 10000000"),
-    key("size.tpcc", "loaded", "true or false"),
-    key("size", "variables", "a table of variables, such as { pause = 10 }"),
-    choice(
-        "check",
-        "balance",
-        "\"auto\", \"full\", \"touched\" or \"off\"",
-        &["auto", "full", "touched", "off"],
-    ),
-    key("check", "consistency", "true or false"),
-];
+/// The accepted values, worded to follow "must be".
+fn accepted(schema: &Value) -> Vec<String> {
+    let mut accepted: Vec<_> = alternatives(schema).flat_map(accepted).collect();
+    if let Some(expects) = schema["x-expects"].as_str() {
+        accepted = vec![expects.to_owned()];
+    } else if let Some(words) = schema["enum"].as_array() {
+        accepted = words.iter().map(Value::to_string).collect();
+    } else if schema["const"].is_string() {
+        accepted = vec![schema["const"].to_string()];
+    } else if accepted.is_empty() {
+        accepted = vec![of_type(schema)];
+    }
+    if let (Some(examples), Some(last)) = (schema["examples"].as_array(), accepted.last_mut()) {
+        let examples: Vec<_> = examples.iter().map(|one| one.to_string().replace(',', ", ")).collect();
+        *last += &format!(", such as {}", listed(&examples));
+    }
+    accepted
+}
+
+/// The accepted values of a type.
+fn of_type(schema: &Value) -> String {
+    let range = range(schema).map(|range| format!("from {} to {}", range.start(), range.end()));
+    match range {
+        Some(range) if schema["items"].is_object() => format!("a list of whole numbers {range}"),
+        Some(range) => format!("a whole number {range}"),
+        None if schema["type"] == "boolean" || schema["type"][0] == "boolean" => "true or false".to_owned(),
+        None => "a text in quotes".to_owned(),
+    }
+}
+
+/// The whole numbers that a value, or an item of a list, may be; `None` for other types.
+fn range(schema: &Value) -> Option<RangeInclusive<u64>> {
+    let most_of_type = match schema["format"].as_str() {
+        Some("uint32") => Some(u32::MAX.into()),
+        // TOML has no larger ones.
+        Some("uint64") => Some(i64::MAX as u64),
+        _ => None,
+    };
+    match (schema["minimum"].as_u64(), schema["maximum"].as_u64().or(most_of_type)) {
+        (Some(least), Some(most)) => Some(least..=most),
+        _ => alternatives(schema).chain(schema.get("items")).find_map(range),
+    }
+}
+
+/// Lists alternatives in a sentence.
+fn listed(all: &[String]) -> String {
+    match all {
+        [first @ .., last] if !first.is_empty() => format!("{} or {last}", first.join(", ")),
+        _ => all.concat(),
+    }
+}
 
 /// Keys that people look for and that a plan deliberately lacks.
 const ADDRESS: &[&str] =
@@ -174,23 +218,11 @@ const TPCB: &[&str] = &["tpcb", "tpc_b", "pgbench"];
 /// Least Jaro-Winkler similarity (0 to 1) of a name that is suggested.
 const LIKENESS: f64 = 0.75;
 
-/// The key with this section and name.
-pub(super) fn find(section: &str, name: &str) -> Option<&'static Key> {
-    KEYS.iter().find(|key| key.section == section && key.name == name)
-}
-
 /// The key of a dotted path such as `measure.clients`, without list positions.
 pub(super) fn at(path: &str) -> Option<&'static Key> {
-    match path.split('.').collect::<Vec<_>>()[..] {
-        ["variables", _] | ["workload", "define", _] | ["size", _, "variables", _] => Some(&VARIABLE),
-        ["size", _, "scaleup", name] => find("size.scaleup", name),
-        ["size", _, "tpcc", name] => find("size.tpcc", name),
-        ["size", _, name] => find("size", name),
-        _ => {
-            let (section, name) = path.rsplit_once('.').unwrap_or(("", path));
-            find(section, name)
-        }
-    }
+    let mut names = path.split('.');
+    let first = PLAN.key(names.next()?)?;
+    names.try_fold(first, Key::below)
 }
 
 /// The most similar word, if any is similar enough.
@@ -208,91 +240,81 @@ pub(super) fn is_address(name: &str) -> bool {
     ADDRESS.contains(&name.to_ascii_lowercase().as_str())
 }
 
-/// Hint for a key that this section does not have.
-pub(super) fn advice(section: &str, name: &str) -> String {
+/// Hint for a key that this table does not have.
+pub(super) fn advice(table: &Table, name: &str) -> String {
     if is_address(name) {
         return "a plan holds no address, user or password: give them with -h, -p, -U, -d or PG* variables"
             .into();
     }
-    if matches!(section, "data" | "size") && TPCB.contains(&name.to_ascii_lowercase().as_str()) {
+    if matches!(&*table.heading, "[data]" | "[size.NAME]") && TPCB.contains(&&*name.to_ascii_lowercase()) {
         return "TPC-B's tables have no key of their own: `scale` requests them, such as scale = 100".into();
     }
-    if let Some(known) = nearest(name, names(section)) {
+    if let Some(known) = nearest(name, table.names()) {
         return format!("did you mean `{known}`?");
     }
-    if let Some(elsewhere) = KEYS.iter().find(|key| key.name == name) {
-        return format!("`{name}` belongs {}", place(elsewhere.section));
+    if let Some(elsewhere) = PLAN.with_key(name) {
+        return format!("`{name}` belongs {}", elsewhere.place());
     }
-    format!("known here: {}", names(section).collect::<Vec<_>>().join(", "))
-}
-
-/// Names the section in a message.
-pub(super) fn place(section: &str) -> String {
-    match section {
-        "" => "at the top of the file".into(),
-        "workload" => "in [[workload]]".into(),
-        "subject" => "in [[subject]]".into(),
-        "workload.scripts" => "in `scripts` of [[workload]]".into(),
-        "data.scaleup" => "in `scaleup` of [data]".into(),
-        "data.tpcc" => "in `tpcc` of [data]".into(),
-        "size.tpcc" => "in `tpcc` of [size.NAME]".into(),
-        "workload.tpcc" => "in `tpcc` of [[workload]]".into(),
-        "size.scaleup" => "in `scaleup` of [size.NAME]".into(),
-        "size" => "in [size.NAME]".into(),
-        _ => format!("in [{section}]"),
-    }
-}
-
-fn names(section: &str) -> impl Iterator<Item = &'static str> {
-    KEYS.iter().filter(move |key| key.section == section).map(|key| key.name)
+    format!("known here: {}", table.names().collect::<Vec<_>>().join(", "))
 }
 
 #[cfg(test)]
 mod tests {
-    use std::collections::BTreeSet;
-
     use super::*;
 
-    /// Names of a table's keys in the schema.
-    fn in_schema(definition: &serde_json::Value) -> BTreeSet<&str> {
-        let properties = definition["properties"].as_object().expect("it is a table");
-        properties.keys().map(String::as_str).collect()
+    fn table(path: &str) -> &'static Table {
+        if path.is_empty() {
+            &PLAN
+        } else {
+            at(path).and_then(|key| key.holds.table()).expect("it is a table")
+        }
     }
 
     #[test]
-    fn the_table_of_keys_is_that_of_the_schema() {
-        let schema = crate::schema();
-        let definitions = &schema["$defs"];
-        for (section, definition) in [
-            ("", &schema),
-            ("server", &definitions["ServerPlan"]),
-            ("subject", &definitions["SubjectPlan"]),
-            ("data", &definitions["DataPlan"]),
-            ("data.scaleup", &definitions["ScaleupPlan"]),
-            ("size.scaleup", &definitions["ScaleupPlan"]),
-            ("data.tpcc", &definitions["TpccPlan"]),
-            ("size.tpcc", &definitions["TpccPlan"]),
-            ("workload.tpcc", &definitions["TpccWork"]),
-            ("load", &definitions["LoadingPlan"]),
-            ("workload", &definitions["WorkloadPlan"]),
-            ("workload.scripts", &definitions["ScriptPlan"]),
-            ("size", &definitions["SizePlan"]),
-            ("measure", &definitions["MeasurePlan"]),
-            ("check", &definitions["CheckPlan"]),
+    fn what_a_type_expects_is_worded_by_rule() {
+        for (path, expects) in [
+            ("seed", "a whole number from 0 to 9223372036854775807"),
+            ("server", "a table: write [server] and its keys below"),
+            ("subject", "a list of tables: write [[subject]] and its keys below, once for each"),
+            ("server.pg", "a text in quotes, such as \"18\" or \"9.6.24\""),
+            ("data.scale", "\"auto\", \"none\" or a whole number from 1 to 100000000"),
+            ("load.partition_method", "\"range\" or \"hash\""),
+            ("load.unlogged", "true or false"),
+            ("load.fillfactor", "a whole number from 10 to 100"),
+            ("workload.clients", "a list of whole numbers from 1 to 100000, such as [1, 8, 32]"),
+            ("measure.clients", "\"auto\" or a list of whole numbers from 1 to 100000, such as [1, 8, 32]"),
+            ("measure.jobs", "\"auto\" or a whole number from 1 to 1024"),
+            ("size.small.variables.pause", "a number or a text in quotes"),
         ] {
-            assert_eq!(names(section).collect::<BTreeSet<_>>(), in_schema(definition), "[{section}]");
+            assert_eq!(at(path).expect(path).expects(), expects, "{path}");
+        }
+    }
+
+    #[test]
+    fn every_table_has_its_place() {
+        for (path, place) in [
+            ("", "at the top of the file"),
+            ("measure", "in [measure]"),
+            ("subject", "in [[subject]]"),
+            ("workload.scripts", "in `scripts` of [[workload]]"),
+            ("data.tpcc", "in `tpcc` of [data]"),
+            ("size", "in [size.NAME]"),
+            ("size.small.scaleup", "in `scaleup` of [size.NAME]"),
+        ] {
+            assert_eq!(table(path).place(), place);
         }
     }
 
     #[test]
     fn advice_names_the_nearest_key_or_its_place() {
+        let advice = |path, name| advice(table(path), name);
         assert_eq!(advice("measure", "client"), "did you mean `clients`?");
         assert_eq!(advice("measure", "WarmUp"), "did you mean `warmup`?");
         assert_eq!(advice("", "scale"), "`scale` belongs in [data]");
         assert!(advice("", "password").starts_with("a plan holds no address"));
         // `tpcc` is only a letter away but means other tables.
-        for section in ["data", "size"] {
-            let said = advice(section, "tpcb");
+        for table in ["data", "size"] {
+            let said = advice(table, "tpcb");
             assert!(said.contains("`scale`") && !said.contains("tpcc"), "{said}");
         }
         assert_eq!(advice("data", "tpc"), "did you mean `tpcc`?");

@@ -11,29 +11,22 @@ mod fault;
 #[doc(hidden)]
 pub mod fuzz;
 mod keys;
-mod load;
 mod measure;
 mod parse;
 mod scale;
 mod server;
-mod subjects;
 mod tpcc;
 mod work;
 mod workload_files;
 
 pub use auto::Auto;
-pub use check::{
-    MAX_BLOCKS, MAX_CLIENT_COUNTS, MAX_CLIENTS, MAX_JOBS, MAX_RATE_PER_S, MAX_SCALE, MAX_WARMUP,
-    MAX_WORKLOADS, MIN_DURATION, OLDEST_PG, RESERVED,
-};
+pub use check::{OLDEST_PG, RESERVED};
 pub use document::{BENCH_TOML, Plan, schema};
 pub use fault::Fault;
-pub use load::LoadingPlan;
-pub use measure::{BalanceCheckMode, CheckPlan, MeasurePlan, Waiting};
+pub use measure::{BalanceCheckMode, CheckPlan, MAX_RATE_PER_S, MeasurePlan, Waiting};
 pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;
-pub use server::ServerPlan;
-pub use subjects::{MAX_SUBJECTS, SubjectPlan};
+pub use server::{MAX_SUBJECTS, ServerPlan};
 pub use tpcc::{Isolation, LOADED_AT_S, TpccPlan, TpccWork};
 pub use work::{DataPlan, ScaleupPlan, ScriptPlan, SizePlan, Source, VariableValue, Variables, WorkloadPlan};
 pub use workload_files::{SqlText, Steps, Work, WorkloadFiles};

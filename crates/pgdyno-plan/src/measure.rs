@@ -4,7 +4,7 @@ use pgdyno_core::span::Span;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Auto;
+use super::{Auto, auto::Whole};
 
 /// How the driver waits for its connections.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
@@ -19,27 +19,41 @@ pub enum Waiting {
     Epoll,
 }
 
+/// Most clients of a run.
+pub(super) const MAX_CLIENTS: u64 = 100_000;
+
+/// Most client counts of a plan.
+pub(super) const MAX_CLIENT_COUNTS: usize = 64;
+
+/// Highest rate in transactions per second.
+pub const MAX_RATE_PER_S: f64 = 1e12;
+
 /// How to measure.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasurePlan {
-    /// Client counts from 1 to 100,000; every workload runs with each. `auto`: one, twice and eight times the
+    /// Client counts from 1 to 100,000, such as [1, 8, 32]; every workload runs with each. `auto`: one, twice and eight times the
     /// number of processors.
+    #[schemars(with = "Auto<Vec<Whole<1, MAX_CLIENTS>>>", extend("examples" = [[1, 8, 32]]))]
     pub clients: Auto<Vec<u32>>,
     /// Worker threads of the driver, 1 to 1,024. `auto`: one for each processor of the driver, at most one for
     /// each client.
+    #[schemars(with = "Auto<Whole<1, 1024>>")]
     pub jobs: Auto<u32>,
     /// Length of the measured interval of a run.
     pub duration: Span,
     /// Length of the warm-up before the measured interval.
     pub warmup: Span,
-    /// Number of interleaved blocks, 1 to 1,000; every workload runs once in each with every client count.
+    /// Number of interleaved blocks: 3 for a first look, 5 or more for publication, at most 1,000. Every workload runs
+    /// once in each with every client count.
     #[schemars(range(min = 1, max = 1000))]
     pub blocks: u32,
     /// Rate of an open loop in transactions per second, above 0; absent means a closed loop.
-    #[schemars(range(max = 1e12))]
+    #[schemars(range(max = MAX_RATE_PER_S))]
+    #[schemars(extend("x-expects" = "a number of transactions per second above 0, at most 1e12"))]
     pub rate: Option<f64>,
     /// Processors for the driver, for example `0`.
+    #[schemars(extend("examples" = ["0-3,8"]))]
     pub driver_cpus: Option<String>,
     /// How workers with more than one client wait for their connections.
     pub waiting: Waiting,

@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::{
     Plan,
     fault::{Fault, shown},
-    keys,
+    keys::{self, Holds, Key, PLAN, Table},
 };
 
 /// Longest plan file in bytes: 1 MiB. Readers should not read more than this.
@@ -70,7 +70,7 @@ impl Source<'_> {
     /// Checks for unknown keys, tables in the wrong place, and missing mandatory keys.
     fn check_keys(&self, tree: &DeTable<'_>) -> Result<(), Problem> {
         let mut strange = Vec::new();
-        strange_keys(tree, "", &mut strange);
+        strange_keys(tree, &PLAN, &mut strange);
         if let Some((span, what, hint)) = strange.into_iter().min_by_key(|(span, ..)| span.start) {
             let secret = keys::is_address(&self.text[span.clone()]);
             let problem = self.problem(span, &what).hint(hint);
@@ -113,17 +113,18 @@ impl Source<'_> {
     fn wrong_value(&self, tree: &DeTable<'_>, error: &toml::de::Error) -> Problem {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().lines().next().unwrap_or("wrong value");
-        let Some((path, span)) = leaf_at(tree, "", span.start) else {
+        let leaf = leaf_at(tree, "", span.start);
+        let Some((key, path, span)) = leaf.and_then(|(path, span)| Some((keys::at(&path)?, path, span)))
+        else {
             return self.misplaced_table(tree, span, message);
         };
         let given = shown(&self.text[span.clone()]);
-        let Some(key) = keys::at(&path) else {
-            let problem = self.problem(span, &format!("`{path}` must be in quotes, not {given}"));
-            return problem.hint("values of settings are written in quotes, as in work_mem = \"64MB\"");
-        };
-        let problem = self.problem(span, &format!("`{path}` must be {}, not {given}", key.expects));
-        match keys::nearest(given.trim_matches(['"', '\'']), key.words.iter().copied()) {
+        let problem = self.problem(span, &format!("`{path}` must be {}, not {given}", key.expects()));
+        match keys::nearest(given.trim_matches(['"', '\'']), key.words()) {
             Some(word) => problem.hint(format!("did you mean \"{word}\"?")),
+            None if path.contains(".settings.") => {
+                problem.hint("values of settings are written in quotes, as in work_mem = \"64MB\"")
+            }
             None => problem.hint(self.example()),
         }
     }
@@ -167,8 +168,8 @@ impl Source<'_> {
 }
 
 /// Names of the scripts, for a hint.
-fn script_words() -> &'static str {
-    keys::find("workload", "script").map_or("", |key| key.expects)
+fn script_words() -> String {
+    keys::at("workload.script").map(Key::expects).unwrap_or_default()
 }
 
 /// A position in a text for people, and the line there with a caret below.
@@ -215,57 +216,43 @@ fn floor_boundary(text: &str, at: usize) -> usize {
     text.floor_char_boundary(at.min(text.len()))
 }
 
-/// Collects keys that a plan does not have, each with message and hint.
-fn strange_keys(table: &DeTable<'_>, section: &str, found: &mut Vec<(Range<usize>, String, String)>) {
-    for (name, value) in table {
-        let known = keys::find(section, name.get_ref());
-        let Some(key) = known else {
-            let what = format!("unknown key `{}` {}", shown(name.get_ref()), keys::place(section));
-            found.push((name.span(), what, keys::advice(section, name.get_ref())));
-            continue;
-        };
-        let below = if section.is_empty() { key.name.to_owned() } else { format!("{section}.{}", key.name) };
-        if keys::KEYS.iter().any(|other| other.section == below) {
-            strange_section(key, &below, name.span(), value.get_ref(), found);
-        }
-    }
-}
+/// A key in the wrong place: its range, message and hint.
+type Strange = (Range<usize>, String, String);
 
-/// Collects unknown keys of a section, or that the section is not a table.
-fn strange_section(
-    key: &keys::Key,
-    section: &str,
-    span: Range<usize>,
-    value: &DeValue<'_>,
-    found: &mut Vec<(Range<usize>, String, String)>,
-) {
-    let is_list = matches!(section, "subject" | "workload" | "workload.scripts");
-    match value {
-        DeValue::Table(sizes) if section == "size" => {
-            for (name, size) in sizes {
-                match size.get_ref().as_table() {
-                    Some(table) => strange_keys(table, section, found),
-                    None => found.push(no_section(key, section, name.span())),
-                }
+/// Collects keys that a plan does not have.
+fn strange_keys(given: &DeTable<'_>, table: &Table, found: &mut Vec<Strange>) {
+    for (name, value) in given {
+        match table.key(name.get_ref()) {
+            Some(key) => strange_value(key, name.span(), value.get_ref(), found),
+            None => {
+                let what = format!("unknown key `{}` {}", shown(name.get_ref()), table.place());
+                found.push((name.span(), what, keys::advice(table, name.get_ref())));
             }
         }
-        DeValue::Table(table) if !is_list => strange_keys(table, section, found),
-        DeValue::Array(list) if is_list && list.iter().all(|one| one.get_ref().is_table()) => {
-            list.iter()
-                .filter_map(|one| one.get_ref().as_table())
-                .for_each(|table| strange_keys(table, section, found));
-        }
-        _ => found.push(no_section(key, section, span)),
     }
 }
 
-fn no_section(key: &keys::Key, section: &str, span: Range<usize>) -> (Range<usize>, String, String) {
-    let hint = match section {
-        "workload" => "write [[workload]]",
-        "subject" => "write [[subject]]",
-        _ => "see plans/bench.toml",
-    };
-    (span, format!("`{section}` must be {}", key.expects), hint.into())
+/// Collects unknown keys below a key, or that it holds no table.
+fn strange_value(key: &Key, span: Range<usize>, value: &DeValue<'_>, found: &mut Vec<Strange>) {
+    match (&key.holds, value) {
+        (Holds::Nothing, _) => {}
+        (Holds::Table(table), DeValue::Table(given)) => strange_keys(given, table, found),
+        (Holds::List(table), DeValue::Array(list)) if list.iter().all(|one| one.get_ref().is_table()) => {
+            list.iter()
+                .filter_map(|one| one.get_ref().as_table())
+                .for_each(|given| strange_keys(given, table, found));
+        }
+        (Holds::Any(each), DeValue::Table(given)) => {
+            given.iter().for_each(|(name, value)| strange_value(each, name.span(), value.get_ref(), found));
+        }
+        (holds, _) => {
+            let hint = match holds {
+                Holds::List(table) if !key.path.contains('.') => format!("write {}", table.heading),
+                _ => "see plans/bench.toml".to_owned(),
+            };
+            found.push((span, format!("`{}` must be {}", key.path, key.expects()), hint));
+        }
+    }
 }
 
 /// Path (without list positions) and range of the value that contains a byte position.

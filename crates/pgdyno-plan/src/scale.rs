@@ -3,6 +3,8 @@
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
+use super::auto::Whole;
+
 /// Scale factor of the TPC-B tables, or none.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Scale {
@@ -58,6 +60,6 @@ impl JsonSchema for Scale {
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {
-        json_schema!({ "anyOf": [ { "enum": ["auto", "none"] }, generator.subschema_for::<u64>() ] })
+        json_schema!({ "anyOf": [{ "enum": ["auto", "none"] }, generator.subschema_for::<Whole<1, 100_000_000>>()] })
     }
 }

@@ -14,6 +14,7 @@ const MAX_TRIES: u32 = 10;
 /// The nine tables of TPC-C.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-expects" = "a table of warehouses, such as { warehouses = 10 }"))]
 pub struct TpccPlan {
     /// Number of warehouses, 1 to 10,000,000, about 100 MB each.
     #[schemars(range(min = 1, max = 10_000_000))]
@@ -62,12 +63,14 @@ impl Isolation {
 /// How the five transactions of TPC-C run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
+#[schemars(extend("x-expects" = "a table, such as { shape = \"functions\" }"))]
 pub struct TpccWork {
     /// How the statements of a transaction are sent.
     pub shape: Shape,
     /// Isolation level; default: the server's default.
     pub isolation: Option<Isolation>,
     /// Shares of New-Order, Payment, Order-Status, Delivery and Stock-Level in per cent; they add up to 100.
+    #[schemars(extend("x-expects" = "a list of five whole numbers that add up to 100, such as [45, 43, 4, 4, 4]"))]
     pub weights: [u32; 5],
     /// Most tries of a transaction that fails with a serialization error or a deadlock, including the first; 0
     /// means no limit.

@@ -8,7 +8,12 @@ use pgdyno_script::{Builtin, Definition, Protocol, tpcc::script};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
 
-use super::{Scale, TpccPlan, TpccWork};
+use super::{Scale, TpccPlan, TpccWork, auto::Whole, measure::MAX_CLIENTS};
+
+/// Most workloads of a plan.
+pub(super) const MAX_WORKLOADS: usize = 32;
+/// Most scripts of a workload, as in pgbench.
+pub(super) const MAX_SCRIPTS: usize = 128;
 
 /// The data to load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -25,6 +30,7 @@ pub struct DataPlan {
     pub tpcc: Option<TpccPlan>,
     /// File with SQL that sets up the plan's own tables, once, after other tables are loaded. A path that does
     /// not begin with `/` is relative to the directory of the plan file.
+    #[schemars(extend("examples" = ["setup.sql"]))]
     pub setup: Option<String>,
     /// SQL that sets up the plan's own tables, as text; runs after `setup`.
     pub setup_text: Option<String>,
@@ -58,6 +64,7 @@ impl DataPlan {
 /// `:rows` and `:log_rows`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
+#[schemars(extend("x-expects" = "a table of rows, such as { rows = 1000000 }"))]
 pub struct ScaleupPlan {
     /// Rows of `test`, 1 to 10,000,000,000,000.
     #[schemars(range(min = 1, max = 10_000_000_000_000_u64))]
@@ -123,8 +130,15 @@ impl JsonSchema for Source {
     fn json_schema(_: &mut SchemaGenerator) -> Schema {
         json_schema!({
             "description": "a built-in script by its name, or a file: a path with a `/` or the ending `.sql`",
-            "type": "string",
-            "pattern": "^(tpcb-like|simple-update|select-only|.*/.*|.+\\.sql)$",
+            "anyOf": [
+                { "enum": Builtin::ALL.map(Builtin::name) },
+                {
+                    "type": "string",
+                    "pattern": "^(.*/.*|.+\\.sql)$",
+                    "x-expects": "a file in quotes",
+                    "examples": ["mine.sql"],
+                },
+            ],
         })
     }
 }
@@ -132,6 +146,7 @@ impl JsonSchema for Source {
 /// Value of a variable, as in `-D name=value`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(untagged, expecting = "a variable has a number or a text in quotes")]
+#[schemars(extend("x-expects" = "a number or a text in quotes"))]
 pub enum VariableValue {
     /// An integer.
     Int(i64),
@@ -152,6 +167,9 @@ impl VariableValue {
     }
 }
 
+/// What a plan expects of variables.
+pub(super) const VARIABLES: &str = "a table of variables, such as { pause = 10 }";
+
 /// Variables by name.
 pub type Variables = BTreeMap<String, VariableValue>;
 
@@ -168,6 +186,7 @@ pub struct WorkloadPlan {
     /// built-in script or of the file.
     #[serde(default)]
     #[schemars(length(min = 1, max = 40), regex(pattern = "^[A-Za-z0-9][A-Za-z0-9._-]*$"))]
+    #[schemars(extend("examples" = ["insert-one"]))]
     pub name: Option<String>,
     /// The transaction: a built-in one, or a file in pgbench's language.
     #[serde(default)]
@@ -181,18 +200,21 @@ pub struct WorkloadPlan {
     /// SQL that restores the initial data before every run; CHECKPOINT follows.
     #[serde(default)]
     pub reset: Option<String>,
-    /// Client counts of this workload, instead of `measure.clients`.
+    /// Client counts of this workload, such as [1, 8, 32], instead of `measure.clients`.
     #[serde(default)]
+    #[schemars(with = "Option<Vec<Whole<1, MAX_CLIENTS>>>", extend("examples" = [[1, 8, 32]]))]
     pub clients: Option<Vec<u32>>,
     /// The five transactions of TPC-C, on the tables of `tpcc` in `[data]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccWork>,
     /// Several transactions; every attempt draws one by weight.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[schemars(length(max = 128))]
+    #[schemars(length(max = MAX_SCRIPTS))]
+    #[schemars(extend("x-expects" = "a list of tables, such as [{ script = \"a.sql\", weight = 3 }, …]"))]
     pub scripts: Vec<ScriptPlan>,
     /// Variables of this workload, as with `pgbench -D`; they override `variables`.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-expects" = VARIABLES))]
     pub define: Variables,
 }
 
@@ -282,7 +304,8 @@ fn one() -> u32 {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct SizePlan {
-    /// Client counts, instead of `measure.clients`.
+    /// Client counts, such as [1, 8, 32], instead of `measure.clients`.
+    #[schemars(with = "Option<Vec<Whole<1, MAX_CLIENTS>>>", extend("examples" = [[1, 8, 32]]))]
     pub clients: Option<Vec<u32>>,
     /// Measured interval, instead of `measure.duration`.
     pub duration: Option<Span>,
@@ -298,5 +321,6 @@ pub struct SizePlan {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccPlan>,
     /// Values that override those of `variables`.
+    #[schemars(extend("x-expects" = VARIABLES))]
     pub variables: Variables,
 }

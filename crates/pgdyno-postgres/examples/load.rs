@@ -26,7 +26,7 @@ fn main() {
     let mut session = connect(&options).expect("a server");
     let scale = Some(scale.parse().expect("a scale"));
     let request =
-        LoadRequest { scale, way: Some(way.expect("stream, chunks or server")), ..LoadRequest::default() };
+        LoadRequest { scale, method: Some(way.expect("stream, chunks or server")), ..LoadRequest::default() };
     let plan = request.plan(1).expect("a plan");
     let sessions = std::slice::from_mut(&mut session);
     let outcome = load_tables(sessions, None, &plan, &Stop::default(), &mut |_| ()).expect("the load works");

@@ -1,7 +1,6 @@
 //! What `run.json` says of a load.
 
-use pgdyno_core::units;
-use pgdyno_rows::load::{AccountsState, LoadPlan, PartitionMethod, Set, Way};
+use pgdyno_rows::load::{AccountsState, LoadPlan, LoadRequest, Set, Way};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -51,7 +50,7 @@ impl LoadRecord {
     /// How the rows got in, in the words of a comparison.
     pub fn words(&self) -> String {
         let frozen = if self.freeze { ", frozen" } else { "" };
-        match self.terms.as_ref().map(|terms| terms.method) {
+        match self.terms.as_ref().and_then(|terms| terms.options.method) {
             Some(Way::Server) => "INSERT by the server".to_owned(),
             Some(Way::Chunks) => format!("COPY {} in chunks", self.copy_format),
             Some(Way::Stream) | None => format!("COPY {}{frozen}", self.copy_format),
@@ -110,22 +109,9 @@ pub struct LoadTerms {
     pub set: Set,
     /// Connections that loaded at the same time.
     pub streams: u64,
-    /// How rows were written.
-    pub method: Way,
-    /// Partitions of accounts, or of `test`; 0 is one plain table.
-    pub partitions: u64,
-    /// How they were made; absent where there are none.
-    pub partition_method: Option<PartitionMethod>,
-    /// Fill factor of the tables in per cent.
-    pub fillfactor: u32,
-    /// Whether the tables are unlogged.
-    pub unlogged: bool,
-    /// Whether there are foreign keys.
-    pub foreign_keys: bool,
-    /// Tablespace of the tables; absent where it is the default.
-    pub tablespace: Option<String>,
-    /// Tablespace of the primary keys; absent where it is the default.
-    pub index_tablespace: Option<String>,
+    /// The options with their values.
+    #[serde(flatten)]
+    pub options: LoadRequest,
 }
 
 fn is_tpcb(set: &Set) -> bool {
@@ -135,41 +121,8 @@ fn is_tpcb(set: &Set) -> bool {
 impl LoadTerms {
     /// Those of a plan that so many connections carry out.
     pub fn of(plan: &LoadPlan, streams: u64) -> Self {
-        Self {
-            set: plan.set,
-            streams,
-            method: plan.way,
-            partitions: plan.partitions.map_or(0, |partitions| partitions.count),
-            partition_method: plan.partitions.map(|partitions| partitions.method),
-            fillfactor: plan.fillfactor,
-            unlogged: plan.unlogged,
-            foreign_keys: plan.foreign_keys,
-            tablespace: plan.tablespace.clone(),
-            index_tablespace: plan.index_tablespace.clone(),
-        }
-    }
-
-    /// In words; what is as usual is left out, but for how rows were written.
-    pub fn words(&self) -> String {
-        let method = match self.method {
-            Way::Stream if self.partitions > 0 => "a COPY for each table or partition",
-            Way::Stream => "a COPY for each table",
-            Way::Chunks => "COPY in chunks",
-            Way::Server => "rows made by the server",
-        };
-        let mut words = vec![match self.streams {
-            1 => method.to_owned(),
-            streams => format!("{method} by {}", units::plural(streams, "connection")),
-        }];
-        if let Some(of) = self.partition_method {
-            words.push(format!("{} by {}", units::plural(self.partitions, "partition"), of.name()));
-        }
-        words.extend((self.fillfactor != 100).then(|| format!("fill factor {} %", self.fillfactor)));
-        words.extend(self.unlogged.then(|| "unlogged".to_owned()));
-        words.extend(self.foreign_keys.then(|| "foreign keys".to_owned()));
-        words.extend(self.tablespace.as_ref().map(|name| format!("tablespace {name}")));
-        words.extend(self.index_tablespace.as_ref().map(|name| format!("keys in tablespace {name}")));
-        words.join(", ")
+        let options = LoadRequest { jobs: None, ..LoadRequest::of(plan, streams) };
+        Self { set: plan.set, streams, options }
     }
 }
 

@@ -237,7 +237,7 @@ const DATABASE: &str = "postgres";
 /// Loads the tables and reads them into shared buffers.
 fn load(options: &ConnectOptions, scale: u32) -> Result<(), Problem> {
     let mut session = connect(options)?;
-    let wish = LoadRequest { scale: Some(scale.into()), way: Some(Way::Stream), ..LoadRequest::default() };
+    let wish = LoadRequest { scale: Some(scale.into()), method: Some(Way::Stream), ..LoadRequest::default() };
     load_tables(slice::from_mut(&mut session), None, &wish.plan(1)?, &Stop::default(), &mut |_| ())?;
     prewarm(&mut session).map_err(|error: WireError| error.into_problem("could not read the tables"))?;
     Ok(())

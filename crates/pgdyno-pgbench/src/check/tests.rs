@@ -233,6 +233,7 @@ fn initialization_is_put_together_as_pgbench_does() {
         ("-i --partitions=2 --partition-method=HASH", "dtgvp", Some((PartitionMethod::Hash, 2))),
     ] {
         let (Some(Request::Initialize(wanted)), _) = run(line) else { panic!("{line}") };
-        assert_eq!((wanted.steps, wanted.partitions), (steps(letters), partitions), "{line}");
+        let partitions = partitions.map(|(method, count)| Partitions { method, count });
+        assert_eq!((wanted.steps, wanted.tables.partitions), (steps(letters), partitions), "{line}");
     }
 }

@@ -2,6 +2,7 @@
 
 mod load;
 mod measure;
+mod ranges;
 mod server;
 mod subjects;
 mod tpcc;
@@ -9,11 +10,8 @@ mod work;
 
 use pgdyno_core::problem::Problem;
 
-pub use measure::{
-    MAX_BLOCKS, MAX_CLIENT_COUNTS, MAX_CLIENTS, MAX_JOBS, MAX_RATE_PER_S, MAX_SCALE, MAX_WARMUP, MIN_DURATION,
-};
 pub use server::OLDEST_PG;
-pub use work::{MAX_WORKLOADS, RESERVED};
+pub use work::RESERVED;
 
 use super::{
     Plan,
@@ -21,16 +19,17 @@ use super::{
 };
 
 impl Plan {
-    /// All faults of the plan, in the order of its keys; empty if it is valid.
+    /// All faults of the plan, numbers out of range first; empty if it is valid.
     pub fn faults(&self) -> Vec<Fault> {
         let mut faults = Vec::new();
+        ranges::ranges(self, &mut faults);
         name(self, &mut faults);
         server::server(self, &mut faults);
         subjects::subjects(self, &mut faults);
         load::faults(self, &mut faults);
         work::own_work(self, &mut faults);
         measure::clients(self, &mut faults);
-        measure::numbers(self, &mut faults);
+        measure::rate(self, &mut faults);
         measure::times(self, &mut faults);
         faults
     }

@@ -28,6 +28,9 @@ const OURS: &[&str] = &[
 /// Appends the faults of `[server]` and of processor lists.
 pub(super) fn server(plan: &Plan, faults: &mut Vec<Fault>) {
     one_server(&plan.server, faults);
+    if plan.server.name.is_some() {
+        faults.push(fault("server.name", "`name` is a key of a [[subject]]", "leave it out"));
+    }
     for (path, cpus) in
         [("server.cpus", &plan.server.cpus), ("measure.driver_cpus", &plan.measure.driver_cpus)]
     {
@@ -43,6 +46,10 @@ pub(super) fn one_server(server: &ServerPlan, faults: &mut Vec<Fault>) {
         faults.push(fault);
     }
     faults.extend(build(server));
+    if server.bundle && (server.build.is_some() || server.bindir.is_some()) {
+        let what = "`bundle` names the programs, and so does `build` or `bindir`";
+        faults.push(fault("server.bundle", what, "keep one of them"));
+    }
     for (key, path) in [("bindir", &server.bindir), ("data", &server.data), ("waldir", &server.waldir)] {
         if path.as_deref().is_some_and(|path| path.is_empty() || path.contains('\0')) {
             faults.push(fault(

@@ -2,7 +2,7 @@
 
 use super::server::one_server;
 use crate::{
-    MAX_SUBJECTS, Plan, SubjectPlan,
+    MAX_SUBJECTS, Plan, ServerPlan,
     fault::{Fault, fault, shown},
 };
 
@@ -27,19 +27,23 @@ pub(super) fn subjects(plan: &Plan, faults: &mut Vec<Fault>) {
     for (at, subject) in plan.subject.iter().enumerate() {
         let path = format!("subject[{at}]");
         let mut wrong = Vec::new();
-        one_server(&subject.server(), &mut wrong);
+        one_server(subject, &mut wrong);
         faults.extend(
             wrong.into_iter().map(|fault| Fault { path: fault.path.replacen("server", &path, 1), ..fault }),
         );
-        if subject.bundle && (subject.build.is_some() || subject.bindir.is_some()) {
-            let what = "`bundle` names the programs, and so does `build` or `bindir`";
-            faults.push(fault(format!("{path}.bundle"), what, "keep one of them"));
+        for (key, given) in
+            [("data_checksums", subject.data_checksums.is_some()), ("cpus", subject.cpus.is_some())]
+        {
+            if given {
+                let what = format!("`{key}` is the same for all subjects");
+                faults.push(fault(format!("{path}.{key}"), what, "write it into [server]"));
+            }
         }
         name(&path, subject, &plan.subject[..at], faults);
     }
 }
 
-fn name(path: &str, subject: &SubjectPlan, before: &[SubjectPlan], faults: &mut Vec<Fault>) {
+fn name(path: &str, subject: &ServerPlan, before: &[ServerPlan], faults: &mut Vec<Fault>) {
     let Some(name) = &subject.name else { return };
     let path = format!("{path}.name");
     if name.trim().is_empty() || name.chars().count() > MAX_NAME || name.chars().any(char::is_control) {
@@ -81,6 +85,10 @@ mod tests {
             ("[[subject]]\npg = \"8\"", "x.toml:3:6: `8` is no version"),
             ("[[subject]]\nbuild = \"a\"\nbindir = \"/b\"", "`build` and `bindir` both"),
             ("[[subject]]\nbuild = \"a\"\nbundle = true", "`bundle` names the programs"),
+            ("[server]\nbuild = \"a\"\nbundle = true", "`bundle` names the programs"),
+            ("[server]\nname = \"a\"", "x.toml:3:8: `name` is a key of a [[subject]]"),
+            ("[[subject]]\ncpus = \"0\"", "x.toml:3:8: `cpus` is the same for all subjects"),
+            ("[[subject]]\ndata_checksums = true", "`data_checksums` is the same for all subjects"),
             ("[[subject]]\nsettings = { port = \"1\" }", "`port` is set by pgdyno itself"),
             ("[[subject]]\nname = \"\"", "cannot name a subject"),
             (

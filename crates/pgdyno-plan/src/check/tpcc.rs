@@ -7,19 +7,8 @@ use crate::{
     fault::{Fault, fault},
 };
 
-/// Most warehouses, as for `load tpcc`.
-const MAX_WAREHOUSES: u64 = 10_000_000;
-
 /// Appends the faults of TPC-C.
 pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
-    let sizes = plan.size.iter().filter_map(|(name, size)| Some((format!("size.{name}.tpcc"), size.tpcc?)));
-    let all = plan.data.tpcc.map(|tpcc| ("data.tpcc".to_owned(), tpcc)).into_iter().chain(sizes);
-    for (path, tpcc) in all {
-        if !(1..=MAX_WAREHOUSES).contains(&tpcc.warehouses) {
-            let what = format!("{} warehouses are not between 1 and {MAX_WAREHOUSES}", tpcc.warehouses);
-            faults.push(fault(format!("{path}.warehouses"), what, "a warehouse takes about 100 MB"));
-        }
-    }
     if plan.data.tpcc.is_some() && (plan.has_tpcb() || plan.data.scaleup.is_some()) {
         let what = "the plan loads the tables of TPC-C and other tables";
         faults.push(fault("data.tpcc", what, "leave `scale` and `scaleup` out, and use no built-in script"));

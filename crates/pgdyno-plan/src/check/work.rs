@@ -3,22 +3,15 @@
 use pgdyno_script::valid_name;
 
 use super::{
-    measure::{client_list, numbers, times},
+    measure::{client_list, times},
     tpcc,
 };
 use crate::{
     Plan, Scale, ScaleupPlan, ScriptPlan, Source, VariableValue, Variables, WorkloadPlan,
     fault::{Fault, fault, shown},
+    work::{MAX_SCRIPTS, MAX_WORKLOADS},
 };
 
-/// Most workloads of a plan.
-pub const MAX_WORKLOADS: usize = 32;
-/// Most scripts of a workload, as in pgbench.
-const MAX_SCRIPTS: usize = 128;
-/// Largest weight of a script.
-const MAX_WEIGHT: u32 = 1_000_000;
-/// Most rows of a `scaleup` table, as for `load scaleup`.
-const MAX_ROWS: u64 = 10_000_000_000_000;
 /// Longest name of a workload or a size, in characters.
 const MAX_NAME: usize = 40;
 
@@ -61,21 +54,6 @@ fn data(plan: &Plan, faults: &mut Vec<Fault>) {
         let what = "the plan loads both the TPC-B tables and those of `scaleup`";
         let hint = "leave `scale` out and use no built-in script, or leave `scaleup` out";
         faults.push(fault("data.scaleup", what, hint));
-    }
-    rows("data.scaleup", data.scaleup, faults);
-}
-
-fn rows(path: &str, scaleup: Option<ScaleupPlan>, faults: &mut Vec<Fault>) {
-    let Some(ScaleupPlan { rows, log_rows }) = scaleup else { return };
-    for (key, rows, least) in [("rows", rows, 1), ("log_rows", log_rows, 0)] {
-        if !(least..=MAX_ROWS).contains(&rows) {
-            let what = format!("{rows} rows are not between {least} and {MAX_ROWS}");
-            faults.push(fault(
-                format!("{path}.{key}"),
-                what,
-                "for example 100000000 rows in test and none in log",
-            ));
-        }
     }
 }
 
@@ -190,14 +168,6 @@ fn transaction(path: &str, part: &ScriptPlan, faults: &mut Vec<Fault>) {
         }
         _ => {}
     }
-    if part.weight > MAX_WEIGHT {
-        let what = format!("the weight {} is not between 0 and {MAX_WEIGHT}", part.weight);
-        faults.push(fault(
-            format!("{path}.weight"),
-            what,
-            "only the ratio of weights counts: 3 to 1 is enough",
-        ));
-    }
 }
 
 /// Checks the name of a workload, and that a built-in script has only the keys it may have.
@@ -251,7 +221,6 @@ fn sizes(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
             continue;
         }
         variables(&format!("{path}.variables"), &size.variables, given, faults);
-        rows(&format!("{path}.scaleup"), size.scaleup, faults);
         if size.scaleup.is_some() && plan.data.scaleup.is_none() {
             let hint = "write scaleup = { rows = … } in [data] too: those are its rows without --size";
             faults.push(fault(format!("{path}.scaleup"), "there is no `scaleup` in [data]", hint));
@@ -271,7 +240,6 @@ fn sizes(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
         if let Some(clients) = &size.clients {
             client_list("measure.clients", clients, &mut wrong);
         }
-        numbers(&alone, &mut wrong);
         times(&alone, &mut wrong);
         faults.extend(
             wrong.into_iter().map(|fault| Fault { path: fault.path.replacen("measure", &path, 1), ..fault }),

@@ -5,7 +5,7 @@ use std::time::Instant;
 use pgdyno_core::stop::Stop;
 use pgdyno_rows::{
     Part, TableRows,
-    load::PartitionMethod,
+    load::{LoadPlan, PartitionMethod, Partitions},
     rows,
     tpcb::{ACCOUNTS_PER_SCALE, Accounts, BIGINT_SCALE, Branches, TELLERS_PER_SCALE, Tellers},
 };
@@ -96,18 +96,8 @@ pub fn steps(text: &str) -> Vec<Step> {
 pub struct Initialization {
     /// Steps in order.
     pub steps: Vec<Step>,
-    /// Scale factor.
-    pub scale: u64,
-    /// Fill factor in per cent.
-    pub fillfactor: u32,
-    /// Whether the tables are unlogged.
-    pub unlogged: bool,
-    /// Tablespace of the tables.
-    pub tablespace: Option<String>,
-    /// Tablespace of the primary keys.
-    pub index_tablespace: Option<String>,
-    /// Partition method and number of partitions of accounts; `None` for a plain table.
-    pub partitions: Option<(PartitionMethod, u64)>,
+    /// Tables that the steps are about.
+    pub tables: LoadPlan,
 }
 
 /// Progress of an initialization.
@@ -191,7 +181,7 @@ impl Work<'_> {
             Step::Vacuum => self.each(
                 ["branches", "tellers", "accounts", "history"].map(|t| format!("VACUUM ANALYZE pgbench_{t}")),
             ),
-            Step::PrimaryKeys => self.each(primary_keys(self.wanted)),
+            Step::PrimaryKeys => self.each(primary_keys(&self.wanted.tables)),
             Step::ForeignKeys => self.each(foreign_keys()),
         }
     }
@@ -208,11 +198,12 @@ impl Work<'_> {
     }
 
     fn create_tables(&mut self) -> Result<(), InitError> {
-        self.each(tables(self.wanted))?;
-        if let Some((method, partitions)) = self.wanted.partitions {
-            (self.tell)(InitEvent::Partitions(partitions));
-            for number in 1..=partitions {
-                self.execute(&partition(self.wanted, method, partitions, number))?;
+        let wanted = &self.wanted.tables;
+        self.each(tables(wanted))?;
+        if let Some(partitions) = wanted.partitions {
+            (self.tell)(InitEvent::Partitions(partitions.count));
+            for number in 1..=partitions.count {
+                self.execute(&partition(wanted, partitions, number))?;
             }
         }
         Ok(())
@@ -232,7 +223,7 @@ impl Work<'_> {
         let freeze = if self.may_freeze(T::NAME)? { " WITH (FREEZE ON)" } else { "" };
         let columns = <T::Row as CopyRow>::COLUMNS;
         let sql = format!("COPY {} ({columns}) FROM STDIN{freeze}", T::NAME);
-        let (scale, total) = (self.wanted.scale, T::total(self.wanted.scale));
+        let (scale, total) = (self.wanted.tables.scale, T::total(self.wanted.tables.scale));
         let start = Instant::now();
         let mut copy = self.session.copy_in(&sql).map_err(|error| failed(&sql, error))?;
         for (index, row) in rows::<T>(scale, 0, Part { first: 0, end: total }).enumerate() {
@@ -264,7 +255,7 @@ impl Work<'_> {
     fn fill_by_server(&mut self) -> Result<(), InitError> {
         self.execute("BEGIN")?;
         self.execute(&format!("TRUNCATE TABLE {TABLES}"))?;
-        let scale = self.wanted.scale;
+        let scale = self.wanted.tables.scale;
         let (tellers, accounts) = (TELLERS_PER_SCALE * scale, ACCOUNTS_PER_SCALE * scale);
         self.each([
             format!(
@@ -296,11 +287,11 @@ pub(super) fn quoted(name: &str) -> String {
 }
 
 /// Statements for the four tables, in the order in which pgbench creates them.
-pub(super) fn tables(wanted: &Initialization) -> [String; 4] {
+pub(super) fn tables(wanted: &LoadPlan) -> [String; 4] {
     let aid = if wanted.scale >= BIGINT_SCALE { "bigint" } else { "int" };
     let fill = format!(" WITH (fillfactor={})", wanted.fillfactor);
     let accounts = match wanted.partitions {
-        Some((method, _)) => format!(" PARTITION BY {} (aid)", method.name()),
+        Some(partitions) => format!(" PARTITION BY {} (aid)", partitions.method.name()),
         None => fill.clone(),
     };
     let unlogged = if wanted.unlogged && wanted.partitions.is_none() { " UNLOGGED" } else { "" };
@@ -316,23 +307,18 @@ pub(super) fn tables(wanted: &Initialization) -> [String; 4] {
 
 /// Statement for one partition of accounts, as in pgbench: before version 12 it does not inherit its table's
 /// tablespace. The outer ranges are unbounded, so that every key has a partition.
-pub(super) fn partition(
-    wanted: &Initialization,
-    method: PartitionMethod,
-    partitions: u64,
-    number: u64,
-) -> String {
+pub(super) fn partition(wanted: &LoadPlan, partitions: Partitions, number: u64) -> String {
+    let Partitions { method, count } = partitions;
     let unlogged = if wanted.unlogged { " UNLOGGED" } else { "" };
     let values = match method {
         PartitionMethod::Range => {
-            let size = (ACCOUNTS_PER_SCALE * wanted.scale).div_ceil(partitions);
+            let size = (ACCOUNTS_PER_SCALE * wanted.scale).div_ceil(count);
             let from =
                 if number == 1 { "MINVALUE".to_owned() } else { ((number - 1) * size + 1).to_string() };
-            let to =
-                if number == partitions { "MAXVALUE".to_owned() } else { (number * size + 1).to_string() };
+            let to = if number == count { "MAXVALUE".to_owned() } else { (number * size + 1).to_string() };
             format!("FROM ({from}) TO ({to})")
         }
-        PartitionMethod::Hash => format!("WITH (MODULUS {partitions}, REMAINDER {})", number - 1),
+        PartitionMethod::Hash => format!("WITH (MODULUS {count}, REMAINDER {})", number - 1),
     };
     format!(
         "CREATE{unlogged} TABLE pgbench_accounts_{number} PARTITION OF pgbench_accounts \
@@ -342,11 +328,11 @@ pub(super) fn partition(
 }
 
 /// The TABLESPACE clause of a CREATE TABLE.
-pub(super) fn tablespace(wanted: &Initialization) -> String {
+pub(super) fn tablespace(wanted: &LoadPlan) -> String {
     wanted.tablespace.as_ref().map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)))
 }
 
-pub(super) fn primary_keys(wanted: &Initialization) -> [String; 3] {
+pub(super) fn primary_keys(wanted: &LoadPlan) -> [String; 3] {
     let space =
         wanted.index_tablespace.as_ref().map(|name| format!(" USING INDEX TABLESPACE {}", quoted(name)));
     let space = space.unwrap_or_default();
@@ -386,15 +372,13 @@ pub(super) fn foreign_key_names(table: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    fn wanted() -> Initialization {
-        Initialization {
-            steps: steps("dtgvp"),
+    fn wanted() -> LoadPlan {
+        LoadPlan {
             scale: 1,
             fillfactor: 90,
             unlogged: true,
             tablespace: Some("my \"space".to_owned()),
-            index_tablespace: None,
-            partitions: None,
+            ..LoadPlan::default()
         }
     }
 
@@ -416,17 +400,17 @@ mod tests {
         for table in [tellers, accounts, branches] {
             assert!(table.ends_with(" WITH (fillfactor=90) TABLESPACE \"my \"\"space\""), "{table}");
         }
-        let [history, _, accounts, _] = tables(&Initialization { scale: BIGINT_SCALE, ..wanted() });
+        let [history, _, accounts, _] = tables(&LoadPlan { scale: BIGINT_SCALE, ..wanted() });
         assert!(history.contains("aid bigint,") && accounts.contains("aid bigint NOT NULL"));
     }
 
     #[test]
     fn partitions_leave_no_key_without_a_place() {
-        let range = PartitionMethod::Range;
-        let wanted = Initialization { partitions: Some((range, 3)), ..wanted() };
+        let ranges = Partitions { method: PartitionMethod::Range, count: 3 };
+        let wanted = LoadPlan { partitions: Some(ranges), ..wanted() };
         assert!(tables(&wanted)[2].contains("PARTITION BY range (aid) TABLESPACE"));
         assert!(!tables(&wanted)[2].contains("UNLOGGED"), "the partitions are");
-        let values: Vec<_> = (1..=3).map(|number| partition(&wanted, range, 3, number)).collect();
+        let values: Vec<_> = (1..=3).map(|number| partition(&wanted, ranges, number)).collect();
         for (values, bounds) in values.iter().zip([
             "FROM (MINVALUE) TO (33335)",
             "FROM (33335) TO (66669)",
@@ -434,7 +418,7 @@ mod tests {
         ]) {
             assert!(values.contains(bounds) && values.contains("UNLOGGED"), "{values}");
         }
-        let hash = partition(&wanted, PartitionMethod::Hash, 4, 4);
+        let hash = partition(&wanted, Partitions { method: PartitionMethod::Hash, count: 4 }, 4);
         let end = "WITH (MODULUS 4, REMAINDER 3) WITH (fillfactor=90)";
         assert!(hash.ends_with(end), "{hash}");
     }

@@ -19,8 +19,12 @@ fn most_bytes(scale: u64, partitions: u64) -> i64 {
     server.keep_nothing();
     let mut sessions = [connect(&server.options(None)).expect("it answers")];
     let way = (partitions == 0).then_some(Way::Stream);
-    let request =
-        LoadRequest { scale: Some(scale), partitions: Some(partitions), way, ..LoadRequest::default() };
+    let request = LoadRequest {
+        scale: Some(scale),
+        partitions: Some(partitions),
+        method: way,
+        ..LoadRequest::default()
+    };
     let plan = request.plan(1).expect("it can be");
     let before = restart_peak();
     let outcome =

@@ -135,7 +135,7 @@ impl Drop for Database {
 }
 
 fn plan(way: Way) -> LoadPlan {
-    LoadRequest { scale: Some(1), way: Some(way), ..LoadRequest::default() }.plan(1).expect("it can be")
+    LoadRequest { scale: Some(1), method: Some(way), ..LoadRequest::default() }.plan(1).expect("it can be")
 }
 
 /// Column, type and NOT NULL of the four tables, one line per column.

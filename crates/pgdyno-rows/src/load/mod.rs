@@ -10,7 +10,7 @@ mod way;
 
 pub use accounts::AccountsState;
 pub use keys::{KeyFacts, KeySettings};
-pub use plan::{LoadConflict, LoadPlan, LoadRequest, MAX_PARTITIONS, PartitionMethod, Partitions, why_not};
+pub use plan::{LoadConflict, LoadPlan, LoadRequest, PartitionMethod, Partitions};
 pub use set::{Set, Table};
 pub use size::{Estimate, MAX_PAGES, SizingFacts};
 pub use tasks::{LAYOUT, Stage, Task, Work, tasks};

@@ -3,13 +3,15 @@
 use pgdyno_core::{problem::Problem, units};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+use serde_json::{Map, Value};
 
 use super::{Cost, Set, Table, Way};
-use crate::Population;
+use crate::{Population, tpcb::SizeEstimate};
 
 /// Partitioning method of the main table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "flags", derive(clap::ValueEnum))]
 pub enum PartitionMethod {
     /// Ranges of the key.
     Range,
@@ -38,7 +40,7 @@ pub struct Partitions {
 }
 
 /// A complete load, stored in the database with its tasks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub struct LoadPlan {
     /// Set of tables.
@@ -125,6 +127,29 @@ impl LoadPlan {
         }
     }
 
+    /// How so many connections load; defaults are left out, except for the method.
+    pub fn words(&self, streams: u64) -> String {
+        let method = match self.way {
+            Way::Stream if self.partitions.is_some() => "a COPY for each table or partition",
+            Way::Stream => "a COPY for each table",
+            Way::Chunks => "COPY in chunks",
+            Way::Server => "rows made by the server",
+        };
+        let mut words = vec![match streams {
+            1 => method.to_owned(),
+            streams => format!("{method} by {}", units::plural(streams, "connection")),
+        }];
+        if let Some(Partitions { method, count }) = self.partitions {
+            words.push(format!("{} by {}", units::plural(count, "partition"), method.name()));
+        }
+        words.extend((self.fillfactor != 100).then(|| format!("fill factor {} %", self.fillfactor)));
+        words.extend(self.unlogged.then(|| "unlogged".to_owned()));
+        words.extend(self.foreign_keys.then(|| "foreign keys".to_owned()));
+        words.extend(self.tablespace.as_ref().map(|name| format!("tablespace {name}")));
+        words.extend(self.index_tablespace.as_ref().map(|name| format!("keys in tablespace {name}")));
+        words.join(", ")
+    }
+
     /// Whether the main table, or each of its partitions, is written by a single task.
     pub fn whole(&self) -> bool {
         self.partitions.map_or(self.way == Way::Stream, |_| !self.routed())
@@ -132,36 +157,71 @@ impl LoadPlan {
 }
 
 /// A request for a load. What it leaves open is chosen, or taken from the load to be continued.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+///
+/// It is the table `[load]` of a plan, and with the feature `flags` the flags about tables. What is loaded is said
+/// elsewhere in a plan, and by flags of each command.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields, default)]
+#[cfg_attr(feature = "flags", derive(clap::Args), group(skip))]
 pub struct LoadRequest {
     /// Set of tables.
+    #[serde(skip)]
+    #[cfg_attr(feature = "flags", arg(skip))]
     pub set: Set,
     /// Scale factor; for [`Set::Scaleup`] the rows of `test`, for [`Set::Tpcc`] the number of warehouses.
+    #[serde(skip)]
+    #[cfg_attr(feature = "flags", arg(skip))]
     pub scale: Option<u64>,
     /// Rows of the table `log`.
+    #[serde(skip)]
+    #[cfg_attr(feature = "flags", arg(skip))]
     pub log_rows: Option<u64>,
     /// Seed of random columns.
+    #[serde(skip)]
+    #[cfg_attr(feature = "flags", arg(skip))]
     pub seed: Option<u64>,
     /// Timestamp of TPC-C's date columns, in microseconds since 1970.
+    #[serde(skip)]
+    #[cfg_attr(feature = "flags", arg(skip))]
     pub at_us: Option<i64>,
-    /// Number of partitions; 0 means plain tables.
-    pub partitions: Option<u64>,
-    /// Partitioning method.
-    pub method: Option<PartitionMethod>,
-    /// Fill factor in per cent.
-    pub fillfactor: Option<u32>,
-    /// Whether unlogged tables are requested.
-    pub unlogged: bool,
-    /// Whether foreign keys are requested.
-    pub foreign_keys: bool,
-    /// Tablespace of the tables.
-    pub tablespace: Option<String>,
-    /// Tablespace of the primary keys.
-    pub index_tablespace: Option<String>,
-    /// How rows are written.
-    pub way: Option<Way>,
     /// Schema from which the server copies rows; implies [`Way::Server`].
+    #[serde(skip)]
+    #[cfg_attr(feature = "flags", arg(skip))]
     pub source: Option<String>,
+    /// Partitions of the largest table, of TPC-C's of all but item (PostgreSQL 11 and newer); 0: none
+    #[schemars(range(max = MAX_PARTITIONS))]
+    #[cfg_attr(feature = "flags", arg(long, value_name = "P"))]
+    #[cfg_attr(feature = "flags", arg(value_parser = clap::value_parser!(u64).range(..=MAX_PARTITIONS)))]
+    pub partitions: Option<u64>,
+    /// Partitioning method [default: range]
+    #[cfg_attr(feature = "flags", arg(long, value_name = "METHOD"))]
+    pub partition_method: Option<PartitionMethod>,
+    /// Fill factor of the tables in per cent [default: 100]
+    #[schemars(range(min = 10, max = 100))]
+    #[cfg_attr(feature = "flags", arg(long, value_name = "PERCENT"))]
+    #[cfg_attr(feature = "flags", arg(value_parser = clap::value_parser!(u32).range(10..=100)))]
+    pub fillfactor: Option<u32>,
+    /// Unlogged tables, which a crash of the server empties; reports state it beside every number
+    #[cfg_attr(feature = "flags", arg(long))]
+    pub unlogged: bool,
+    /// Foreign keys between the tables
+    #[cfg_attr(feature = "flags", arg(long))]
+    pub foreign_keys: bool,
+    /// Tablespace of the tables, on an existing server
+    #[cfg_attr(feature = "flags", arg(long, value_name = "NAME"))]
+    pub tablespace: Option<String>,
+    /// Tablespace of the primary keys
+    #[cfg_attr(feature = "flags", arg(long, value_name = "NAME"))]
+    pub index_tablespace: Option<String>,
+    /// How rows are written [default: one COPY for each table or partition; for hash partitions, chunks]
+    #[cfg_attr(feature = "flags", arg(id = "load_method", long = "load-method", value_name = "METHOD"))]
+    pub method: Option<Way>,
+    /// Connections that load in parallel, 1 to 1,000 [default: 1, with which every load writes identical pages]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    #[cfg_attr(feature = "flags", arg(id = "load_jobs", long = "load-jobs", value_name = "J"))]
+    #[cfg_attr(feature = "flags", arg(value_parser = clap::value_parser!(u64).range(1..=1_000)))]
+    pub jobs: Option<u64>,
 }
 
 /// Fewest and most rows of a task: overhead stays negligible, and a lost task costs only seconds.
@@ -169,66 +229,17 @@ const CHUNK_ROWS: std::ops::RangeInclusive<u64> = 50_000..=10_000_000;
 /// Tasks for each stream, enough for all streams to end at about the same time.
 const TASKS_A_STREAM: u64 = 16;
 /// Most partitions: more are probably a mistake, and a server would need days to create them.
-pub const MAX_PARTITIONS: u64 = 100_000;
+const MAX_PARTITIONS: u64 = 100_000;
 
-/// Parts of a request that contradict each other.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum LoadConflict {
-    /// A partition method without partitions.
-    MethodWithoutPartitions,
-    /// More partitions than there may be.
-    TooManyPartitions(u64),
-    /// More partitions than the table has rows.
-    MorePartitionsThanRows {
-        /// Number of partitions.
-        count: u64,
-        /// Rows of the main table, or warehouses.
-        rows: u64,
-        /// Noun for what `rows` counts, in the singular.
-        what: &'static str,
-    },
-    /// A load method that does not work with these partitions.
-    Way(Way, PartitionMethod),
-    /// The server shall generate rows that only pgdyno can generate.
-    MadeByServer,
-}
-
-impl LoadConflict {
-    /// The problem in terms of the flags of `load`.
-    fn problem(self) -> Problem {
-        let (what, hint) = match self {
-            Self::MethodWithoutPartitions => {
-                ("could not use --partition-method without --partitions".to_owned(), "add --partitions P")
-            }
-            Self::TooManyPartitions(count) => (
-                format!("could not make {count} partitions: the most are {MAX_PARTITIONS}"),
-                "use fewer --partitions",
-            ),
-            Self::MorePartitionsThanRows { count, rows, what } => (
-                format!("could not make {count} partitions of {}", units::plural(rows, what)),
-                "use no more --partitions than that",
-            ),
-            Self::MadeByServer => (
-                "could not use --method server: the rows of TPC-C can only be generated by pgdyno".to_owned(),
-                "leave --method out",
-            ),
-            Self::Way(way, method) => {
-                let (way, why) = (way.name(), why_not(method));
-                let method = method.name();
-                let what = format!("could not use --method {way} for partitions by {method}: {why}");
-                (what, "leave --method out")
-            }
-        };
-        Problem::wrong_request(what).hint(hint)
-    }
-}
-
-/// Why partitions do not support every load method.
-pub fn why_not(method: PartitionMethod) -> &'static str {
-    match method {
-        PartitionMethod::Range => "each is filled as a whole",
-        PartitionMethod::Hash => "the server routes rows to them",
-    }
+/// An option of a request that contradicts the rest of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LoadConflict {
+    /// Name of the option in a plan.
+    pub key: &'static str,
+    /// Description in one sentence without a full stop.
+    pub what: String,
+    /// Remedy for the user.
+    pub hint: &'static str,
 }
 
 impl LoadRequest {
@@ -241,16 +252,12 @@ impl LoadRequest {
             return Err(Problem::wrong_request("could not load without a scale").hint(self.scale_hint()));
         };
         if let Some(conflict) = self.conflict() {
-            return Err(conflict.problem());
+            let what = format!("could not load: {}", conflict.what);
+            return Err(Problem::wrong_request(what).hint(conflict.hint));
         }
         let main = self.set.main();
-        let (main_units, log_rows) = (main.generator().units_at(scale), self.log_rows.unwrap_or(0));
-        let (rows, parts) = (main.rows_of(main_units), main_units / main.grain());
-        let partitions = self.parts();
-        if let Some(Partitions { count, .. }) = partitions.filter(|partitions| partitions.count > parts) {
-            let what = if self.set == Set::Tpcc { "warehouse" } else { "row" };
-            return Err(LoadConflict::MorePartitionsThanRows { count, rows: parts, what }.problem());
-        }
+        let rows = main.rows_of(main.generator().units_at(scale));
+        let (partitions, log_rows) = (self.parts(), self.log_rows.unwrap_or(0));
         let chunk = rows.max(log_rows).div_ceil(streams.max(1).saturating_mul(TASKS_A_STREAM));
         Ok(LoadPlan {
             set: self.set,
@@ -261,7 +268,7 @@ impl LoadRequest {
             way: self.way(partitions, self.written(scale).saturating_add(log_rows), streams),
             log_chunks: self.log_chunks(partitions, log_rows, streams),
             partitions,
-            fillfactor: self.fillfactor.unwrap_or(100),
+            fillfactor: self.fillfactor(),
             unlogged: self.unlogged,
             foreign_keys: self.foreign_keys,
             tablespace: self.tablespace.clone(),
@@ -284,48 +291,109 @@ impl LoadRequest {
         }
     }
 
-    /// A request for a copy of a plan's tables from the schema that contains them.
-    pub fn copying(plan: &LoadPlan, schema: &str) -> Self {
+    /// The request that a plan with this many streams answers, with nothing left open.
+    pub fn of(plan: &LoadPlan, streams: u64) -> Self {
         Self {
             set: plan.set,
             scale: Some(plan.scale),
             log_rows: Some(plan.log_rows),
             seed: Some(plan.seed),
             at_us: Some(plan.at_us),
-            partitions: plan.partitions.map(|partitions| partitions.count),
-            method: plan.partitions.map(|partitions| partitions.method),
+            source: plan.source.clone(),
+            jobs: Some(streams),
+            partitions: Some(plan.partitions.map_or(0, |partitions| partitions.count)),
+            partition_method: plan.partitions.map(|partitions| partitions.method),
+            method: Some(plan.way),
+            tablespace: plan.tablespace.clone(),
+            index_tablespace: plan.index_tablespace.clone(),
             fillfactor: Some(plan.fillfactor),
             unlogged: plan.unlogged,
             foreign_keys: plan.foreign_keys,
-            tablespace: plan.tablespace.clone(),
-            index_tablespace: plan.index_tablespace.clone(),
-            way: Some(Way::Server),
-            source: Some(schema.to_owned()),
         }
     }
 
-    /// The first contradiction that does not depend on the scale.
+    /// A request for a copy of a plan's tables from the schema that contains them.
+    pub fn copying(plan: &LoadPlan, schema: &str) -> Self {
+        Self { method: Some(Way::Server), source: Some(schema.to_owned()), ..Self::of(plan, 1) }
+    }
+
+    /// These options over others, which apply where these leave them open.
+    #[must_use]
+    pub fn over(&self, other: &Self) -> Self {
+        let mut options = other.options();
+        options.extend(self.options());
+        serde_json::from_value(Value::Object(options)).expect("what was written can be read")
+    }
+
+    /// Whether nothing is requested.
+    pub fn is_default(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Number of connections that load in parallel.
+    pub fn streams(&self) -> u64 {
+        self.jobs.unwrap_or(1)
+    }
+
+    /// Sizes of the TPC-B tables at a scale, for a page size in bytes.
+    pub fn sizes(&self, scale: u64, page_bytes: u64) -> SizeEstimate {
+        SizeEstimate::filled(scale, page_bytes, self.fillfactor())
+    }
+
+    /// Fill factor of the tables in per cent.
+    pub fn fillfactor(&self) -> u32 {
+        self.fillfactor.unwrap_or(100)
+    }
+
+    /// Plans a load that writes identical pages every time, even if that is slower.
+    ///
+    /// # Errors
+    /// As [`LoadRequest::plan`].
+    pub fn plan_alike(&self) -> Result<LoadPlan, Problem> {
+        let plain = self.partitions.unwrap_or(0) == 0;
+        let method = self.method.or(plain.then_some(Way::Stream));
+        Self { method, ..self.clone() }.plan(self.streams())
+    }
+
+    /// The first contradiction; without a scale, of those that do not depend on it.
     pub fn conflict(&self) -> Option<LoadConflict> {
-        let count = self.partitions.unwrap_or(0);
-        if self.method.is_some() && count == 0 {
-            return Some(LoadConflict::MethodWithoutPartitions);
+        let conflict = |key, what: &str, hint| Some(LoadConflict { key, what: what.to_owned(), hint });
+        let parts = self.parts();
+        if self.partition_method.is_some() && parts.is_none() {
+            let hint = "give the number of partitions too, or leave the method out";
+            return conflict(
+                "partition_method",
+                "a partition method is given, but there are no partitions",
+                hint,
+            );
         }
-        if count > MAX_PARTITIONS {
-            return Some(LoadConflict::TooManyPartitions(count));
+        if self.foreign_keys && self.set.foreign_keys() == 0 {
+            let what = "the tables test and log have no foreign keys between them";
+            return conflict("foreign_keys", what, "leave it out");
         }
-        if self.set == Set::Tpcc && self.way == Some(Way::Server) && self.source.is_none() {
-            return Some(LoadConflict::MadeByServer);
+        if self.set == Set::Tpcc && self.method == Some(Way::Server) && self.source.is_none() {
+            let what = "the rows of TPC-C can only be generated by pgdyno";
+            return conflict("method", what, "leave the load method out");
         }
-        let method = self.parts()?.method;
-        let cannot = match method {
-            PartitionMethod::Range => Way::Chunks,
-            PartitionMethod::Hash => Way::Stream,
+        let Partitions { method, count } = parts?;
+        let (cannot, why) = match method {
+            PartitionMethod::Range => (Way::Chunks, "each is filled as a whole"),
+            PartitionMethod::Hash => (Way::Stream, "the server routes rows to them"),
         };
-        (self.way == Some(cannot)).then_some(LoadConflict::Way(cannot, method))
+        if self.method == Some(cannot) {
+            let (cannot, method) = (cannot.name(), method.name());
+            let what = format!("the method {cannot} is not for partitions by {method}: {why}");
+            return conflict("method", &what, "leave the load method out");
+        }
+        let main = self.set.main();
+        let most = main.generator().units_at(self.scale?) / main.grain();
+        let unit = if self.set == Set::Tpcc { "warehouse" } else { "row" };
+        let what = format!("{count} partitions are more than {}", units::plural(most, unit));
+        if count > most { conflict("partitions", &what, "use no more than that") } else { None }
     }
 
     fn parts(&self) -> Option<Partitions> {
-        let method = self.method.unwrap_or(PartitionMethod::Range);
+        let method = self.partition_method.unwrap_or(PartitionMethod::Range);
         self.partitions.filter(|count| *count > 0).map(|count| Partitions { method, count })
     }
 
@@ -336,7 +404,7 @@ impl LoadRequest {
             Some(PartitionMethod::Range) => Way::Stream,
             Some(PartitionMethod::Hash) => Way::Chunks,
         };
-        self.way.unwrap_or_else(best)
+        self.method.unwrap_or_else(best)
     }
 
     /// Whether filling `log` in chunks beside partitions filled as a whole is faster, if no method was requested.
@@ -344,41 +412,46 @@ impl LoadRequest {
         let ranges = partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Range);
         ranges
             && self.set == Set::Scaleup
-            && self.way.is_none()
+            && self.method.is_none()
             && Cost::new(rows, streams).way() != Way::Stream
     }
 
     /// Flags in which this request differs from a load begun earlier, with both values.
     pub fn differences(&self, begun: &LoadPlan) -> Vec<String> {
-        let none = || "none".to_owned();
-        let partitions = begun.partitions.map_or(0, |partitions| partitions.count);
-        let method = begun.partitions.map(|partitions| partitions.method);
-        let space = |space: &Option<String>| space.clone().unwrap_or_else(none);
         if self.set != begun.set {
             let (asked, begun) = (self.set.name(), begun.set.name());
             return vec![format!("`load {asked}` was requested, but the load was begun by `load {begun}`")];
         }
-        [
-            differs(&format!("--{}", self.set.scale_word()), self.scale, begun.scale),
-            differs("--log-rows", self.log_rows, begun.log_rows),
-            differs("--seed", self.seed, begun.seed),
-            differs("--at", self.at_us.map(seconds), seconds(begun.at_us)),
-            differs("--partitions", self.partitions, partitions),
-            differs(
-                "--partition-method",
-                self.method.map(PartitionMethod::name),
-                method.map_or("none", PartitionMethod::name),
-            ),
-            differs("--fillfactor", self.fillfactor, begun.fillfactor),
-            differs("--unlogged", self.unlogged.then_some(true), begun.unlogged),
-            differs("--foreign-keys", self.foreign_keys.then_some(true), begun.foreign_keys),
-            differs("--tablespace", self.tablespace.clone(), space(&begun.tablespace)),
-            differs("--index-tablespace", self.index_tablespace.clone(), space(&begun.index_tablespace)),
-            differs("--method", self.way.map(Way::name), begun.way.name()),
-        ]
-        .into_iter()
-        .flatten()
-        .collect()
+        let amounts = [
+            differs(self.set.scale_word(), self.scale, begun.scale),
+            differs("log-rows", self.log_rows, begun.log_rows),
+            differs("seed", self.seed, begun.seed),
+            differs("at", self.at_us.map(seconds), seconds(begun.at_us)),
+        ];
+        let options = Self { jobs: None, ..self.clone() }.options();
+        let begun = Self::of(begun, 1).options();
+        let differing = options.into_iter().map(|(name, asked)| {
+            let begun =
+                begun.get(&name).unwrap_or(if asked == true { &Value::Bool(false) } else { &Value::Null });
+            differs(&name.replace('_', "-"), Some(shown(&asked)), shown(begun))
+        });
+        amounts.into_iter().chain(differing).flatten().collect()
+    }
+
+    /// The options that are given, by their names in a plan.
+    fn options(&self) -> Map<String, Value> {
+        let Ok(Value::Object(mut options)) = serde_json::to_value(self) else { return Map::new() };
+        options.retain(|_, value| *value != Value::Null && *value != false);
+        options
+    }
+}
+
+/// The value of an option as a flag has it.
+fn shown(value: &Value) -> String {
+    match value {
+        Value::Null => "none".to_owned(),
+        Value::String(text) => text.clone(),
+        other => other.to_string(),
     }
 }
 
@@ -389,7 +462,7 @@ fn seconds(at_us: i64) -> i64 {
 
 fn differs<T: PartialEq + std::fmt::Display>(flag: &str, asked: Option<T>, begun: T) -> Option<String> {
     let asked = asked.filter(|asked| *asked != begun)?;
-    Some(format!("{flag}: {asked} was requested, but the load was begun with {begun}"))
+    Some(format!("--{flag}: {asked} was requested, but the load was begun with {begun}"))
 }
 
 #[cfg(test)]
@@ -412,7 +485,7 @@ mod tests {
             let request = LoadRequest {
                 scale: Some(1),
                 partitions: Some(partitions),
-                method,
+                partition_method: method,
                 ..LoadRequest::default()
             };
             request.plan(streams).expect("it can be").kept()
@@ -430,17 +503,19 @@ mod tests {
         assert!(refused(LoadRequest::default()).contains("without a scale"));
         let method = Some(PartitionMethod::Hash);
         assert!(
-            refused(LoadRequest { method, ..at.clone() }).contains("--partition-method without --partitions")
+            refused(LoadRequest { partition_method: method, ..at.clone() })
+                .contains("a partition method is given, but there are no")
         );
-        let most = "could not make 100001 partitions: the most are 100000";
-        assert_eq!(refused(LoadRequest { partitions: Some(100_001), ..at.clone() }), most);
         let few =
             LoadRequest { set: Set::Scaleup, scale: Some(3), partitions: Some(5), ..LoadRequest::default() };
-        assert_eq!(refused(few), "could not make 5 partitions of 3 rows");
-        let ranges = LoadRequest { partitions: Some(2), way: Some(Way::Chunks), ..at.clone() };
-        assert!(refused(ranges).contains("--method chunks for partitions by range"));
-        let hashes = LoadRequest { partitions: Some(2), method, way: Some(Way::Stream), ..at };
-        assert!(refused(hashes).contains("--method stream for partitions by hash"));
+        assert_eq!(refused(few), "could not load: 5 partitions are more than 3 rows");
+        let ranges = LoadRequest { partitions: Some(2), method: Some(Way::Chunks), ..at.clone() };
+        assert!(refused(ranges).contains("the method chunks is not for partitions by range"));
+        let keys = LoadRequest { set: Set::Scaleup, foreign_keys: true, ..at.clone() };
+        assert!(refused(keys).contains("test and log have no foreign keys"));
+        let hashes =
+            LoadRequest { partitions: Some(2), partition_method: method, method: Some(Way::Stream), ..at };
+        assert!(refused(hashes).contains("the method stream is not for partitions by hash"));
     }
 
     #[test]
@@ -449,8 +524,8 @@ mod tests {
             let request = LoadRequest {
                 scale: Some(1),
                 partitions: Some(partitions),
-                method,
-                way,
+                partition_method: method,
+                method: way,
                 ..LoadRequest::default()
             };
             request.plan(streams).map(|plan| (plan.way, plan.whole())).expect("it can be")
@@ -466,12 +541,44 @@ mod tests {
         assert_eq!(way(3, hash, server, 1), (Way::Server, false));
     }
 
+    #[test]
+    fn a_plain_table_is_loaded_alike_whatever_it_costs() {
+        let way = |load: LoadRequest| {
+            LoadRequest { scale: Some(10_000), ..load }.plan_alike().expect("it can be").way
+        };
+        assert_eq!(way(LoadRequest { jobs: Some(8), ..LoadRequest::default() }), Way::Stream);
+        assert_eq!(way(LoadRequest { partitions: Some(8), ..LoadRequest::default() }), Way::Stream);
+        let partition_method = Some(PartitionMethod::Hash);
+        assert_eq!(
+            way(LoadRequest { partitions: Some(8), partition_method, ..LoadRequest::default() }),
+            Way::Chunks
+        );
+        assert_eq!(way(LoadRequest { method: Some(Way::Server), ..LoadRequest::default() }), Way::Server);
+    }
+
+    #[test]
+    fn a_lower_fill_factor_takes_more_room() {
+        let bytes =
+            |fillfactor| LoadRequest { fillfactor, ..LoadRequest::default() }.sizes(10, 8_192).total_bytes();
+        assert_eq!(bytes(None), bytes(Some(100)));
+        assert!(bytes(Some(50)) > bytes(None) * 3 / 2);
+    }
+
+    #[test]
+    fn what_is_requested_goes_over_what_another_requests() {
+        let none = LoadRequest { scale: None, ..LoadRequest::default() };
+        let all = LoadRequest { jobs: Some(2), method: Some(Way::Chunks), scale: None, ..everything(4) };
+        assert_eq!((none.over(&all), all.over(&none)), (all.clone(), all.clone()));
+        let fewer = LoadRequest { partitions: Some(2), ..LoadRequest::default() };
+        assert_eq!(fewer.over(&all), LoadRequest { partitions: Some(2), ..all });
+    }
+
     /// A request for every table option, with the load method left open.
     fn everything(partitions: u64) -> LoadRequest {
         LoadRequest {
             scale: Some(3),
             partitions: Some(partitions),
-            method: Some(PartitionMethod::Hash),
+            partition_method: Some(PartitionMethod::Hash),
             fillfactor: Some(90),
             unlogged: true,
             foreign_keys: true,
@@ -499,7 +606,7 @@ mod tests {
         let plan = begun.plan(1).expect("it can be");
         assert_eq!(LoadRequest::default().differences(&plan), Vec::<String>::new());
         assert_eq!(begun.differences(&plan), Vec::<String>::new());
-        let other = LoadRequest { way: Some(Way::Server), ..everything(0) };
+        let other = LoadRequest { method: Some(Way::Server), ..everything(0) };
         let differences = other.differences(&plan);
         assert_eq!(differences.len(), 9, "{differences:?}");
         assert_eq!(differences[8], "--method: server was requested, but the load was begun with stream");

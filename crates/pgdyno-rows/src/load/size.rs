@@ -309,7 +309,7 @@ mod tests {
     fn what_is_frozen_at_once_needs_less_wal() {
         let wal = |way, unlogged, wal_minimal| {
             let request =
-                LoadRequest { scale: Some(100), way: Some(way), unlogged, ..LoadRequest::default() };
+                LoadRequest { scale: Some(100), method: Some(way), unlogged, ..LoadRequest::default() };
             Estimate::new(&request.plan(2).expect("it can be"), &in_memory(wal_minimal)).wal_bytes
         };
         assert!(wal(Way::Stream, false, false) < wal(Way::Chunks, false, false));

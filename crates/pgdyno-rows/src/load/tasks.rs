@@ -178,7 +178,7 @@ mod tests {
         let request = LoadRequest {
             scale: Some(scale),
             partitions: Some(partitions),
-            method,
+            partition_method: method,
             ..LoadRequest::default()
         };
         request.plan(streams).expect("it can be")
@@ -213,7 +213,7 @@ mod tests {
                 set: Set::Scaleup,
                 scale: Some(110_000),
                 log_rows: Some(130_000),
-                way: Some(way),
+                method: Some(way),
                 ..LoadRequest::default()
             };
             let tasks = tasks(&request.plan(1).expect("it can be"));
@@ -244,7 +244,7 @@ mod tests {
                 scale: Some(1_000),
                 log_rows: Some(log_rows),
                 partitions: Some(2),
-                way,
+                method: way,
                 ..LoadRequest::default()
             };
             let tasks = tasks(&request.plan(streams).expect("it can be"));
@@ -275,7 +275,7 @@ mod tests {
             let way = [None, Some(Way::Stream), Some(Way::Chunks)][way].filter(|_| parts == 0);
             let partitions = Some(parts.min(warehouses));
             let set = LoadRequest { set: Set::Tpcc, scale: Some(warehouses), ..Default::default() };
-            let request = LoadRequest { partitions, method, way, ..set };
+            let request = LoadRequest { partitions, partition_method: method, method: way, ..set };
             let plan = request.plan(streams).expect("it can be");
             let tasks = tasks(&plan);
             prop_assert!(tasks.windows(2).all(|pair| pair[0].stage <= pair[1].stage));

@@ -6,10 +6,12 @@ use serde::{Deserialize, Serialize};
 use super::Set;
 
 /// Method of writing rows.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "lowercase")]
+#[cfg_attr(feature = "flags", derive(clap::ValueEnum))]
 pub enum Way {
     /// One COPY FREEZE for each table or range partition; an interrupted task begins anew.
+    #[default]
     Stream,
     /// COPY in chunks by several streams into one table; VACUUM freezes the rows afterwards.
     Chunks,

@@ -9,6 +9,7 @@ use pgdyno_lab::{Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, S
 use pgdyno_plan::{
     Auto, BalanceCheckMode, Plan, Scale, Work, WorkloadFiles, WorkloadPlan, advice::bench::Level,
 };
+use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
 use regex_lite::Regex;
 
@@ -18,7 +19,6 @@ use super::{
     file,
     measure::command_line,
     own_server::setting,
-    shape::Loading,
 };
 use crate::{conclude::Output, context::Context, measure::Task};
 
@@ -59,7 +59,7 @@ pub struct Args {
     pg: Vec<String>,
     /// Directory of the programs initdb and postgres
     #[arg(long, value_name = "DIR", help_heading = SUBJECTS)]
-    bindir: Vec<PathBuf>,
+    bindir: Vec<String>,
     /// Name of a build, as listed by `pgdyno builds`
     #[arg(long, value_name = "NAME", help_heading = SUBJECTS)]
     build: Vec<String>,
@@ -138,8 +138,8 @@ pub struct Args {
     /// Exit with status 1 if B is slower
     #[arg(long, help_heading = "Method")]
     fail_if_slower: bool,
-    #[command(flatten)]
-    loading: Loading,
+    #[command(flatten, next_help_heading = "Tables")]
+    loading: LoadRequest,
     /// User to run the servers as (root only)
     #[arg(long, value_name = "USER", help_heading = "Options")]
     run_as: Option<String>,
@@ -311,7 +311,7 @@ impl Args {
                 problem.hint(format!("{how}; `pgdyno ab default default` makes an A/A test on purpose"))
             );
         }
-        let data = |arm: &Arm| arm.data.clone().or_else(|| plan.server.data.clone().map(PathBuf::from));
+        let data = |arm: &Arm| arm.server.data.clone().or_else(|| plan.server.data.clone());
         if arms.iter().all(|arm| arm.dsn.is_none())
             && data(&arms[0]).is_some()
             && data(&arms[0]) == data(&arms[1])
@@ -342,10 +342,10 @@ impl Args {
 
     fn arms_of_flags(&self) -> Result<[Arm; 2], Problem> {
         let [mut a, mut b] = [Arm::default(), Arm::default()];
-        (a.bundle, b.bundle) = (self.bundle, self.bundle);
-        [a.pg, b.pg] = split("--pg", &self.pg)?;
-        [a.build, b.build] = split("--build", &self.build)?;
-        [a.bindir, b.bindir] = split("--bindir", &self.bindir)?;
+        (a.server.bundle, b.server.bundle) = (self.bundle, self.bundle);
+        [a.server.pg, b.server.pg] = split("--pg", &self.pg)?;
+        [a.server.build, b.server.build] = split("--build", &self.build)?;
+        [a.server.bindir, b.server.bindir] = split("--bindir", &self.bindir)?;
         [a.dsn, b.dsn] = split("--dsn", &self.dsn)?;
         [a.admin_dsn, b.admin_dsn] = split("--admin-dsn", &self.admin_dsn)?;
         [a.builtin, b.builtin] = split("--builtin", &self.builtin)?;
@@ -358,8 +358,8 @@ impl Args {
         }
         for (name, values) in by_name {
             let [of_a, of_b] = split(&format!("--set {name}"), &values)?;
-            a.settings.extend(of_a.map(|value| (name.to_owned(), value)));
-            b.settings.extend(of_b.map(|value| (name.to_owned(), value)));
+            a.server.settings.extend(of_a.map(|value| (name.to_owned(), value)));
+            b.server.settings.extend(of_b.map(|value| (name.to_owned(), value)));
         }
         Ok([a, b])
     }
@@ -438,7 +438,7 @@ impl Args {
     }
 
     fn server(&self, arm: &Arm, name: &str, plan: &Plan) -> Result<Option<Wanted>, Problem> {
-        if arm.dsn.is_none() && arm.command.is_some() && !arm.names_own_server() {
+        if arm.dsn.is_none() && arm.command.is_some() && arm.server.is_default() {
             return Ok(None);
         }
         arm.server(plan, self.run_as.clone(), format!("ab-{}-{name}", std::process::id()))
@@ -466,7 +466,7 @@ fn check_arm(arm: &Arm, name: &str) -> Result<(), Problem> {
     let several = workloads.into_iter().filter(|given| *given).count() > 1;
     let rules = [
         (
-            arm.dsn.is_some() && arm.names_own_server(),
+            arm.dsn.is_some() && !arm.server.is_default(),
             "it names an existing server and describes a temporary one",
             "leave out dsn, or version, programs, directories and settings",
         ),
@@ -480,9 +480,13 @@ fn check_arm(arm: &Arm, name: &str) -> Result<(), Problem> {
             "--admin-dsn alone names no server for the clients",
             "name it with --dsn, or leave --admin-dsn out",
         ),
-        (arm.bindir.is_some() && arm.bundle, "bindir and bundle exclude each other", "leave out one of them"),
         (
-            arm.build.is_some() && (arm.bindir.is_some() || arm.bundle),
+            arm.server.bindir.is_some() && arm.server.bundle,
+            "bindir and bundle exclude each other",
+            "leave out one of them",
+        ),
+        (
+            arm.server.build.is_some() && (arm.server.bindir.is_some() || arm.server.bundle),
             "build excludes bindir and bundle",
             "leave out build, or leave out bindir and bundle",
         ),

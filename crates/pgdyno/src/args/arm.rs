@@ -1,35 +1,23 @@
 //! What A or B is, or one of several subjects, in one word of the command line: `pg=18,set:shared_buffers=1GB`.
 
-use std::{collections::BTreeMap, path::PathBuf};
+use std::path::PathBuf;
 
 use pgdyno_analysis::compare::{Asked, AskedProgram};
 use pgdyno_core::problem::Problem;
-use pgdyno_plan::Plan;
+use pgdyno_plan::{Plan, ServerPlan};
 use pgdyno_script::{Builtin, Protocol};
 
 use super::{
     connection::Connection,
-    own_server::{OwnServer, setting},
+    own_server::{request, setting},
 };
 use pgdyno_lab::Wanted;
 
 /// What is said of one arm; nothing of it is the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arm {
-    /// Version of a server to be made.
-    pub pg: Option<String>,
-    /// Directory of its programs.
-    pub bindir: Option<PathBuf>,
-    /// Name of the build that they are.
-    pub build: Option<String>,
-    /// Whether to take a bundle.
-    pub bundle: bool,
-    /// Its data directory.
-    pub data: Option<PathBuf>,
-    /// Its directory for WAL.
-    pub waldir: Option<PathBuf>,
-    /// Its settings.
-    pub settings: BTreeMap<String, String>,
+    /// What is said of a server to be made.
+    pub server: ServerPlan,
     /// A server that is there.
     pub dsn: Option<String>,
     /// How it is prepared and observed, where that is another way.
@@ -75,7 +63,7 @@ impl Arm {
             }
             let (term, behind) = rest.split_once(',').unwrap_or((rest, ""));
             let goes_on = last_setting.as_ref().filter(|_| is_part_of_a_value(term));
-            match goes_on.and_then(|name| arm.settings.get_mut(name)) {
+            match goes_on.and_then(|name| arm.server.settings.get_mut(name)) {
                 Some(value) => value.extend([",", term]),
                 None => last_setting = arm.term(text, term.trim())?,
             }
@@ -89,7 +77,7 @@ impl Arm {
         if let Some(assignment) = term.strip_prefix("set:") {
             let (name, value) =
                 setting(assignment).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
-            if self.settings.insert(name.clone(), value).is_some() {
+            if self.server.settings.insert(name.clone(), value).is_some() {
                 return Err(wrong(text, &format!("it sets {name} twice")));
             }
             return Ok(Some(name));
@@ -98,16 +86,10 @@ impl Arm {
             Some((key, value)) => (key, Some(given(text, key, value)?)),
             None => (term, None),
         };
-        let path = |slot: &mut Option<PathBuf>, value: &str| slot.replace(value.into()).is_some();
         let twice = match (key, value) {
             ("default", None) => false,
-            ("bundle", None) => std::mem::replace(&mut self.bundle, true),
-            ("pg", Some(value)) => self.pg.replace(value.to_owned()).is_some(),
-            ("build", Some(value)) => self.build.replace(value.to_owned()).is_some(),
-            ("bindir", Some(value)) => path(&mut self.bindir, value),
-            ("data", Some(value)) => path(&mut self.data, value),
-            ("waldir", Some(value)) => path(&mut self.waldir, value),
-            ("script", Some(value)) => path(&mut self.script, value),
+            ("bundle", None) => std::mem::replace(&mut self.server.bundle, true),
+            ("script", Some(value)) => self.script.replace(value.into()).is_some(),
             ("builtin", Some(value)) => {
                 let builtin = builtin(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
                 self.builtin.replace(builtin).is_some()
@@ -116,7 +98,13 @@ impl Arm {
                 let protocol = protocol(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
                 self.protocol.replace(protocol).is_some()
             }
-            _ => return Err(wrong(text, &format!("`{term}` says nothing of an arm"))),
+            _ => {
+                let of_server = self.server.terms().into_iter().find(|(name, _)| *name == key);
+                let (Some((_, slot)), Some(value)) = (of_server, value) else {
+                    return Err(wrong(text, &format!("`{term}` says nothing of an arm")));
+                };
+                slot.replace(value.to_owned()).is_some()
+            }
         };
         if twice { Err(wrong(text, &format!("`{key}` is there twice"))) } else { Ok(None) }
     }
@@ -126,20 +114,8 @@ impl Arm {
     pub fn over(self, base: &Self) -> Self {
         let base = base.clone();
         let work = self.script.is_some() || self.builtin.is_some() || self.command.is_some();
-        let mut settings = base.settings;
-        settings.extend(self.settings);
-        // A program named here is another one than that named there, whatever it is named by.
-        let program = self.pg.is_some() || self.bindir.is_some() || self.build.is_some() || self.bundle;
-        // Taking bundles names no program, and a version goes with it.
-        let bundle = self.bundle || (base.bundle && self.bindir.is_none() && self.build.is_none());
         Self {
-            pg: if program { self.pg } else { base.pg },
-            bindir: if program { self.bindir } else { base.bindir },
-            build: if program { self.build } else { base.build },
-            bundle,
-            data: self.data.or(base.data),
-            waldir: self.waldir.or(base.waldir),
-            settings,
+            server: self.server.over(&base.server),
             dsn: self.dsn.or(base.dsn),
             admin_dsn: self.admin_dsn.or(base.admin_dsn),
             script: if work { self.script } else { base.script },
@@ -165,42 +141,21 @@ impl Arm {
             let connection = Connection { dbname, admin_dsn, ..Connection::default() };
             return Ok(connection.resolve()?.map(|external| Wanted::External(Box::new(external))));
         }
-        let mut settings = plan.server.settings.clone();
-        settings.extend(self.settings.clone());
-        let server = OwnServer {
-            pg: self.pg.clone(),
-            bindir: self.bindir.clone(),
-            build: self.build.clone(),
-            bundle: self.bundle,
-            data: self.data.clone(),
-            waldir: self.waldir.clone(),
-            settings,
-            run_as,
-        };
-        Ok(Some(Wanted::Own(Box::new(server.request(plan, name)?))))
-    }
-
-    /// Whether anything is said of a server to be made.
-    pub fn names_own_server(&self) -> bool {
-        self.pg.is_some()
-            || self.bindir.is_some()
-            || self.build.is_some()
-            || self.bundle
-            || self.data.is_some()
-            || self.waldir.is_some()
-            || !self.settings.is_empty()
+        let server = self.server.clone().over(&plan.server);
+        Ok(Some(Wanted::Own(Box::new(request(server, run_as, name)?))))
     }
 
     /// What of two arms was asked to differ.
     pub fn asked(&self, other: &Self) -> Asked {
-        let programs = |arm: &Self| (arm.build.clone(), arm.bindir.clone(), arm.bundle);
+        let (own, theirs) = (&self.server, &other.server);
+        let programs = |server: &ServerPlan| (server.build.clone(), server.bindir.clone(), server.bundle);
         let program = match () {
-            () if programs(self) != programs(other) => AskedProgram::Build,
-            () if self.pg != other.pg => AskedProgram::Version,
+            () if programs(own) != programs(theirs) => AskedProgram::Build,
+            () if own.pg != theirs.pg => AskedProgram::Version,
             () => AskedProgram::Nothing,
         };
-        let names = self.settings.keys().chain(other.settings.keys());
-        let differing = names.filter(|name| self.settings.get(*name) != other.settings.get(*name));
+        let names = own.settings.keys().chain(theirs.settings.keys());
+        let differing = names.filter(|name| own.settings.get(*name) != theirs.settings.get(*name));
         let settings = differing.map(|name| name.to_ascii_lowercase()).collect();
         let work = [
             ("script", (&self.script, self.builtin) != (&other.script, other.builtin)),
@@ -208,7 +163,7 @@ impl Arm {
             ("command", self.command != other.command),
         ];
         let work = work.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
-        let places = (&self.data, &self.waldir) != (&other.data, &other.waldir);
+        let places = (&own.data, &own.waldir) != (&theirs.data, &theirs.waldir);
         Asked { program, settings, places, work: work.collect() }
     }
 
@@ -229,19 +184,14 @@ impl Arm {
 
     /// Its terms, those that take all that follows at the end. Secrets are cut where they are recorded.
     fn terms(&self) -> Vec<String> {
-        let path =
-            |key: &str, path: &Option<PathBuf>| path.as_ref().map(|path| format!("{key}={}", path.display()));
-        let mut terms = vec![
-            self.pg.as_ref().map(|pg| format!("pg={pg}")),
-            self.build.as_ref().map(|build| format!("build={build}")),
-            path("bindir", &self.bindir),
-            self.bundle.then(|| "bundle".to_owned()),
-            path("data", &self.data),
-            path("waldir", &self.waldir),
-        ];
-        terms.extend(self.settings.iter().map(|(name, value)| Some(format!("set:{name}={value}"))));
+        let mut server = self.server.clone();
+        let [pg, build, bindir, data, waldir] =
+            server.terms().map(|(key, value)| value.as_ref().map(|value| format!("{key}={value}")));
+        let bundle = self.server.bundle.then(|| "bundle".to_owned());
+        let mut terms = vec![pg, build, bindir, bundle, data, waldir];
+        terms.extend(self.server.settings.iter().map(|(name, value)| Some(format!("set:{name}={value}"))));
         terms.extend([
-            path("script", &self.script),
+            self.script.as_ref().map(|path| format!("script={}", path.display())),
             self.builtin.map(|builtin| format!("builtin={}", builtin.name())),
             self.protocol.map(|protocol| format!("protocol={}", protocol.name())),
             self.dsn.as_ref().map(|dsn| format!("dsn={dsn}{}", self.admin())),
@@ -381,6 +331,8 @@ mod tests {
         let over = |text: &str| Arm::parse(text).expect("it is one").over(&bundles).said();
         assert_eq!(over("pg=9.6"), "pg=9.6,bundle", "a version does not choose where it comes from");
         assert_eq!((over("default"), over("build=x")), ("bundle".into(), "build=x".into()));
+        let version = Arm::parse("pg=9.6").expect("it is one");
+        assert_eq!(Arm::parse("bundle").expect("it is one").over(&version).said(), "pg=9.6,bundle");
         assert_eq!(over("bindir=/x"), "bindir=/x");
     }
 }

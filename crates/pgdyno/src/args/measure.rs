@@ -5,14 +5,14 @@ use std::{env, path::PathBuf};
 use clap::{ArgAction, Args as ClapArgs};
 use pgdyno_core::problem::Problem;
 use pgdyno_lab::{Job, Question, SubjectJob, Wanted};
-use pgdyno_plan::{Plan, WorkloadFiles, advice::bench::Level};
+use pgdyno_plan::{Plan, ServerPlan, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
+use pgdyno_rows::load::LoadRequest;
 
 use super::{
     arm::Arm,
     connection::Connection,
-    own_server::{OwnServer, setting},
-    shape::Loading,
+    own_server::{request, setting},
     subjects::{ForAll, subjects},
 };
 use crate::conclude::Output;
@@ -23,33 +23,16 @@ use crate::conclude::Output;
 pub struct Args {
     #[command(flatten)]
     pub(super) connection: Connection,
-    /// PostgreSQL version, major or exact, such as 18 or 9.6.24
-    #[arg(long, value_name = "VERSION", help_heading = "Temporary server")]
-    pub(super) pg: Option<String>,
-    /// Directory of the programs initdb and postgres
-    #[arg(long, value_name = "DIR", conflicts_with = "bundle", help_heading = "Temporary server")]
-    pub(super) bindir: Option<PathBuf>,
-    /// Name of a build, as listed by `pgdyno builds`
-    #[arg(long, value_name = "NAME", conflicts_with_all = ["bindir", "bundle"],
-          help_heading = "Temporary server")]
-    pub(super) build: Option<String>,
-    /// Use a downloaded bundle even if PostgreSQL is installed
-    #[arg(long, help_heading = "Temporary server")]
-    pub(super) bundle: bool,
-    /// Data directory, new or empty; its storage is part of the measurement
-    #[arg(long, value_name = "DIR", help_heading = "Temporary server")]
-    pub(super) data: Option<PathBuf>,
-    /// WAL directory, new or empty
-    #[arg(long, value_name = "DIR", help_heading = "Temporary server")]
-    pub(super) waldir: Option<PathBuf>,
+    #[command(flatten, next_help_heading = "Temporary server")]
+    pub(super) server: ServerPlan,
     /// Server setting that overrides pgdyno's choice; may be repeated
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = "Temporary server")]
     pub(super) set: Vec<(String, String)>,
     /// User to run the server as (root only)
     #[arg(long, value_name = "USER", help_heading = "Temporary server")]
     pub(super) run_as: Option<String>,
-    #[command(flatten)]
-    pub(super) loading: Loading,
+    #[command(flatten, next_help_heading = "Tables")]
+    pub(super) loading: LoadRequest,
     /// Keep the server's data (or the schema) after the run
     #[arg(long, help_heading = "Options")]
     pub(super) keep: bool,
@@ -126,34 +109,31 @@ impl Args {
         })
     }
 
+    /// Keys of the temporary server that flags set.
+    fn own_server(&self) -> ServerPlan {
+        ServerPlan { settings: self.set.iter().cloned().collect(), ..self.server.clone() }
+    }
+
     /// Flags that apply to every subject.
     fn for_all_subjects(&self) -> ForAll<'_> {
-        let arm = Arm {
-            pg: self.pg.clone(),
-            bindir: self.bindir.clone(),
-            build: self.build.clone(),
-            bundle: self.bundle,
-            data: self.data.clone(),
-            waldir: self.waldir.clone(),
-            settings: self.set.iter().cloned().collect(),
-            ..Arm::default()
-        };
+        let arm = Arm { server: self.own_server(), ..Arm::default() };
         ForAll { connection: &self.connection, arm, run_as: self.run_as.as_deref() }
     }
 
     /// Refuses flags about a temporary server together with an existing one.
     fn refuse_for_external(&self, plan: &Plan) -> Result<(), Problem> {
+        let server = self.own_server().over(&plan.server);
         let given = [
-            ("--pg", self.pg.is_some() || plan.server.pg.is_some()),
-            ("--bindir", self.bindir.is_some() || plan.server.bindir.is_some()),
-            ("--build", self.build.is_some() || plan.server.build.is_some()),
-            ("--bundle", self.bundle),
-            ("--data", self.data.is_some() || plan.server.data.is_some()),
-            ("--waldir", self.waldir.is_some() || plan.server.waldir.is_some()),
-            ("data_checksums", plan.server.data_checksums.is_some()),
-            ("--set", !self.set.is_empty() || !plan.server.settings.is_empty()),
+            ("--pg", server.pg.is_some()),
+            ("--bindir", server.bindir.is_some()),
+            ("--build", server.build.is_some()),
+            ("--bundle", server.bundle),
+            ("--data", server.data.is_some()),
+            ("--waldir", server.waldir.is_some()),
+            ("data_checksums", server.data_checksums.is_some()),
+            ("--set", !server.settings.is_empty()),
             ("--run-as", self.run_as.is_some()),
-            ("--server-cpus", plan.server.cpus.is_some()),
+            ("--server-cpus", server.cpus.is_some()),
         ];
         match given.iter().find(|(_, given)| *given) {
             None => Ok(()),
@@ -166,19 +146,8 @@ impl Args {
 
     /// Request for the temporary server.
     fn request(&self, plan: &Plan) -> Result<Request, Problem> {
-        let mut settings = plan.server.settings.clone();
-        settings.extend(self.set.iter().cloned());
-        let server = OwnServer {
-            pg: self.pg.clone(),
-            bindir: self.bindir.clone(),
-            build: self.build.clone(),
-            bundle: self.bundle,
-            data: self.data.clone(),
-            waldir: self.waldir.clone(),
-            settings,
-            run_as: self.run_as.clone(),
-        };
-        server.request(plan, format!("{}-{}", plan.name, std::process::id()))
+        let name = format!("{}-{}", plan.name, std::process::id());
+        request(self.own_server().over(&plan.server), self.run_as.clone(), name)
     }
 }
 

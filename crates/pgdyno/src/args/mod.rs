@@ -23,13 +23,13 @@ pub mod report;
 pub mod resume;
 pub mod run;
 pub mod selftest;
-mod shape;
 pub mod show;
 mod subjects;
 mod target;
 pub mod tpcc;
 pub mod up;
 pub mod versions;
+mod way;
 mod wrong;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};

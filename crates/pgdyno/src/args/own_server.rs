@@ -1,67 +1,38 @@
-//! The flags that describe a temporary server.
+//! The request for a temporary server.
 
-use std::{collections::BTreeMap, env, path::PathBuf};
+use std::{env, path::PathBuf};
 
 use pgdyno_core::problem::Problem;
-use pgdyno_plan::{Plan, ServerPlan};
+use pgdyno_plan::ServerPlan;
 use pgdyno_provision::{Lifetime, Request};
 
-/// Properties of a temporary server that flags set.
-#[derive(Debug, Clone, Default)]
-pub struct OwnServer {
-    /// PostgreSQL version.
-    pub pg: Option<String>,
-    /// Directory of the programs.
-    pub bindir: Option<PathBuf>,
-    /// Name of a build.
-    pub build: Option<String>,
-    /// Whether to use a bundle even if PostgreSQL is installed.
-    pub bundle: bool,
-    /// Data directory.
-    pub data: Option<PathBuf>,
-    /// WAL directory.
-    pub waldir: Option<PathBuf>,
-    /// All settings, including those of the plan.
-    pub settings: BTreeMap<String, String>,
-    /// User to run the server as.
-    pub run_as: Option<String>,
-}
-
-impl OwnServer {
-    /// Request for the server. The plan fills in what the flags leave open.
-    ///
-    /// # Errors
-    /// The request is invalid, as far as that is known before reading any facts.
-    pub fn request(self, plan: &Plan, name: String) -> Result<Request, Problem> {
-        let server = &plan.server;
-        let wanted = |text: &String| {
-            text.parse().map_err(|error| {
-                Problem::wrong_request(format!("could not use --pg {text}: {error}")).hint(
-                    "a major or an exact version, such as 18, 9.6 or 16.4; `pgdyno versions` lists them",
-                )
-            })
-        };
-        let pg = self.pg.as_ref().or(server.pg.as_ref());
-        // A program named by any flag replaces that of the plan.
-        let named = self.bindir.is_some() || self.build.is_some() || self.bundle;
-        let of_plan = if named { &ServerPlan::default() } else { server };
-        let request = Request {
-            pg: pg.map(wanted).transpose()?,
-            bindir: self.bindir.or_else(|| of_plan.bindir.clone().map(PathBuf::from)),
-            build: self.build.or_else(|| of_plan.build.clone()),
-            bundle_only: self.bundle,
-            search_path: env::var_os("PATH"),
-            data: self.data.or_else(|| server.data.clone().map(PathBuf::from)),
-            waldir: self.waldir.or_else(|| server.waldir.clone().map(PathBuf::from)),
-            data_checksums: server.data_checksums,
-            settings: self.settings,
-            run_as: self.run_as,
-            lifetime: Lifetime::DiesWithUs,
-            ..Request::named(name)
-        };
-        pgdyno_provision::check(&request)?;
-        pgdyno_provision::check_build(&request, &pgdyno_lab::dirs()?).map(|()| request)
-    }
+/// The request for a server with these keys, which include those of the plan.
+///
+/// # Errors
+/// The request is invalid, as far as that is known before reading any facts.
+pub fn request(server: ServerPlan, run_as: Option<String>, name: String) -> Result<Request, Problem> {
+    let wanted = |text: &String| {
+        text.parse().map_err(|error| {
+            Problem::wrong_request(format!("could not use --pg {text}: {error}"))
+                .hint("a major or an exact version, such as 18, 9.6 or 16.4; `pgdyno versions` lists them")
+        })
+    };
+    let request = Request {
+        pg: server.pg.as_ref().map(wanted).transpose()?,
+        bindir: server.bindir.map(PathBuf::from),
+        build: server.build,
+        bundle_only: server.bundle,
+        search_path: env::var_os("PATH"),
+        data: server.data.map(PathBuf::from),
+        waldir: server.waldir.map(PathBuf::from),
+        data_checksums: server.data_checksums,
+        settings: server.settings,
+        run_as,
+        lifetime: Lifetime::DiesWithUs,
+        ..Request::named(name)
+    };
+    pgdyno_provision::check(&request)?;
+    pgdyno_provision::check_build(&request, &pgdyno_lab::dirs()?).map(|()| request)
 }
 
 /// Parses a setting, written `NAME=VALUE`.

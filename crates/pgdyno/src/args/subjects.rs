@@ -1,9 +1,7 @@
 //! Several subjects of a plan: `--subject pg=9.6 --subject pg=18`, or the plan's `[[subject]]`.
 
-use std::path::PathBuf;
-
 use pgdyno_core::problem::Problem;
-use pgdyno_plan::{MAX_SUBJECTS, Plan, ServerPlan, SubjectPlan};
+use pgdyno_plan::{MAX_SUBJECTS, Plan, ServerPlan};
 
 use super::{arm::Arm, connection::Connection};
 use pgdyno_lab::{SubjectJob, SubjectWork, Wanted};
@@ -41,8 +39,8 @@ impl ForAll<'_> {
             ("-d", dbname.is_some()),
             ("--dsn", dsn.is_some()),
             ("--admin-dsn", admin_dsn.is_some()),
-            ("--data", (self.arm.data.is_some() || plan.server.data.is_some()) && subjects > 1),
-            ("--waldir", (self.arm.waldir.is_some() || plan.server.waldir.is_some()) && subjects > 1),
+            ("--data", (self.arm.server.data.is_some() || plan.server.data.is_some()) && subjects > 1),
+            ("--waldir", (self.arm.server.waldir.is_some() || plan.server.waldir.is_some()) && subjects > 1),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             None => Ok(()),
@@ -105,19 +103,9 @@ pub(super) fn subjects(
     Ok(Some((full.iter().enumerate().map(job).collect(), servers)))
 }
 
-fn of_plan(subject: &SubjectPlan) -> Named {
-    let SubjectPlan { name, pg, build, bindir, bundle, data, waldir, settings } = subject.clone();
-    let arm = Arm {
-        pg,
-        build,
-        bindir: bindir.map(PathBuf::from),
-        bundle,
-        data: data.map(PathBuf::from),
-        waldir: waldir.map(PathBuf::from),
-        settings,
-        ..Arm::default()
-    };
-    Named { name: name.unwrap_or_else(|| name_of(&arm)), arm }
+fn of_plan(subject: &ServerPlan) -> Named {
+    let arm = Arm { server: ServerPlan { name: None, ..subject.clone() }, ..Arm::default() };
+    Named { name: subject.name.clone().unwrap_or_else(|| name_of(&arm)), arm }
 }
 
 fn of_word(word: &str) -> Result<Named, Problem> {
@@ -146,13 +134,6 @@ fn with_names_of_their_own(mut said: Vec<Named>) -> Vec<Named> {
     said
 }
 
-/// What `[server]` asks of every server that is made.
-fn asked_by_plan(plan: &Plan) -> bool {
-    let ServerPlan { pg, build, bindir, data, waldir, data_checksums, settings, cpus } = &plan.server;
-    let texts = [pg, build, bindir, data, waldir, cpus];
-    texts.iter().any(|text| text.is_some()) || data_checksums.is_some() || !settings.is_empty()
-}
-
 /// Refuses what no subject of a plan can be.
 fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
     let Named { name, arm } = one;
@@ -164,17 +145,21 @@ fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
             "leave out script, builtin, protocol and command",
         ),
         (
-            arm.dsn.is_some() && arm.names_own_server(),
+            arm.dsn.is_some() && !arm.server.is_default(),
             "a server that is there cannot be made as well",
             "leave out dsn, or leave out version, programs, directories and settings",
         ),
         (
-            arm.dsn.is_some() && asked_by_plan(plan),
+            arm.dsn.is_some() && !plan.server.is_default(),
             "the plan's [server] says what it is to be like, and a server that is there is left as it is",
             "say them of the subjects that are made instead: --subject pg=18,set:NAME=VALUE",
         ),
         (
-            [arm.bindir.is_some(), arm.build.is_some(), arm.bundle].into_iter().filter(|is| *is).count() > 1,
+            [arm.server.bindir.is_some(), arm.server.build.is_some(), arm.server.bundle]
+                .into_iter()
+                .filter(|is| *is)
+                .count()
+                > 1,
             "its programs are named twice",
             "keep one of bindir, build and bundle",
         ),
@@ -191,7 +176,7 @@ fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
 fn apart(all: &[Named]) -> Result<(), Problem> {
     for (at, one) in all.iter().enumerate() {
         let before = &all[..at];
-        let place = |of: &Arm| of.data.clone().into_iter().chain(of.waldir.clone()).collect::<Vec<_>>();
+        let place = |of: &Arm| of.server.data.iter().chain(&of.server.waldir).cloned().collect::<Vec<_>>();
         let shared = |other: &&Named| place(&other.arm).iter().any(|dir| place(&one.arm).contains(dir));
         if before.iter().any(|other| shared(&other)) {
             let what = format!("the subject {} has the directory of another one", one.name);
@@ -245,8 +230,8 @@ mod tests {
         let mut plan = plan();
         assert!(of(&[], &plan).expect("nothing is wrong").is_none());
         plan.subject = vec![
-            SubjectPlan { name: Some("old".into()), pg: Some("15".into()), ..SubjectPlan::default() },
-            SubjectPlan { pg: Some("18".into()), ..SubjectPlan::default() },
+            ServerPlan { name: Some("old".into()), pg: Some("15".into()), ..ServerPlan::default() },
+            ServerPlan { pg: Some("18".into()), ..ServerPlan::default() },
         ];
         let names = |found: Option<SubjectsAndServers>| {
             let (subjects, servers) = found.expect("there are some");
@@ -317,7 +302,8 @@ mod tests {
         let words = ["pg=15".to_owned(), "pg=18".to_owned()];
         let nowhere = Connection::default();
         let host = Connection { host: Some("h".into()), ..Connection::default() };
-        let data = Arm { data: Some("/x".into()), ..Arm::default() };
+        let of = |server| Arm { server, ..Arm::default() };
+        let data = of(ServerPlan { data: Some("/x".into()), ..ServerPlan::default() });
         for (connection, arm, flag) in [(&nowhere, data, "--data"), (&host, Arm::default(), "-h")] {
             let problem = beside(&words, &plan(), connection, arm).expect_err(flag);
             assert!(problem.what.contains(flag), "{}", problem.what);
@@ -326,7 +312,8 @@ mod tests {
         let there = ["dsn=host=/x".to_owned(), "dsn=host=/y".to_owned()];
         let problem = subjects(&there, &plan(), &run_as).expect_err("nobody is started");
         assert!(problem.what.contains("--run-as"), "{}", problem.what);
-        let jit = Arm { settings: [("jit".into(), "off".into())].into(), ..Arm::default() };
+        let settings = [("jit".into(), "off".into())].into();
+        let jit = of(ServerPlan { settings, ..ServerPlan::default() });
         let (_, servers) = beside(&words, &plan(), &nowhere, jit).expect("right").expect("some");
         let has_it =
             |wanted: &Wanted| matches!(wanted, Wanted::Own(request) if request.settings["jit"] == "off");

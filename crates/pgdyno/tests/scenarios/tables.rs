@@ -29,7 +29,7 @@ fn unlogged_tables_are_never_durable(pg: &str) {
     let (run, said) = measured(&place, pg, &["--unlogged", "--fillfactor", "50", "--foreign-keys"]);
     let load = loaded(&run);
     let (terms, accounts) = (load.terms.as_ref().expect("known"), load.accounts.as_ref().expect("known"));
-    assert!(terms.unlogged && accounts.unlogged && terms.fillfactor == 50);
+    assert!(terms.options.unlogged && accounts.unlogged && terms.options.fillfactor == Some(50));
     assert_eq!((accounts.foreign_keys, &*accounts.options), (5, &["fillfactor=50".to_owned()][..]));
     let server = run.record.subjects[0].server.as_ref().expect("known");
     assert_eq!(server.durability, DurabilityTier::Unlogged);
@@ -72,7 +72,11 @@ fn partitions_are_loaded_by_several_connections() {
         assert!(said.contains(words), "{flags:?}: {said}");
         let load = loaded(&run);
         let (terms, accounts) = (load.terms.as_ref().expect("known"), load.accounts.as_ref().expect("known"));
-        assert_eq!((load.rows, accounts.partitions), (100_011, terms.partitions), "{flags:?}");
+        assert_eq!(
+            (load.rows, accounts.partitions),
+            (100_011, terms.options.partitions.expect("known")),
+            "{flags:?}"
+        );
         let balance = run.record.subjects[0].balance.as_ref().expect("it is checked");
         assert!(balance.violations == 0 && balance.rows_examined > 100_011, "{flags:?}: {balance:?}");
         let server = run.record.subjects[0].server.as_ref().expect("known");
@@ -306,7 +310,7 @@ fn tablespaces_of_a_server_that_is_there_are_used() {
     assert!(bytes("pg_default") > 0 && said.contains("fast: "), "{said}");
     let terms = loaded(&run).terms.as_ref().expect("known");
     assert_eq!(
-        (terms.tablespace.as_deref(), terms.index_tablespace.as_deref()),
+        (terms.options.tablespace.as_deref(), terms.options.index_tablespace.as_deref()),
         (Some("fast"), Some("fast"))
     );
 }

@@ -393,10 +393,7 @@ fn sets_of_tables_are_loaded_side_by_side() {
 fn what_cannot_be_is_named_before() {
     let loaded = Loaded::new("18");
     for (more, said) in [
-        (
-            &["--warehouses", "2", "--partitions", "3"] as &[&str],
-            "could not make 3 partitions of 2 warehouses",
-        ),
+        (&["--warehouses", "2", "--partitions", "3"] as &[&str], "3 partitions are more than 2 warehouses"),
         (&["--warehouses", "2", "--method", "server"], "'server' for '--method <METHOD>'"),
         (&["--warehouses", "1000000"], "could not load"),
     ] {

@@ -84,7 +84,7 @@ mod tests {
             set: Set::Tpcc,
             scale: Some(10),
             partitions: Some(partitions),
-            method: (partitions > 0).then_some(PartitionMethod::Range),
+            partition_method: (partitions > 0).then_some(PartitionMethod::Range),
             fillfactor: Some(90),
             unlogged: true,
             tablespace: Some("t".to_owned()),

@@ -7,7 +7,7 @@ use pgdyno_rows::{
 use pgdyno_wire::{Session, WireError};
 
 use super::{
-    super::init::{Initialization, foreign_keys, partition, quoted, tables, tablespace},
+    super::init::{foreign_keys, partition, quoted, tables, tablespace},
     scaleup, tpcc,
 };
 
@@ -163,21 +163,11 @@ pub(in crate::load) fn table_statements(plan: &LoadPlan) -> Vec<String> {
 }
 
 fn tpcb_statements(plan: &LoadPlan) -> Vec<String> {
-    let partitions = plan.partitions.map(|partitions| (partitions.method, partitions.count));
-    let wanted = Initialization {
-        steps: Vec::new(),
-        scale: plan.scale,
-        fillfactor: plan.fillfactor,
-        unlogged: plan.unlogged,
-        tablespace: plan.tablespace.clone(),
-        index_tablespace: None,
-        partitions,
-    };
-    let mut statements = tables(&wanted).to_vec();
-    if let Some((method, count)) = partitions {
+    let mut statements = tables(plan).to_vec();
+    if let Some(partitions) = plan.partitions {
         // Before version 12 a partition does not inherit its table's tablespace.
-        let part = |number| partition(&wanted, method, count, number) + &tablespace(&wanted);
-        statements.extend((1..=count).map(part));
+        let part = |number| partition(plan, partitions, number) + &tablespace(plan);
+        statements.extend((1..=partitions.count).map(part));
     }
     statements
 }
@@ -272,8 +262,12 @@ mod tests {
     #[test]
     fn what_stood_for_constants_goes_with_the_key_of_a_table_that_many_filled() {
         let plan = |way, partitions| {
-            let request =
-                LoadRequest { scale: Some(1), way, partitions: Some(partitions), ..LoadRequest::default() };
+            let request = LoadRequest {
+                scale: Some(1),
+                method: way,
+                partitions: Some(partitions),
+                ..LoadRequest::default()
+            };
             request.plan(1).expect("it can be")
         };
         let drops = ", ALTER abalance DROP DEFAULT, ALTER filler DROP DEFAULT";

@@ -6,11 +6,7 @@ use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_postgres::load::{BulkLoad, BulkProgress, Job, Survey};
 use pgdyno_rows::load::{LoadRequest, Stage};
 
-use super::{
-    flags::{Flags, To},
-    outcome::conclude,
-    outlook::outlook,
-};
+use super::{flags::Flags, outcome::conclude, outlook::outlook};
 use crate::{interrupt, output, progress::Progress};
 
 /// What is kept is said once it is known how tables are loaded.
@@ -23,8 +19,8 @@ pub(super) fn stopping() -> Stop {
 ///
 /// # Errors
 /// What the user should read.
-pub(super) fn load(to: &To, flags: &Flags, request: &LoadRequest) -> Result<ExitCode, Problem> {
-    let (options, streams) = (to.resolve("could not load")?, to.streams());
+pub(super) fn load(flags: &Flags, request: &LoadRequest) -> Result<ExitCode, Problem> {
+    let (options, streams) = (flags.resolve()?, flags.streams());
     if request.scale.is_some() {
         request.plan(streams)?;
     }

@@ -2,25 +2,24 @@
 
 use clap::{ArgAction, ValueEnum};
 use pgdyno_core::problem::Problem;
-use pgdyno_plan::LoadingPlan;
 use pgdyno_postgres::load::Entry;
 use pgdyno_rows::load::{LoadRequest, Set, Stage};
 use pgdyno_wire::ConnectOptions;
 
-use crate::args::{
-    shape::{Shape, Writing},
-    target::{Target, processors},
-};
+use crate::args::target::{Target, processors};
 
 /// What all loads can be told.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
+#[command(
+    mut_arg("load_method", |flag| flag.long("method").help_heading("How").help(METHOD)),
+    mut_arg("load_jobs", |flag| flag.short('j').long("jobs").help_heading("How").help(JOBS)),
+)]
 pub(super) struct Flags {
+    #[command(flatten)]
+    target: Target,
     #[command(flatten, next_help_heading = "What")]
-    shape: Shape,
-    /// How rows get in: by one COPY for a table, by COPY in chunks, or made by the server [default: what takes less]
-    #[arg(long, value_name = "METHOD", help_heading = "How")]
-    method: Option<Writing>,
+    load: LoadRequest,
     /// End when this is done; --resume goes on, such as with keys that are to be built later
     #[arg(long, value_name = "WHAT", conflicts_with = "dry_run", help_heading = "How")]
     until: Option<Until>,
@@ -52,6 +51,11 @@ pub(super) struct To {
     jobs: Option<u64>,
 }
 
+const METHOD: &str = "How rows are written: by one COPY for a table, by COPY in chunks, or by the server [default: what \
+                      takes less]";
+const JOBS: &str =
+    "Streams: connections that work at the same time [default: the CPUs of this machine, 64 at most]";
+
 #[derive(Debug, Clone, Copy, ValueEnum)]
 enum Until {
     /// Tables with all rows
@@ -68,14 +72,25 @@ impl To {
     }
 
     pub(super) fn streams(&self) -> u64 {
-        self.jobs.unwrap_or_else(|| processors().min(64))
+        streams(self.jobs)
     }
 }
 
+fn streams(requested: Option<u64>) -> u64 {
+    requested.unwrap_or_else(|| processors().min(64))
+}
+
 impl Flags {
+    pub(super) fn resolve(&self) -> Result<ConnectOptions, Problem> {
+        self.target.resolve("could not load")
+    }
+
+    pub(super) fn streams(&self) -> u64 {
+        streams(self.load.jobs)
+    }
+
     pub(super) fn request(&self, set: Set) -> LoadRequest {
-        let way = self.method.map(Writing::way);
-        LoadRequest { set, way, ..self.shape.over(&LoadingPlan::default()).request(None) }
+        LoadRequest { set, ..self.load.clone() }
     }
 
     /// The last stage that is wanted.

@@ -5,15 +5,13 @@ use std::process::ExitCode;
 use pgdyno_core::problem::Problem;
 use pgdyno_rows::load::{LoadRequest, Set};
 
-use super::{
-    carry_out::load,
-    flags::{Flags, To},
-};
+use super::{carry_out::load, flags::Flags};
 
 /// Flags of `pgdyno load scaleup`.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
+    mut_arg("foreign_keys", |flag| flag.hide(true)),
     after_help = "The tables of the article \"PostgreSQL 9.6 scale-up: high concurrency, against 9.5\": test (id int, \
     info text, crt_time timestamp) with a primary key, and log (id serial8, c1 to c20 int8 default 0, crt_time \
     timestamptz) with BRIN indexes on id and crt_time, its sequence going on behind the rows. The article begins with \
@@ -24,8 +22,6 @@ use super::{
     pgdyno load scaleup --server main --rows 100000000 --log-rows 10000000 --partitions 8 --jobs 8"
 )]
 pub struct Scaleup {
-    #[command(flatten)]
-    to: To,
     /// Rows of test
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000_000_000),
           required_unless_present_any = ["resume", "join"], help_heading = "What")]
@@ -53,6 +49,6 @@ impl Scaleup {
             seed: self.seed,
             ..self.flags.request(Set::Scaleup)
         };
-        load(&self.to, &self.flags, &request)
+        load(&self.flags, &request)
     }
 }

@@ -5,10 +5,7 @@ use std::process::ExitCode;
 use pgdyno_core::problem::Problem;
 use pgdyno_rows::load::{LoadRequest, Set};
 
-use super::{
-    carry_out::load,
-    flags::{Flags, To},
-};
+use super::{carry_out::load, flags::Flags};
 
 /// Flags of `pgdyno load tpcb`.
 #[derive(Debug, clap::Args)]
@@ -23,15 +20,10 @@ use super::{
     pgdyno load tpcb --dsn 'host=db user=me dbname=big' --resume"
 )]
 pub struct Tpcb {
-    #[command(flatten)]
-    to: To,
     /// Scale factor: 100,000 accounts each
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000),
           required_unless_present_any = ["resume", "join"], help_heading = "What")]
     scale: Option<u64>,
-    /// Foreign keys between the tables
-    #[arg(long, help_heading = "What")]
-    foreign_keys: bool,
     #[command(flatten)]
     flags: Flags,
 }
@@ -42,10 +34,7 @@ impl Tpcb {
     /// # Errors
     /// What the user should read.
     pub fn run(&self) -> Result<ExitCode, Problem> {
-        load(&self.to, &self.flags, &self.request())
-    }
-
-    fn request(&self) -> LoadRequest {
-        LoadRequest { scale: self.scale, foreign_keys: self.foreign_keys, ..self.flags.request(Set::Tpcb) }
+        let request = LoadRequest { scale: self.scale, ..self.flags.request(Set::Tpcb) };
+        load(&self.flags, &request)
     }
 }

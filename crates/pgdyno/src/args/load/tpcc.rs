@@ -9,15 +9,15 @@ use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{
     carry_out::{carry_out, load, stopping},
-    flags::{Flags, To},
+    flags::Flags,
 };
-use crate::{args::shape::without_server, context::now_s, output};
+use crate::{args::way::without_server, context::now_s, output};
 
 /// Flags of `pgdyno load tpcc`.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    mut_arg("method", without_server),
+    mut_arg("load_method", without_server),
     after_help = "The nine tables as clause 4.3.3.1 populates them, with the primary keys of clause 1.3 and two more \
     indexes: customers by last name, orders by customer. Partitions are by warehouse, of all tables but item. Rows \
     are those that `pgdyno tpcc export` writes with the same --seed and --at. All else is as with `load tpcb`: \
@@ -28,8 +28,6 @@ use crate::{args::shape::without_server, context::now_s, output};
     pgdyno load tpcc --server main --warehouses 1000 --schemas 4"
 )]
 pub struct Tpcc {
-    #[command(flatten)]
-    to: To,
     /// Number of warehouses, about 100 MB each
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000),
           required_unless_present_any = ["resume", "join"], help_heading = "What")]
@@ -45,9 +43,6 @@ pub struct Tpcc {
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=1000),
           conflicts_with_all = ["join", "dry_run"], requires = "warehouses", help_heading = "What")]
     schemas: Option<u64>,
-    /// Foreign keys between the tables
-    #[arg(long, help_heading = "What")]
-    foreign_keys: bool,
     #[command(flatten)]
     flags: Flags,
 }
@@ -65,7 +60,7 @@ impl Tpcc {
         match self.schemas {
             Some(count) => self.run_in_schemas(count),
             // A resumed load has a seed and a timestamp already.
-            None => load(&self.to, &self.flags, &self.request(new.then(drawn))),
+            None => load(&self.flags, &self.request(new.then(drawn))),
         }
     }
 
@@ -76,14 +71,13 @@ impl Tpcc {
             scale: self.warehouses,
             seed: self.seed.or(known.map(|(seed, _)| seed)),
             at_us,
-            foreign_keys: self.foreign_keys,
             ..self.flags.request(Set::Tpcc)
         }
     }
 
     /// One set after the other. The seed of each is larger by one than that of the set before.
     fn run_in_schemas(&self, count: u64) -> Result<ExitCode, Problem> {
-        let (options, streams, stop) = (self.to.resolve("could not load")?, self.to.streams(), stopping());
+        let (options, streams, stop) = (self.flags.resolve()?, self.flags.streams(), stopping());
         self.request(None).plan(streams)?;
         let mut schemas = Schemas::of(&options, &stop)?;
         let names: Vec<_> = (1..=count).map(|number| format!("{SCHEMA}{number}")).collect();

@@ -15,7 +15,7 @@ use pgdyno_plan::{
 use pgdyno_postgres::load::find_tpcc;
 
 use crate::{
-    args::{bench, measure, shape::without_server},
+    args::{bench, measure, way::without_server},
     context::Context,
     measure::Task,
 };
