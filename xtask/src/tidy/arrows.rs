@@ -15,7 +15,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ("pgdyno-plan", &["pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("pgdyno-analysis", &["pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("pgdyno-engine", &["pgdyno-core"]),
-    ("pgdyno-host", &["pgdyno-engine", "pgdyno-core"]),
+    ("pgdyno-host", &["pgdyno-core"]),
     ("pgdyno-wire", &["pgdyno-host", "pgdyno-core"]),
     ("pgdyno-provision", &["pgdyno-plan", "pgdyno-host", "pgdyno-core"]),
     (
