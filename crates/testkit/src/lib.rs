@@ -1,5 +1,7 @@
 //! What tests of several crates share. Nothing that is shipped uses it.
 
+mod delays;
 mod left_out;
 
+pub use delays::{Delays, Distribution};
 pub use left_out::left_out;
