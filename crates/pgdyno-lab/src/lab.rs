@@ -39,7 +39,7 @@ impl Program {
 /// # Errors
 /// If an ordinary user has no home and names no directory.
 pub fn dirs() -> Result<pgdyno_provision::Dirs, Problem> {
-    pgdyno_provision::Dirs::of(&pgdyno_provision::Environment::of_process())
+    pgdyno_provision::Dirs::of_process()
 }
 
 /// A seed that one can read out, from the randomness that the standard library seeds its hash maps with.

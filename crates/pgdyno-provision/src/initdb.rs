@@ -14,7 +14,6 @@ use rustix::process::Signal;
 use super::{
     child::{ChildOptions, command},
     conf::{password_method, quote},
-    manifest::hex,
     process::reason,
     safe::write_file,
 };
@@ -177,7 +176,7 @@ fn run_single_user(cluster: &Cluster<'_>, sql: &str) -> Result<(), String> {
 pub fn random_password() -> io::Result<String> {
     let mut bytes = [0_u8; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(hex(&bytes))
+    Ok(hex::encode(bytes))
 }
 
 #[cfg(test)]

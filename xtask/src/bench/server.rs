@@ -8,7 +8,7 @@ use std::{
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_postgres::load::{load_tables, prewarm};
-use pgdyno_provision::{Dirs, Environment, Lifetime, Request, RunningServer, up};
+use pgdyno_provision::{Dirs, Lifetime, Request, RunningServer, up};
 use pgdyno_rows::load::{LoadRequest, Way};
 use pgdyno_script::Builtin;
 use pgdyno_wire::{Address, ConnectOptions, Session, WireError, connect};
@@ -87,7 +87,7 @@ impl Own {
             settings: wanted.settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
             ..Request::named(format!("bench-{}-{}", std::process::id(), wanted.number))
         };
-        let running = up(&request, &dirs().map_err(words)?, &mut |_| {}).map_err(words)?;
+        let running = up(&request, &Dirs::of_process().map_err(words)?, &mut |_| {}).map_err(words)?;
         let pgbench = wanted.pgbench.unwrap_or_else(|| pgbench_beside(&running.bindir));
         Ok(Self { pgbench, running: Box::new(running) })
     }
@@ -248,18 +248,6 @@ fn load(options: &ConnectOptions, scale: u32) -> Result<(), Problem> {
 fn pgbench_beside(bindir: &Path) -> PathBuf {
     let beside = bindir.join("pgbench");
     if beside.exists() { beside } else { "pgbench".into() }
-}
-
-fn dirs() -> Result<Dirs, Problem> {
-    let path = |name| env::var_os(name).map(PathBuf::from);
-    Dirs::of(&Environment {
-        state: path("PGDYNO_STATE"),
-        cache: path("PGDYNO_CACHE"),
-        xdg_data_home: path("XDG_DATA_HOME"),
-        xdg_cache_home: path("XDG_CACHE_HOME"),
-        xdg_runtime_dir: path("XDG_RUNTIME_DIR"),
-        home: path("HOME"),
-    })
 }
 
 fn words(problem: Problem) -> Failure {

@@ -8,11 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use pgdyno_core::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     Dirs,
-    safe::{make_open_dir, open_lock, write_file},
+    safe::{absent_is_fine, make_open_dir, open_lock, write_file},
 };
 
 /// File whose presence makes a build complete.
@@ -223,6 +224,12 @@ impl BuildStore {
     }
 }
 
+/// Error for a directory of the store that cannot be written.
+pub fn unwritable(path: &Path, error: &io::Error) -> Problem {
+    Problem::could_not(format!("could not write {}: {error}", path.display()))
+        .hint("choose another directory with the environment variable PGDYNO_CACHE")
+}
+
 /// Removes a file, or a directory with its content; a missing path is no error.
 pub fn remove(path: &Path) -> io::Result<()> {
     match fs::symlink_metadata(path) {
@@ -230,10 +237,6 @@ pub fn remove(path: &Path) -> io::Result<()> {
         Ok(_) => absent_is_fine(fs::remove_file(path)),
         Err(error) => absent_is_fine(Err(error)),
     }
-}
-
-fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
-    result.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
 }
 
 fn children(dir: &Path) -> Vec<String> {
