@@ -318,7 +318,7 @@ mod tests {
         tally.add("57014", "cancelled", None);
         tally.add("connection", "gone", None);
         let mut merged = ErrorTally::default();
-        merged.add_after("57014", "cancelled", 1);
+        merged.add("57014", "cancelled", Some(1));
         merged.merge(tally);
         assert_eq!((merged.longest_ns("57014"), merged.longest_ns("connection")), (Some(9), None));
         assert_eq!(merged.iter().map(|(_, _, count)| count).collect::<Vec<_>>(), [5, 1]);

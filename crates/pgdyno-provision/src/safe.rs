@@ -103,15 +103,16 @@ impl Place {
 }
 
 fn empty(dir: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?;
-        } else {
-            fs::remove_file(entry.path())?;
-        }
+    fs::read_dir(dir)?.try_for_each(|entry| remove(&entry?.path()))
+}
+
+/// Removes a file, or a directory with its content; a missing path is no error.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => absent_is_fine(fs::remove_dir_all(path)),
+        Ok(_) => absent_is_fine(fs::remove_file(path)),
+        Err(error) => absent_is_fine(Err(error)),
     }
-    Ok(())
 }
 
 fn not_a_directory(what: &str, path: &Path, error: &io::Error) -> Problem {

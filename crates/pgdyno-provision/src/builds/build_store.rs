@@ -13,7 +13,7 @@ use serde::{Deserialize, Serialize};
 
 use super::super::{
     Dirs,
-    safe::{absent_is_fine, make_open_dir, open_lock, write_file},
+    safe::{absent_is_fine, make_open_dir, open_lock, remove, write_file},
 };
 
 /// File whose presence makes a build complete.
@@ -228,15 +228,6 @@ impl BuildStore {
 pub fn unwritable(path: &Path, error: &io::Error) -> Problem {
     Problem::could_not(format!("could not write {}: {error}", path.display()))
         .hint("choose another directory with the environment variable PGDYNO_CACHE")
-}
-
-/// Removes a file, or a directory with its content; a missing path is no error.
-pub fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => absent_is_fine(fs::remove_dir_all(path)),
-        Ok(_) => absent_is_fine(fs::remove_file(path)),
-        Err(error) => absent_is_fine(Err(error)),
-    }
 }
 
 fn children(dir: &Path) -> Vec<String> {

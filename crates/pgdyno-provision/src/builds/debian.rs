@@ -11,10 +11,10 @@ use pgdyno_host::users::User;
 
 use super::{
     Event, Request,
-    build_store::{BuildStore, remove, unwritable},
+    build_store::{BuildStore, unwritable},
     run::{Failure, Step, relevant_lines, run},
 };
-use crate::safe::{Place, make_open_dir};
+use crate::safe::{Place, make_open_dir, remove};
 
 /// Majors to ask for when listing what a distribution has.
 const MAJORS: std::ops::RangeInclusive<u32> = 10..=40;

@@ -123,13 +123,7 @@ pub fn words(arguments: &[OsString]) -> String {
 /// umask is.
 fn spawn(step: Step<'_>) -> io::Result<(PipeReader, Child)> {
     let (reader, writer) = io::pipe()?;
-    let options = ChildOptions {
-        user: step.user,
-        own_session: true,
-        on_parent_death: Some(Signal::TERM),
-        ..ChildOptions::default()
-    };
-    let mut shell = command(Path::new("/bin/sh"), step.dir, options);
+    let mut shell = command(Path::new("/bin/sh"), step.dir, ChildOptions::bound(step.user));
     shell.args(["-c", "umask 022 && exec \"$0\" \"$@\""]).arg(step.program).args(step.arguments);
     shell.envs(step.environment).stdin(step.input).stdout(writer.try_clone()?).stderr(writer);
     let child = shell.spawn()?;

@@ -10,12 +10,12 @@ use pgdyno_host::users::User;
 
 use super::{
     Event, Request, archive,
-    build_store::{BuildStore, remove},
+    build_store::BuildStore,
     debian,
     digest_cache::DigestCache,
     tree::{self, Entry},
 };
-use crate::manifest::sha256_of;
+use crate::{manifest::sha256_of, safe::remove};
 
 /// A source that is present, with its digest.
 #[derive(Debug)]

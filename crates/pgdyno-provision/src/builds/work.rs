@@ -17,7 +17,7 @@ use walkdir::{DirEntry, WalkDir};
 
 use super::{
     BuildSystem, Event, Manifest, Phase,
-    build_store::{BuildStore, LOG, MANIFEST, State, remove},
+    build_store::{BuildStore, LOG, MANIFEST, State},
     dependencies::{self, Source},
     patch,
     recipe::Recipe,
@@ -26,7 +26,7 @@ use super::{
     tree,
 };
 use crate::{
-    safe::{first_closed, make_open_dir, write_file},
+    safe::{first_closed, make_open_dir, remove, write_file},
     version::parse_program_version,
 };
 
@@ -220,9 +220,7 @@ impl<'a> Work<'a> {
     fn configure(&mut self, source: &Source<'_>, options: &[String]) -> Result<(), Problem> {
         self.enter(Phase::Configure)?;
         let dir = self.build_dir();
-        let made = remove(&dir).and_then(|()| fs::create_dir(&dir)).and_then(|()| open_to_all(&dir));
-        made.map_err(|error| unwritable(&dir, &error))?;
-        self.give(&dir)?;
+        self.renew(&dir)?;
         let (program, arguments, environment) = self.configuration(source, options);
         let step = Step { environment, ..Step::new(&program, arguments, &dir, self.user) };
         run(step, &mut self.log, &self.recipe.request.stop, &mut |_| {})
@@ -333,10 +331,7 @@ impl<'a> Work<'a> {
 
     fn install(&mut self, source: &Source<'_>) -> Result<(), Problem> {
         self.enter(Phase::Install)?;
-        let prefix = &self.prefix;
-        let made = remove(prefix).and_then(|()| make_open_dir(prefix));
-        made.map_err(|error| unwritable(prefix, &error))?;
-        self.give(prefix)?;
+        self.renew(&self.prefix)?;
         self.run_all(source, "install", &mut |_| {})
             .map_err(|failure| self.problem(failure, "install", source))
     }
@@ -425,6 +420,12 @@ impl<'a> Work<'a> {
         tree::give(path, user.uid, user.gid).map_err(|error| unwritable(path, &error))
     }
 
+    /// Makes a directory anew for the user who builds.
+    fn renew(&self, dir: &Path) -> Result<(), Problem> {
+        remove(dir).and_then(|()| make_open_dir(dir)).map_err(|error| unwritable(dir, &error))?;
+        self.give(dir)
+    }
+
     fn problem(&self, failure: Failure, what: &str, source: &Source<'_>) -> Problem {
         let log = self.dir.join(LOG);
         let problem = Problem::could_not(format!("could not {what} PostgreSQL {}", source.version));
@@ -469,10 +470,6 @@ fn refuse_old(source: &Source<'_>) -> Result<(), Problem> {
 
 fn uid_of(user: Option<&User>) -> u32 {
     user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid)
-}
-
-fn open_to_all(dir: &Path) -> io::Result<()> {
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o755))
 }
 
 /// Phase of an interrupted call, if this call can continue it: the source is complete, and the same user builds.
