@@ -1,7 +1,10 @@
 #![no_main]
 
+#[path = "../checks/script.rs"]
+mod check;
+
 use libfuzzer_sys::fuzz_target;
 
 fuzz_target!(|bytes: &[u8]| {
-    pgdyno_script::fuzz::script(bytes);
+    check::script(bytes);
 });

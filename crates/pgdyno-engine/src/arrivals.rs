@@ -11,7 +11,7 @@ const MAX_DRAWN: u64 = 1_000_000;
 
 /// A Poisson process: gaps between arrivals are exponential with mean 1 / rate, drawn from a seed.
 #[derive(Debug, Clone)]
-pub struct Poisson {
+pub(crate) struct Poisson {
     random: Xoshiro256PlusPlus,
     mean_gap_ns: f64,
     /// Next arrival: whole nanoseconds plus the fraction beyond, so that rounding does not make the schedule drift.
@@ -24,11 +24,6 @@ pub struct Poisson {
 }
 
 impl Poisson {
-    /// Starts a process at `start_ns` with `rate_per_s` arrivals a second on average.
-    pub fn new(start_ns: u64, rate_per_s: f64, seed: u64) -> Self {
-        Self::changing(start_ns, &[(u64::MAX, rate_per_s)], seed)
-    }
-
     /// Starts a process whose rate changes: `rates` are arrivals a second in order, each with the instant in
     /// nanoseconds at which it ends. The last rate holds forever. The rest of a gap that a change interrupts continues
     /// at the new rate, so that the process is exact on both sides of the change, and one seed gives one schedule.
@@ -43,12 +38,6 @@ impl Poisson {
         let mut process = Self { random, mean_gap_ns, next_ns: start_ns, fraction_ns: 0.0, change_ns, later };
         process.advance();
         process
-    }
-
-    /// Instant of the next arrival in nanoseconds.
-    #[inline]
-    pub fn next_ns(&self) -> u64 {
-        self.next_ns
     }
 
     /// Moves on to the following arrival.
@@ -103,7 +92,7 @@ impl Poisson {
 
 /// Arrival schedule of one worker.
 #[derive(Debug)]
-pub enum Arrivals {
+pub(crate) enum Arrivals {
     /// Closed loop: a client's next attempt is due as soon as its last has ended.
     Closed,
     /// Open loop: attempts fall due by a Poisson process, whether or not a client is free.
@@ -116,18 +105,13 @@ pub enum Arrivals {
 /// An open loop in constant memory, however long the backlog: one copy of the process counts what has fallen due,
 /// another follows behind it and gives the due instants of the attempts that are begun.
 #[derive(Debug)]
-pub struct OpenLoop {
+pub(crate) struct OpenLoop {
     due: Poisson,
     begun: Poisson,
     backlog: u64,
 }
 
 impl OpenLoop {
-    /// Starts an open loop at `start_ns` with a constant rate.
-    pub fn new(start_ns: u64, rate_per_s: f64, seed: u64) -> Self {
-        Self::from_process(Poisson::new(start_ns, rate_per_s, seed))
-    }
-
     /// Makes an open loop of a process.
     pub fn from_process(due: Poisson) -> Self {
         Self { begun: due.clone(), due, backlog: 0 }
@@ -207,11 +191,19 @@ mod tests {
         faults
     }
 
+    fn poisson(start_ns: u64, rate_per_s: f64, seed: u64) -> Poisson {
+        Poisson::changing(start_ns, &[(u64::MAX, rate_per_s)], seed)
+    }
+
+    fn open_loop(start_ns: u64, rate_per_s: f64, seed: u64) -> OpenLoop {
+        OpenLoop::from_process(poisson(start_ns, rate_per_s, seed))
+    }
+
     fn drawn(rate_per_s: f64, seed: u64) -> Vec<u64> {
-        let mut process = Poisson::new(0, rate_per_s, seed);
+        let mut process = poisson(0, rate_per_s, seed);
         (0..N)
             .map(|_| {
-                let at_ns = process.next_ns();
+                let at_ns = process.next_ns;
                 process.advance();
                 at_ns
             })
@@ -229,7 +221,7 @@ mod tests {
     #[test]
     fn what_is_begun_late_was_due_by_the_same_process() {
         let rate = 10_000.0;
-        let mut open = OpenLoop::new(0, rate, 9);
+        let mut open = open_loop(0, rate, 9);
         let (mut due, mut now_ns, mut look) = (Vec::new(), 0, 0);
         while due.len() < N {
             look += 1;
@@ -346,10 +338,10 @@ mod tests {
     #[test]
     fn gaps_in_whole_nanoseconds_are_found() {
         let (rate, mut at_ns, mut before) = (1e8, 0, 0.0);
-        let mut exact = Poisson::new(0, rate, 5);
+        let mut exact = poisson(0, rate, 5);
         let cut: Vec<u64> = (0..N)
             .map(|_| {
-                let at = exact.next_ns() as f64 + exact.fraction_ns;
+                let at = exact.next_ns as f64 + exact.fraction_ns;
                 at_ns += (at - before) as u64;
                 before = at;
                 exact.advance();
@@ -361,7 +353,7 @@ mod tests {
 
     #[test]
     fn what_is_begun_fell_due_in_order_and_in_time() {
-        let mut open = OpenLoop::new(1_000, 1e6, 7);
+        let mut open = open_loop(1_000, 1e6, 7);
         let mut last = 0;
         let mut begun = 0;
         for now in (2_000..2_000_000).step_by(10_000) {
@@ -377,7 +369,7 @@ mod tests {
 
     #[test]
     fn an_absurd_rate_is_counted_at_once() {
-        let mut open = OpenLoop::new(0, 1e12, 1);
+        let mut open = open_loop(0, 1e12, 1);
         let count = open.count_due(1_000_000_000);
         assert!((0.99e12..1.01e12).contains(&(count as f64)), "{count}");
         assert_eq!(open.backlog(), count);

@@ -60,6 +60,19 @@ mod tests {
         assert_eq!(chosen[1], 0);
     }
 
+    /// The first thread of `pgbench -c 3 -j 3 --random-seed=77`, version 15, with scripts of weight 1, 2 and 5; its
+    /// random stream is the fifth that the seed gives.
+    #[test]
+    fn scripts_are_chosen_as_by_pgbench() {
+        let mut seeds = Random::seeded(77);
+        for _ in 0..4 {
+            seeds.next_bits();
+        }
+        let streams = vec![Random::seeded(seeds.next_bits())];
+        let mut chooser = Chooser::new(&Mix { weights: vec![1, 2, 5], streams }, 0);
+        assert_eq!([0; 12].map(|_| chooser.choose()), [0, 2, 2, 2, 0, 0, 2, 2, 2, 2, 2, 2]);
+    }
+
     #[test]
     fn without_weights_there_is_one_script() {
         let mut chooser = Chooser::new(&Mix::default(), 3);

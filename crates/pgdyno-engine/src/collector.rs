@@ -8,8 +8,10 @@ use pgdyno_core::{
 };
 
 use crate::{
-    EngineError, ErrorTally, IntervalReport, LoadStep, MergedInterval, Phase, Report, ScriptReport, Settings,
-    Timeline, WorkerReport, steps::StepSums, worker_channel::Spare,
+    EngineError, ErrorTally, LoadStep, MergedInterval, Phase, Report, ScriptReport, Settings, Timeline,
+    report::{IntervalReport, WorkerReport},
+    steps::StepSums,
+    worker_channel::Spare,
 };
 
 /// Merges the intervals of all workers.
@@ -45,20 +47,18 @@ impl Collector {
 
     /// Adds one worker's interval, and returns its histograms emptied for reuse.
     pub(crate) fn take(&mut self, worker: usize, report: IntervalReport) -> Result<Spare, EngineError> {
-        let index = report.index;
-        report.counts.check().map_err(|imbalance| EngineError::Miscounted { index, imbalance })?;
-        if report.phase == Phase::Measured {
-            self.cpu_ns[worker] += report.cpu_ns;
+        let IntervalReport { index, last, interval } = report;
+        interval.counts.check().map_err(|imbalance| EngineError::Miscounted { index, imbalance })?;
+        if interval.phase == Phase::Measured {
+            self.cpu_ns[worker] += interval.cpu_ns;
         }
-        if report.last {
+        if last {
             self.last[worker] = index;
         }
-        let start_ns = report.start_ns.saturating_sub(self.timeline.start_ns);
-        let (seen, merged) =
-            self.open.entry(index).or_insert_with(|| (0, MergedInterval::empty(&report, start_ns)));
-        merged.add(&report);
+        let (seen, merged) = self.open.entry(index).or_insert_with(|| (0, MergedInterval::empty(&interval)));
+        merged.add(&interval);
         *seen += 1;
-        let IntervalReport { mut latency, mut slowest, .. } = report;
+        let MergedInterval { mut latency, mut slowest, .. } = interval;
         latency.clear();
         slowest.clear();
         Ok(Spare { latency, slowest })
@@ -122,7 +122,7 @@ impl Collector {
         let end_ns = reports.iter().map(|worker| worker.end_ns).max().unwrap_or(0);
         report.elapsed_ns = end_ns.saturating_sub(self.timeline.measure_ns);
         let mut steps = self.steps;
-        reports.iter().for_each(|worker| steps.worker(&worker.steps));
+        reports.iter().for_each(|worker| steps.worker(&worker.recorded.steps));
         reports.into_iter().for_each(|worker| report.add(worker));
         report.steps = steps.finish();
         report
@@ -130,11 +130,12 @@ impl Collector {
 }
 
 impl MergedInterval {
-    fn empty(first: &IntervalReport, start_ns: u64) -> Self {
+    /// An interval like the first of a worker, without attempts.
+    fn empty(first: &Self) -> Self {
         Self {
             phase: first.phase,
-            start_ns,
-            clock_ns: first.start_ns,
+            start_ns: first.start_ns,
+            clock_ns: first.clock_ns,
             duration_ns: 0,
             counts: Counts::default(),
             latency: Latency::lazy(Precision::Interval),
@@ -144,7 +145,7 @@ impl MergedInterval {
         }
     }
 
-    fn add(&mut self, report: &IntervalReport) {
+    fn add(&mut self, report: &Self) {
         self.duration_ns = self.duration_ns.max(report.duration_ns);
         self.counts += report.counts;
         self.latency.add(&report.latency);
@@ -156,20 +157,21 @@ impl MergedInterval {
 
 impl Report {
     fn add(&mut self, worker: WorkerReport) {
-        self.latency.add(&worker.latency);
-        self.lag.add(&worker.lag);
-        for (whole, one) in self.statements.iter_mut().zip(&worker.statements) {
+        let WorkerReport { recorded, probe, clients_lost, .. } = worker;
+        self.latency.add(&recorded.latency);
+        self.lag.add(&recorded.lag);
+        for (whole, one) in self.statements.iter_mut().zip(&probe.statements) {
             whole.add(one);
         }
-        self.errors.merge(worker.errors);
-        self.clients_lost += worker.clients_lost;
-        self.scripts.resize(worker.scripts.len(), Tally::default());
-        self.scripts.iter_mut().zip(&worker.scripts).for_each(|(whole, one)| whole.merge(one));
-        self.by_script.resize_with(worker.by_script.len(), ScriptReport::default);
-        self.by_script.iter_mut().zip(&worker.by_script).for_each(|(whole, one)| whole.merge(one));
-        self.commands.resize(worker.commands.len(), CommandTally::default());
-        self.commands.iter_mut().zip(&worker.commands).for_each(|(whole, one)| whole.merge(one));
-        self.connects.0 += worker.connects.0;
-        self.connects.1 += worker.connects.1;
+        self.errors.merge(probe.errors);
+        self.clients_lost += clients_lost;
+        self.scripts.resize(recorded.scripts.len(), Tally::default());
+        self.scripts.iter_mut().zip(&recorded.scripts).for_each(|(whole, one)| whole.merge(one));
+        self.by_script.resize_with(recorded.by_script.len(), ScriptReport::default);
+        self.by_script.iter_mut().zip(&recorded.by_script).for_each(|(whole, one)| whole.merge(one));
+        self.commands.resize(probe.commands.len(), CommandTally::default());
+        self.commands.iter_mut().zip(&probe.commands).for_each(|(whole, one)| whole.merge(one));
+        self.connects.0 += probe.connects;
+        self.connects.1 += probe.connect_ns;
     }
 }

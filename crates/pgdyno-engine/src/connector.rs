@@ -96,20 +96,10 @@ impl Connector {
     /// The next finished connection attempt; `None` if there is none yet.
     pub(crate) fn next_result(&mut self) -> Option<ConnectResult> {
         let result = self.thread.as_ref()?.results.try_recv().ok()?;
-        Some(self.note(result))
-    }
-
-    /// Waits up to `wait_ns` nanoseconds for the next finished connection attempt.
-    pub(crate) fn result_within(&mut self, wait_ns: u64) -> Option<ConnectResult> {
-        let result = self.thread.as_ref()?.results.recv_timeout(Duration::from_nanos(wait_ns)).ok()?;
-        Some(self.note(result))
-    }
-
-    fn note(&mut self, result: ConnectResult) -> ConnectResult {
         if let Err(error) = &result.socket {
             self.last_error = error.to_string();
         }
-        result
+        Some(result)
     }
 
     /// Notes that a client is connected again.

@@ -1,13 +1,13 @@
 //! The engine: which client begins which attempt when, what each waits for, and what was measured.
 //!
 //! A [`Target`] is a state machine without any I/O; the engine owns the clock, the schedule, every system call on the
-//! hot path and the recorder. Nothing here knows PostgreSQL or a disk format.
+//! hot path and the recorder. Nothing here knows PostgreSQL.
 //!
 //! ```text
 //!   run() ── one thread a worker ──┐
-//!     driver (io_uring | epoll | blocking) ── WorkerSchedule ── Arrivals   when is the next attempt due?
-//!        │                           └───── Recorder   what became of it?
-//!        └── Target::step(event) → Send | Receive | WaitUntil | Disk | Done | Reconnect | Last
+//!     driver (io_uring | epoll) ── WorkerSchedule ── Arrivals   when is the next attempt due?
+//!        │                        └───── Recorder   what became of it?
+//!        └── Target::step(event) → Send | Receive | WaitUntil | Done | Reconnect | Last
 //! ```
 
 mod affinity;
@@ -38,19 +38,22 @@ mod worker_channel;
 mod worker_schedule;
 
 pub use affinity::pin_current_thread;
-pub use arrivals::{Arrivals, OpenLoop, Poisson};
+pub(crate) use arrivals::{Arrivals, Poisson};
 pub use bookkeeping::{Bookkeeping, LogRecord, LogSettings};
 pub use chooser::Mix;
 pub use clock::Clock;
-pub use drivers::{BlockingDriver, Driver, EpollDriver, SocketDriver, UringDriver};
-pub use load::{Load, LoadStep, StepRecord, StepReport};
+pub use drivers::SocketDriver;
+pub(crate) use load::StepRecord;
+pub use load::{Load, LoadStep, StepReport};
 pub use messages::{Level, Messages};
 pub use null::NullTarget;
 pub use pacing::{Paced, Pacing};
 pub use probe::{ErrorTally, Probe};
-pub use report::{IntervalReport, MergedInterval, Report, ScriptReport, WorkerReport};
+pub(crate) use report::WorkerReport;
+pub use report::{MergedInterval, Report, ScriptReport};
 pub use run::{run, run_keeping};
 pub use settings::{EngineError, Listeners, Mark, Settings};
-pub use target::{Client, Dial, DiskOp, Event, Step, Target};
-pub use timeline::{Phase, Timeline};
+pub use target::{Client, Dial, Event, Step, Target};
+pub use timeline::Phase;
+pub(crate) use timeline::Timeline;
 pub use users::{Pace, Population};

@@ -41,7 +41,7 @@ pub struct StepReport {
 
 /// Outcomes of the attempts that fell due in one step, at one worker.
 #[derive(Debug)]
-pub struct StepRecord {
+pub(crate) struct StepRecord {
     /// Attempts by outcome.
     pub counts: Counts,
     /// Latency of the attempts that committed, to two significant digits.

@@ -26,14 +26,10 @@ struct Kind {
 }
 
 impl ErrorTally {
-    /// Counts one error of kind `code`.
-    pub fn add(&mut self, code: &str, message: &str) {
-        self.add_many(code, message, 1, None);
-    }
-
-    /// Counts one error that ended an attempt `took_ns` nanoseconds after it was due.
-    pub fn add_after(&mut self, code: &str, message: &str, took_ns: u64) {
-        self.add_many(code, message, 1, Some(took_ns));
+    /// Counts one error of kind `code`; `took_ns` is the time in nanoseconds from the instant at which the attempt that
+    /// it ended was due.
+    pub fn add(&mut self, code: &str, message: &str, took_ns: Option<u64>) {
+        self.add_many(code, message, 1, took_ns);
     }
 
     /// Adds the errors of another worker.
@@ -291,12 +287,12 @@ impl Probe {
 
     /// Counts an error of kind `code`.
     pub fn error(&mut self, code: &str, message: &str) {
-        self.errors.add(code, message);
+        self.errors.add(code, message, None);
     }
 
     /// Counts an error that ended an attempt `took_ns` nanoseconds after it was due.
     pub fn error_after(&mut self, code: &str, message: &str, took_ns: u64) {
-        self.errors.add_after(code, message, took_ns);
+        self.errors.add(code, message, Some(took_ns));
     }
 
     /// Requests the end of the whole run because it cannot go on sensibly. The first reason is kept.
@@ -318,11 +314,11 @@ mod tests {
     #[test]
     fn the_longest_time_of_a_kind_is_kept() {
         let mut tally = ErrorTally::default();
-        [7, 9, 8].iter().for_each(|&took_ns| tally.add_after("57014", "cancelled", took_ns));
-        tally.add("57014", "cancelled");
-        tally.add("connection", "gone");
+        [7, 9, 8].iter().for_each(|&took_ns| tally.add("57014", "cancelled", Some(took_ns)));
+        tally.add("57014", "cancelled", None);
+        tally.add("connection", "gone", None);
         let mut merged = ErrorTally::default();
-        merged.add_after("57014", "cancelled", 1);
+        merged.add("57014", "cancelled", Some(1));
         merged.merge(tally);
         assert_eq!((merged.longest_ns("57014"), merged.longest_ns("connection")), (Some(9), None));
         assert_eq!(merged.iter().map(|(_, _, count)| count).collect::<Vec<_>>(), [5, 1]);
@@ -331,7 +327,7 @@ mod tests {
     #[test]
     fn too_many_kinds_of_errors_are_counted_as_others() {
         let mut tally = ErrorTally::default();
-        (0..100).for_each(|kind| tally.add(&format!("E{kind:04}"), "text"));
+        (0..100).for_each(|kind| tally.add(&format!("E{kind:04}"), "text", None));
         let mut merged = tally.clone();
         merged.merge(tally);
         assert_eq!(merged.0.len(), MAX_KINDS + 1);

@@ -3,9 +3,10 @@
 use pgdyno_core::measure::{Counts, Ended, Ending, Latency, Outcome, Precision, Slow, Slowest, Tally};
 
 use crate::{
-    Bookkeeping, Clock, IntervalReport, LogRecord, Phase, ScriptReport, StepRecord, Timeline,
+    Bookkeeping, Clock, LogRecord, MergedInterval, Phase, ScriptReport, Timeline,
     log::LogBuffer,
     probe::{Note, microseconds},
+    report::{IntervalReport, Recorded},
     steps::{LoadProfile, StepBook},
     worker_channel::{Spare, WorkerChannel, WorkerMessage, empty},
 };
@@ -28,15 +29,6 @@ impl Attempt {
         let Self { scheduled_ns, begin_ns, script, .. } = self;
         Slow { scheduled_ns, begin_ns, end_ns, script, work: note.work }
     }
-}
-
-/// Measurements of a worker's whole run.
-pub(crate) struct Recorded {
-    pub(crate) latency: Latency,
-    pub(crate) lag: Latency,
-    pub(crate) scripts: Vec<Tally>,
-    pub(crate) by_script: Vec<ScriptReport>,
-    pub(crate) steps: Vec<StepRecord>,
 }
 
 /// Records what one worker does. Intervals are handed to the collecting thread as they end; their histograms come back
@@ -265,18 +257,18 @@ impl Recorder {
         if let (Some(steps), true) = (&mut self.steps, self.open_loop) {
             steps.due(phase, self.start_ns, self.counts.scheduled);
         }
-        let report = IntervalReport {
-            index: self.index,
+        let interval = MergedInterval {
             phase,
-            start_ns: self.start_ns,
+            start_ns: self.start_ns.saturating_sub(self.timeline.start_ns),
+            clock_ns: self.start_ns,
             duration_ns: end_ns - self.start_ns,
             counts: std::mem::replace(&mut self.counts, next),
             latency: std::mem::replace(&mut self.interval, spare.latency),
             slowest: std::mem::replace(&mut self.slowest, spare.slowest),
             tally: std::mem::take(&mut self.tally),
             cpu_ns: cpu_ns - self.cpu_ns,
-            last,
         };
+        let report = IntervalReport { index: self.index, last, interval };
         self.cpu_ns = cpu_ns;
         self.index += 1;
         self.start_ns = end_ns;

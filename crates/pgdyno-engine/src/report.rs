@@ -2,59 +2,44 @@
 
 use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Outcome, Precision, Slowest, Tally};
 
-use crate::{ErrorTally, Phase, StepRecord, StepReport, probe::Note};
+use crate::{ErrorTally, Phase, Probe, StepRecord, StepReport, probe::Note};
 
 /// One interval of one worker.
 #[derive(Debug)]
-pub struct IntervalReport {
+pub(crate) struct IntervalReport {
     /// Number of the interval, from 0, the same for all workers.
-    pub index: u32,
-    /// Phase that the interval belongs to.
-    pub phase: Phase,
-    /// Start of the interval in nanoseconds of the engine's clock.
-    pub start_ns: u64,
-    /// Length of the interval in nanoseconds.
-    pub duration_ns: u64,
-    /// Attempts within the interval.
-    pub counts: Counts,
-    /// Latency of the attempts that committed within the interval.
-    pub latency: Latency,
-    /// Slowest committed attempts, with instants of the engine's clock.
-    pub slowest: Slowest,
-    /// Attempts in pgbench's terms.
-    pub tally: Tally,
-    /// CPU time of the worker within the interval, in nanoseconds.
-    pub cpu_ns: u64,
+    pub(crate) index: u32,
     /// Whether this is the worker's last interval.
-    pub last: bool,
+    pub(crate) last: bool,
+    pub(crate) interval: MergedInterval,
 }
 
 /// Measurements of one worker over its whole run.
 #[derive(Debug)]
-pub struct WorkerReport {
+pub(crate) struct WorkerReport {
+    pub(crate) recorded: Recorded,
+    /// With what the targets reported.
+    pub(crate) probe: Probe,
+    /// Clients whose connection was lost or given up.
+    pub(crate) clients_lost: u32,
+    /// When the worker had nothing left to do, in nanoseconds of the engine's clock.
+    pub(crate) end_ns: u64,
+}
+
+/// Measurements of a worker's attempts.
+#[derive(Debug)]
+pub(crate) struct Recorded {
     /// Latency (end − scheduled) of the committed attempts that were under way in the measured interval, whether they
     /// ended in it or in the drain. The slowest are not cut off.
-    pub latency: Latency,
+    pub(crate) latency: Latency,
     /// Lag (begin − scheduled) of the attempts in `latency`; empty in a closed loop.
-    pub lag: Latency,
-    /// Latency of every statement of the script from the start of the measured interval on.
-    pub statements: Vec<Latency>,
-    /// Errors of the whole run.
-    pub errors: ErrorTally,
-    /// Clients whose connection was lost or given up.
-    pub clients_lost: u32,
+    pub(crate) lag: Latency,
     /// Tally of every script from the start of the measured interval on.
-    pub scripts: Vec<Tally>,
+    pub(crate) scripts: Vec<Tally>,
     /// Counts and histogram of every script, if requested ([`Bookkeeping::by_script`](crate::Bookkeeping::by_script)).
-    pub by_script: Vec<ScriptReport>,
-    /// Tally of every command over all scripts, from the start of the measured interval on.
-    pub commands: Vec<CommandTally>,
-    /// Number of connections made from the start of the measured interval on, and their total time in nanoseconds.
-    pub connects: (u64, u64),
+    pub(crate) by_script: Vec<ScriptReport>,
     /// Attempts by the step in which they fell due.
-    pub steps: Vec<StepRecord>,
-    /// When the worker had nothing left to do, in nanoseconds of the engine's clock.
-    pub end_ns: u64,
+    pub(crate) steps: Vec<StepRecord>,
 }
 
 /// Attempts of one script.
@@ -102,7 +87,7 @@ impl ScriptReport {
     }
 }
 
-/// One interval over all workers.
+/// One interval, over all workers.
 #[derive(Debug)]
 pub struct MergedInterval {
     /// Phase that the interval belongs to.

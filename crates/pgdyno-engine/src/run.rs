@@ -13,8 +13,8 @@ use std::{
 use pgdyno_core::stop::Stop;
 
 use crate::{
-    Arrivals, Bookkeeping, Client, Clock, Driver, EngineError, Listeners, LogRecord, Mark, MergedInterval,
-    Poisson, Probe, Report, Settings, Target, Timeline, WorkerReport,
+    Arrivals, Bookkeeping, Client, Clock, EngineError, Listeners, LogRecord, Mark, MergedInterval, Poisson,
+    Probe, Report, Settings, SocketDriver, Target, Timeline, WorkerReport,
     arrivals::OpenLoop,
     chooser::Chooser,
     collector::Collector,
@@ -24,7 +24,7 @@ use crate::{
     steps::LoadProfile,
     users::Users,
     worker_channel::{Spare, WorkerChannel, WorkerMessage},
-    worker_schedule::{ConcurrencyLimit, WorkerParts, WorkerSchedule},
+    worker_schedule::{ConcurrencyLimit, WorkerSchedule},
 };
 
 /// Runs the clients of every worker side by side until the schedule ends or a stop is requested.
@@ -34,8 +34,8 @@ use crate::{
 ///
 /// # Errors
 /// [`EngineError`] if the run fails as a whole; failures of single attempts or clients are in the report.
-pub fn run<T: Target + 'static, D: Driver>(
-    driver: D,
+pub fn run<T: Target + 'static>(
+    driver: SocketDriver,
     workers: Vec<Vec<Client<T>>>,
     settings: &Settings,
     stop: &Stop,
@@ -52,8 +52,8 @@ pub fn run<T: Target + 'static, D: Driver>(
 ///
 /// # Errors
 /// [`EngineError`] if the run fails as a whole; failures of single attempts or clients are in the report.
-pub fn run_keeping<T: Target + 'static, D: Driver>(
-    driver: D,
+pub fn run_keeping<T: Target + 'static>(
+    driver: SocketDriver,
     workers: Vec<Vec<Client<T>>>,
     settings: &Settings,
     bookkeeping: &Bookkeeping,
@@ -116,8 +116,8 @@ struct Returns {
 
 impl WorkerThreads {
     /// Starts the workers. They wait for each other, so that the schedule begins for all at one instant.
-    fn start<T: Target + 'static, D: Driver>(
-        driver: D,
+    fn start<T: Target + 'static>(
+        driver: SocketDriver,
         workers: Vec<Vec<Client<T>>>,
         settings: &Settings,
         bookkeeping: &Bookkeeping,
@@ -228,9 +228,9 @@ struct Job {
 }
 
 impl Job {
-    fn work<T: Target, D: Driver>(
+    fn work<T: Target>(
         self: Box<Self>,
-        driver: D,
+        driver: SocketDriver,
         clients: Vec<Client<T>>,
     ) -> io::Result<WorkerReport> {
         let stop = self.stop.clone();
@@ -279,7 +279,7 @@ impl Job {
         };
         let open_loop = !matches!(arrivals, Arrivals::Closed);
         let Self { settings, bookkeeping, stop, channel, connections, workers, .. } = self;
-        Box::new(WorkerSchedule::new(WorkerParts {
+        let mut schedule = Box::new(WorkerSchedule {
             timeline,
             drain_ns: settings.drain_ns,
             arrivals,
@@ -289,9 +289,13 @@ impl Job {
             by_number: bookkeeping.by_number,
             end_with_first_lost: bookkeeping.end_with_first_lost,
             stop,
+            stopped_at_ns: None,
+            clients_lost: 0,
             connections,
             probe,
-        }))
+        });
+        schedule.begin();
+        schedule
     }
 
     fn pin(&self) -> io::Result<()> {

@@ -27,6 +27,22 @@ pub struct Settings {
     pub cpus: Vec<u32>,
 }
 
+impl Settings {
+    /// A closed loop without a warm-up, in intervals of a second.
+    pub fn closed(duration_ns: u64, statements: usize) -> Self {
+        Self {
+            warmup_ns: 0,
+            duration_ns,
+            interval_ns: 1_000_000_000,
+            drain_ns: 1_000_000_000,
+            rate_per_s: None,
+            seed: 1,
+            statements,
+            cpus: Vec::new(),
+        }
+    }
+}
+
 /// Instant of a run at which the caller may want to take a measurement of its own.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mark {
@@ -45,12 +61,6 @@ pub struct Listeners<'a> {
     /// Called with a worker's number and single attempts, in the order in which they ended, if
     /// [`Bookkeeping::log`](crate::Bookkeeping::log) asks for them.
     pub on_log: &'a mut dyn FnMut(usize, &[LogRecord]),
-}
-
-impl std::fmt::Debug for Listeners<'_> {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.write_str("Listeners")
-    }
 }
 
 /// Why a run failed as a whole.

@@ -17,8 +17,6 @@ pub enum Event<'a> {
     Received(&'a [u8]),
     /// The instant of a [`Step::WaitUntil`] has come.
     Woken,
-    /// A [`Step::Disk`] is done, with its result.
-    Disk(io::Result<()>),
     /// The connection of a [`Step::Connect`] or [`Step::Reconnect`] is made. After a [`Step::Reconnect`] no attempt is
     /// under way, and the returned step is ignored.
     Connected,
@@ -26,7 +24,7 @@ pub enum Event<'a> {
     Gone(Option<io::Error>),
     /// The run is over and no attempt is under way: the target may send a final query. It answers [`Step::Send`] if it
     /// has one, and [`Step::Done`] with any outcome once it has the answer. The query belongs to no attempt, is not
-    /// counted, and has little time. Only drivers for many sockets are sure to send this event.
+    /// counted, and has little time.
     Parting,
 }
 
@@ -42,8 +40,6 @@ pub enum Step {
     /// Close the connection, if there is one, and make another by [`Target::connect`]; then report
     /// [`Event::Connected`], or [`Event::Gone`] with the error.
     Connect,
-    /// Do a disk operation. Needs the blocking driver, since readiness is not defined for a synchronous write.
-    Disk(DiskOp),
     /// The attempt has ended, if one was under way, and the connection is unusable: the client can go on over a new
     /// one, which [`Target::dial`] makes outside the loop. After an [`Event::Gone`] for a failed try: try again later.
     Reconnect(Outcome),
@@ -51,16 +47,6 @@ pub enum Step {
     Done(Outcome),
     /// The attempt has ended and the client can begin no other: it is lost, unless [`Probe::finished`] was called.
     Last(Outcome),
-}
-
-/// A disk operation on the file of a client.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiskOp {
-    /// Write [`Target::outgoing`] at this offset in bytes, then `fdatasync`.
-    WriteAndSync {
-        /// Offset in bytes.
-        offset: u64,
-    },
 }
 
 /// Makes one connection, in a thread that may block. A stop request ends the waits within a fraction of a second.
@@ -74,7 +60,7 @@ pub trait Target: Send {
     /// event before, so that sending costs no read of the clock. An [`Event::Woken`] may come more than once.
     fn step(&mut self, event: Event<'_>, now_ns: u64, probe: &mut Probe) -> Step;
 
-    /// Bytes to send for [`Step::Send`] or to write for [`DiskOp::WriteAndSync`].
+    /// Bytes to send for [`Step::Send`].
     fn outgoing(&self) -> &[u8];
 
     /// Makes the connection of a [`Step::Connect`]: connected, authenticated, with nothing left to read. The target
@@ -85,14 +71,14 @@ pub trait Target: Send {
     /// wake-ups to each.
     ///
     /// # Errors
-    /// Why there is no connection; the engine passes it on as [`Event::Gone`]. The default implementation always fails.
+    /// Why there is no connection; the engine passes it on as [`Event::Gone`].
     fn connect(&mut self) -> io::Result<OwnedFd> {
-        Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again"))
+        self.dial()(&Stop::default())
     }
 
     /// Returns a function that makes the connection of a [`Step::Reconnect`]: connected, authenticated, with nothing
     /// left to read. The target must drop its state of the old connection. Called in the worker and must not block; the
-    /// returned function may.
+    /// returned function may. The default implementation returns one that always fails.
     fn dial(&mut self) -> Dial {
         Box::new(|_| Err(io::Error::new(io::ErrorKind::Unsupported, "this target cannot connect again")))
     }

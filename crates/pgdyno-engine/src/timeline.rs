@@ -13,7 +13,7 @@ pub enum Phase {
 
 /// The instants of a run on the engine's clock, in nanoseconds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Timeline {
+pub(crate) struct Timeline {
     /// Start of the schedule: the first attempts are due.
     pub start_ns: u64,
     /// Start of the measured interval.

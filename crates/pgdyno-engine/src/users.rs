@@ -45,7 +45,7 @@ pub(crate) struct Due {
 /// The users of one worker. Each is keying or thinking, or waits for a client or an answer; a queued attempt waits
 /// without its user.
 #[derive(Debug)]
-pub struct Users {
+pub(crate) struct Users {
     paces: Vec<Pace>,
     random: Xoshiro256PlusPlus,
     /// Start of the schedule. All other instants count from it, because creating many users takes a while.

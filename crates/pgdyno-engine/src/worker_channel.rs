@@ -4,7 +4,7 @@ use std::sync::mpsc::{Receiver, Sender};
 
 use pgdyno_core::measure::{Latency, Precision, Slowest};
 
-use crate::{IntervalReport, LogRecord};
+use crate::{LogRecord, report::IntervalReport};
 
 /// Message from a worker to the collecting thread.
 #[derive(Debug)]

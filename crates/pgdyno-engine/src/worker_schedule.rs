@@ -10,7 +10,7 @@ use crate::{
     connector::Connector,
     outage::Connections,
     probe::Beginning,
-    recorder::{Attempt, Recorded, Recorder},
+    recorder::{Attempt, Recorder},
     steps::LoadProfile,
     users::Due,
 };
@@ -29,22 +29,21 @@ pub(crate) enum Next {
     Never,
 }
 
-/// When to begin, what to record, when to stop: everything of a worker that does not depend on the driver. Opaque
-/// outside the engine, which has all the drivers.
+/// When to begin, what to record, when to stop: everything of a worker that does not depend on the driver.
 #[derive(Debug)]
-pub struct WorkerSchedule {
-    timeline: Timeline,
-    drain_ns: u64,
-    arrivals: Arrivals,
-    recorder: Recorder,
-    chooser: Chooser,
-    limit: ConcurrencyLimit,
-    by_number: bool,
-    end_with_first_lost: bool,
-    stop: Stop,
-    stopped_at_ns: Option<u64>,
-    clients_lost: u32,
-    connections: Arc<Connections>,
+pub(crate) struct WorkerSchedule {
+    pub(crate) timeline: Timeline,
+    pub(crate) drain_ns: u64,
+    pub(crate) arrivals: Arrivals,
+    pub(crate) recorder: Recorder,
+    pub(crate) chooser: Chooser,
+    pub(crate) limit: ConcurrencyLimit,
+    pub(crate) by_number: bool,
+    pub(crate) end_with_first_lost: bool,
+    pub(crate) stop: Stop,
+    pub(crate) stopped_at_ns: Option<u64>,
+    pub(crate) clients_lost: u32,
+    pub(crate) connections: Arc<Connections>,
     pub(crate) probe: Probe,
 }
 
@@ -75,42 +74,12 @@ impl ConcurrencyLimit {
     }
 }
 
-/// Parts of a schedule.
-pub(crate) struct WorkerParts {
-    pub(crate) timeline: Timeline,
-    pub(crate) drain_ns: u64,
-    pub(crate) arrivals: Arrivals,
-    pub(crate) recorder: Recorder,
-    pub(crate) chooser: Chooser,
-    pub(crate) limit: ConcurrencyLimit,
-    pub(crate) by_number: bool,
-    pub(crate) end_with_first_lost: bool,
-    pub(crate) stop: Stop,
-    pub(crate) connections: Arc<Connections>,
-    pub(crate) probe: Probe,
-}
-
 impl WorkerSchedule {
-    pub(crate) fn new(parts: WorkerParts) -> Self {
-        let mut schedule = Self {
-            timeline: parts.timeline,
-            drain_ns: parts.drain_ns,
-            arrivals: parts.arrivals,
-            recorder: parts.recorder,
-            chooser: parts.chooser,
-            limit: parts.limit,
-            by_number: parts.by_number,
-            end_with_first_lost: parts.end_with_first_lost,
-            stop: parts.stop,
-            stopped_at_ns: None,
-            clients_lost: 0,
-            connections: parts.connections,
-            probe: parts.probe,
-        };
-        schedule.limit.look(parts.timeline.start_ns);
-        schedule.probe.measuring = schedule.recorder.measuring();
-        schedule.probe.end_ns = parts.timeline.end_ns;
-        schedule
+    /// Sets what depends on the start of the schedule.
+    pub(crate) fn begin(&mut self) {
+        self.limit.look(self.timeline.start_ns);
+        self.probe.measuring = self.recorder.measuring();
+        self.probe.end_ns = self.timeline.end_ns;
     }
 
     /// Decides what an idle client does at `now_ns`. A returned attempt must begin at once, because the next call
@@ -270,19 +239,10 @@ impl WorkerSchedule {
             self.fall_due(until_ns);
             self.recorder.never_started(self.backlog());
         }
-        let Recorded { latency, lag, scripts, by_script, steps } = self.recorder.finish(now_ns);
-        let Probe { statements, commands, errors, connects, connect_ns, .. } = self.probe;
         WorkerReport {
-            latency,
-            lag,
-            statements,
-            errors,
+            recorded: self.recorder.finish(now_ns),
+            probe: self.probe,
             clients_lost: self.clients_lost,
-            scripts,
-            by_script,
-            commands,
-            connects: (connects, connect_ns),
-            steps,
             end_ns: now_ns,
         }
     }

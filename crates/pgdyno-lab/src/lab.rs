@@ -39,7 +39,7 @@ impl Program {
 /// # Errors
 /// An ordinary user has no home directory and no directory is configured.
 pub fn dirs() -> Result<pgdyno_provision::Dirs, Problem> {
-    pgdyno_provision::Dirs::of(&pgdyno_provision::Environment::of_process())
+    pgdyno_provision::Dirs::of_process()
 }
 
 /// Draws a seed that is short enough to read aloud, from the randomness of the standard library's hash maps.

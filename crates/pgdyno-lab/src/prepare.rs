@@ -10,7 +10,7 @@ use pgdyno_core::{
     problem::Problem,
     stop::Stop,
 };
-use pgdyno_engine::{SocketDriver, UringDriver};
+use pgdyno_engine::SocketDriver;
 use pgdyno_plan::{
     Plan, Waiting,
     advice::{
@@ -185,7 +185,7 @@ fn waiting(wanted: Waiting) -> Result<SocketDriver, Problem> {
     match wanted {
         Waiting::Auto => Ok(SocketDriver::best()),
         Waiting::Epoll => Ok(SocketDriver::Epoll),
-        Waiting::IoUring => UringDriver::check().map(|()| SocketDriver::IoUring).map_err(|error| {
+        Waiting::IoUring => SocketDriver::IoUring.check().map(|()| SocketDriver::IoUring).map_err(|error| {
             Problem::could_not(format!("could not use io_uring: {error}"))
                 .detail(
                     "it needs Linux 6.1, kernel.io_uring_disabled = 0, and no container filter (seccomp) against it",

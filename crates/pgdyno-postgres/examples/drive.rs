@@ -41,16 +41,9 @@ fn main() {
         "auto" => SocketDriver::best(),
         name => SocketDriver::ALL.into_iter().find(|known| known.name() == name).expect("a driver"),
     };
-    let settings = Settings {
-        warmup_ns: 0,
-        duration_ns: u64::from(number(seconds)) * 1_000_000_000,
-        interval_ns: 100_000_000,
-        drain_ns: 1_000_000_000,
-        rate_per_s: None,
-        seed: 1,
-        statements: script.statements().count(),
-        cpus: Vec::new(),
-    };
+    let duration_ns = u64::from(number(seconds)) * 1_000_000_000;
+    let settings = Settings::closed(duration_ns, script.statements().count());
+    let settings = Settings { interval_ns: 100_000_000, ..settings };
     let script = Arc::new(script);
     let sql = SqlClients { scale: number(scale).into(), ..SqlClients::new(script, protocol) };
     let (workers, _) =

@@ -57,16 +57,8 @@ fn main() {
     let (workers, _) = sql
         .connect(&server.options(None), connections as u32, jobs as u32, &stop)
         .expect("the server takes all");
-    let settings = Settings {
-        warmup_ns: 5_000_000_000,
-        duration_ns: seconds * 1_000_000_000,
-        interval_ns: 1_000_000_000,
-        drain_ns: 1_000_000_000,
-        rate_per_s: None,
-        seed: 1,
-        statements: scripts.statements().count(),
-        cpus: Vec::new(),
-    };
+    let settings = Settings::closed(seconds * 1_000_000_000, scripts.statements().count());
+    let settings = Settings { warmup_ns: 5_000_000_000, ..settings };
     let weights = Transaction::ALL.map(|transaction| (Mix::SPECIFICATION.share(transaction) * 100.0) as u32);
     let bookkeeping = Bookkeeping {
         mix: Weights { weights: weights.to_vec(), streams: Vec::new() },

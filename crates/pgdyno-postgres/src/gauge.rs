@@ -24,7 +24,8 @@ pub fn ceiling(
         .map_err(|error| Problem::could_not(format!("could not start the fake server: {error}")))?;
     server.keep_nothing();
     let script = Arc::new(Builtin::SelectOnly.scripts());
-    let settings = settings(duration_ns, script.statements().count());
+    let settings = Settings::closed(duration_ns, script.statements().count());
+    let settings = Settings { warmup_ns: duration_ns / 5, ..settings };
     let sql = SqlClients::new(script, Protocol::Prepared);
     let (workers, _) = sql.connect(&server.options(None), clients, 1, stop)?;
     let report = run(driver, workers, &settings, stop, |_| (), |_| ())
@@ -45,19 +46,6 @@ fn of(driver: SocketDriver, clients: u32, report: &Report) -> Result<Ceiling, Pr
         round_trips_per_cpu_s: counts.committed as f64 * 1e9 / report.cpu_ns.max(1) as f64,
         round_trips_per_s: counts.committed as f64 * 1e9 / report.duration_ns.max(1) as f64,
     })
-}
-
-fn settings(duration_ns: u64, statements: usize) -> Settings {
-    Settings {
-        warmup_ns: duration_ns / 5,
-        duration_ns,
-        interval_ns: 1_000_000_000,
-        drain_ns: 1_000_000_000,
-        rate_per_s: None,
-        seed: 1,
-        statements,
-        cpus: Vec::new(),
-    }
 }
 
 #[cfg(test)]

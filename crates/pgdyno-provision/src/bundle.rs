@@ -23,7 +23,7 @@ use sha2::{Digest, Sha256};
 use super::{
     Event, installation,
     lock::lock,
-    manifest::{Manifest, hex},
+    manifest::Manifest,
     safe::make_traversable,
     version::{Wanted, version_words},
 };
@@ -259,7 +259,7 @@ impl Source<'_> {
     /// Downloads, verifies, extracts and renames a bundle. The caller holds the lock of the target.
     fn fetch_into(&self, dir: &Path, target: Wanted, pin: Option<&Pin>) -> Result<(), Problem> {
         let (version, bytes) = (self.fetch)(target, pin)?;
-        let digest = hex(&Sha256::digest(&bytes));
+        let digest = hex::encode(Sha256::digest(&bytes));
         if let Some(pin) = pin.filter(|pin| pin.sha256 != digest) {
             return Err(Problem::could_not(format!(
                 "the archive of PostgreSQL {target} is not the one pinned"
@@ -519,7 +519,7 @@ mod tests {
             let files = Manifest::from_files(&sample, "", &[]).expect("it can be read").digest();
             let pin = Pin {
                 version: Version::new(18, 6, 0),
-                sha256: hex(&Sha256::digest(ARCHIVE)),
+                sha256: hex::encode(Sha256::digest(ARCHIVE)),
                 files_sha256: files_pinned.then_some(files),
                 build: BuildFacts::default(),
             };

@@ -31,6 +31,13 @@ pub struct ChildOptions<'a> {
     pub own_session: bool,
 }
 
+impl<'a> ChildOptions<'a> {
+    /// For a program that ends with the thread that starts it.
+    pub fn bound(user: Option<&'a User>) -> Self {
+        Self { user, own_session: true, on_parent_death: Some(Signal::TERM), ..Self::default() }
+    }
+}
+
 /// Builds the command for a program, in a directory that its user can enter.
 ///
 /// User and groups change first (the standard library does this before everything else in the child), then the working

@@ -1,6 +1,9 @@
 //! Directories of servers and bundles.
 
-use std::path::{Path, PathBuf};
+use std::{
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
 
 use pgdyno_core::problem::Problem;
 
@@ -19,69 +22,42 @@ pub struct Dirs {
     pub templates: Option<PathBuf>,
 }
 
-/// Environment variables that set the directories. The `XDG` variables and `HOME` count only if they are absolute
-/// paths.
-#[derive(Debug, Clone, Default)]
-pub struct Environment {
-    /// `PGDYNO_STATE`
-    pub state: Option<PathBuf>,
-    /// `PGDYNO_CACHE`
-    pub cache: Option<PathBuf>,
-    /// `XDG_DATA_HOME`
-    pub xdg_data_home: Option<PathBuf>,
-    /// `XDG_CACHE_HOME`
-    pub xdg_cache_home: Option<PathBuf>,
-    /// `XDG_RUNTIME_DIR`
-    pub xdg_runtime_dir: Option<PathBuf>,
-    /// `HOME`
-    pub home: Option<PathBuf>,
-    /// `PGDYNO_TEST_TEMPLATES`, for pgdyno's own tests
-    pub test_templates: Option<PathBuf>,
-}
-
-impl Environment {
-    /// The environment of this process. An empty variable counts as absent.
-    pub fn of_process() -> Self {
-        let path = |name| std::env::var_os(name).filter(|value| !value.is_empty()).map(PathBuf::from);
-        Self {
-            state: path("PGDYNO_STATE"),
-            cache: path("PGDYNO_CACHE"),
-            xdg_data_home: path("XDG_DATA_HOME"),
-            xdg_cache_home: path("XDG_CACHE_HOME"),
-            xdg_runtime_dir: path("XDG_RUNTIME_DIR"),
-            home: path("HOME"),
-            test_templates: path("PGDYNO_TEST_TEMPLATES"),
-        }
-    }
-}
-
 impl Dirs {
-    /// Chooses the directories for the user of this process.
+    /// Chooses the directories for the user of this process by its environment.
+    ///
+    /// # Errors
+    /// See [`Dirs::from_env`].
+    pub fn of_process() -> Result<Self, Problem> {
+        Self::from_env(&|name| std::env::var_os(name))
+    }
+
+    /// Chooses the directories for the user of this process by these environment variables: `PGDYNO_STATE` and
+    /// `PGDYNO_CACHE`, else those of XDG and `HOME`, which count only if they are absolute paths. An empty variable
+    /// counts as absent.
     ///
     /// # Errors
     /// If an ordinary user has no home and sets no directories.
-    pub fn of(environment: &Environment) -> Result<Self, Problem> {
-        Self::for_user(environment, rustix::process::geteuid().as_raw())
+    pub fn from_env(env: &dyn Fn(&str) -> Option<OsString>) -> Result<Self, Problem> {
+        Self::for_user(env, rustix::process::geteuid().as_raw())
     }
 
-    fn for_user(environment: &Environment, uid: u32) -> Result<Self, Problem> {
-        let absolute = |path: &Option<PathBuf>| path.clone().filter(|path| path.is_absolute());
-        let home = absolute(&environment.home);
-        let place = |given: &Option<PathBuf>, root: &str, xdg: &Option<PathBuf>, under_home: &str| {
-            let given = given.as_ref().filter(|path| !path.as_os_str().is_empty());
-            let given = given.and_then(|path| std::path::absolute(path).ok());
-            let of_user = || absolute(xdg).or_else(|| Some(home.as_ref()?.join(under_home)));
+    fn for_user(env: &dyn Fn(&str) -> Option<OsString>, uid: u32) -> Result<Self, Problem> {
+        let path = |name: &str| env(name).filter(|value| !value.is_empty()).map(PathBuf::from);
+        let absolute = |name: &str| path(name).filter(|path| path.is_absolute());
+        let place = |own: &str, root: &str, xdg: &str, under_home: &str| {
+            let given = path(own).and_then(|path| std::path::absolute(path).ok());
+            let of_user = || absolute(xdg).or_else(|| Some(absolute("HOME")?.join(under_home)));
             let default = || {
                 if uid == 0 { Some(PathBuf::from(root)) } else { of_user().map(|dir| dir.join("pgdyno")) }
             };
             given.or_else(default)
         };
-        let state = place(&environment.state, "/var/lib/pgdyno", &environment.xdg_data_home, ".local/share");
-        let cache = place(&environment.cache, "/var/cache/pgdyno", &environment.xdg_cache_home, ".cache");
+        let state = place("PGDYNO_STATE", "/var/lib/pgdyno", "XDG_DATA_HOME", ".local/share");
+        let cache = place("PGDYNO_CACHE", "/var/cache/pgdyno", "XDG_CACHE_HOME", ".cache");
         match (state, cache) {
             (Some(state), Some(cache)) => {
-                let runtime = runtime(uid, absolute(&environment.xdg_runtime_dir));
-                let templates = environment.test_templates.clone().filter(|_| cfg!(debug_assertions));
+                let runtime = runtime(uid, absolute("XDG_RUNTIME_DIR"));
+                let templates = path("PGDYNO_TEST_TEMPLATES").filter(|_| cfg!(debug_assertions));
                 Ok(Self { state, cache, runtime, templates })
             }
             _ => Err(Problem::wrong_request("there is no home directory to keep servers in")
@@ -107,16 +83,17 @@ fn runtime(uid: u32, xdg: Option<PathBuf>) -> PathBuf {
 mod tests {
     use super::*;
 
-    fn with(home: &str) -> Environment {
-        Environment { home: Some(home.into()), ..Environment::default() }
+    fn choose(variables: &[(&str, &str)], uid: u32) -> Result<Dirs, Problem> {
+        let value = |name: &str| variables.iter().find(|(known, _)| *known == name).map(|(_, value)| value);
+        Dirs::for_user(&|name| value(name).map(OsString::from), uid)
     }
 
     #[test]
     fn root_and_users_have_their_places() {
-        let root = Dirs::for_user(&with("/root"), 0).expect("root needs nothing");
+        let root = choose(&[("HOME", "/root")], 0).expect("root needs nothing");
         assert_eq!(root.state, Path::new("/var/lib/pgdyno"));
         assert_eq!(root.runtime, Path::new("/run/pgdyno"));
-        let user = Dirs::for_user(&with("/home/a"), 1000).expect("there is a home");
+        let user = choose(&[("HOME", "/home/a")], 1000).expect("there is a home");
         assert_eq!(user.state, Path::new("/home/a/.local/share/pgdyno"));
         assert_eq!(user.cache, Path::new("/home/a/.cache/pgdyno"));
         assert_eq!(user.runtime, Path::new("/tmp/pgdyno-1000"));
@@ -124,18 +101,18 @@ mod tests {
 
     #[test]
     fn what_is_given_wins_and_relative_xdg_paths_do_not_count() {
-        let environment = Environment {
-            state: Some("/s".into()),
-            cache: Some("".into()),
-            xdg_cache_home: Some("relative".into()),
-            xdg_runtime_dir: Some("/run/user/1000".into()),
-            ..with("/home/a")
-        };
-        let dirs = Dirs::for_user(&environment, 1000).expect("there is a home");
+        let variables = [
+            ("PGDYNO_STATE", "/s"),
+            ("PGDYNO_CACHE", ""),
+            ("XDG_CACHE_HOME", "relative"),
+            ("XDG_RUNTIME_DIR", "/run/user/1000"),
+            ("HOME", "/home/a"),
+        ];
+        let dirs = choose(&variables, 1000).expect("there is a home");
         assert_eq!(dirs.state, Path::new("/s"));
         assert_eq!(dirs.cache, Path::new("/home/a/.cache/pgdyno"));
         assert_eq!(dirs.runtime, Path::new("/run/user/1000/pgdyno"));
-        assert!(Dirs::for_user(&Environment::default(), 1000).is_err());
-        assert!(Dirs::for_user(&Environment::default(), 0).is_ok());
+        assert!(choose(&[], 1000).is_err());
+        assert!(choose(&[], 0).is_ok());
     }
 }

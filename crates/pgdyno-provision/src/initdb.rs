@@ -4,17 +4,15 @@ use std::{
     fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
-    process::{Command, Output, Stdio},
+    process::{Output, Stdio},
 };
 
 use pgdyno_core::problem::Problem;
 use pgdyno_host::users::User;
-use rustix::process::Signal;
 
 use super::{
     child::{ChildOptions, command},
     conf::{password_method, quote},
-    manifest::hex,
     process::reason,
     safe::write_file,
 };
@@ -59,7 +57,8 @@ pub fn initdb(cluster: &Cluster<'_>) -> Result<(), Problem> {
     let problem = |error: io::Error| Problem::could_not(format!("could not run initdb: {error}"));
     write_file(&password_file, format!("{}\n", cluster.password).as_bytes(), 0o600, cluster.user)
         .map_err(problem)?;
-    let mut initdb = bound(&cluster.bindir.join("initdb"), Path::new("/"), cluster.user);
+    let options = ChildOptions::bound(cluster.user);
+    let mut initdb = command(&cluster.bindir.join("initdb"), Path::new("/"), options);
     let output = initdb.args(arguments).arg(pwfile(&password_file)).stdin(Stdio::null()).output();
     let _ = fs::remove_file(&password_file);
     let output = output.map_err(problem)?;
@@ -81,17 +80,6 @@ fn pwfile(path: &Path) -> std::ffi::OsString {
     let mut argument = std::ffi::OsString::from("--pwfile=");
     argument.push(path);
     argument
-}
-
-/// Command for a program that ends with the thread that starts it.
-fn bound(program: &Path, directory: &Path, user: Option<&User>) -> Command {
-    let options = ChildOptions {
-        user,
-        own_session: true,
-        on_parent_death: Some(Signal::TERM),
-        ..ChildOptions::default()
-    };
-    command(program, directory, options)
 }
 
 /// Arguments of `initdb`; the data directory is the last one.
@@ -161,7 +149,8 @@ fn create_tablespace(name: &str, dir: &Path) -> String {
 }
 
 fn run_single_user(cluster: &Cluster<'_>, sql: &str) -> Result<(), String> {
-    let mut single = bound(&cluster.bindir.join("postgres"), cluster.data_dir, cluster.user);
+    let options = ChildOptions::bound(cluster.user);
+    let mut single = command(&cluster.bindir.join("postgres"), cluster.data_dir, options);
     single.args(["--single", "-c", "exit_on_error=on", "-D"]).arg(cluster.data_dir).arg("postgres");
     single.stdin(Stdio::piped()).stdout(Stdio::null()).stderr(Stdio::piped());
     let mut child = single.spawn().map_err(|error| error.to_string())?;
@@ -181,11 +170,13 @@ fn run_single_user(cluster: &Cluster<'_>, sql: &str) -> Result<(), String> {
 pub fn random_password() -> io::Result<String> {
     let mut bytes = [0_u8; 16];
     File::open("/dev/urandom")?.read_exact(&mut bytes)?;
-    Ok(hex(&bytes))
+    Ok(hex::encode(bytes))
 }
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     fn cluster(version_num: u32) -> Cluster<'static> {

@@ -30,7 +30,7 @@ mod words;
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
 pub use conf::check_settings;
-pub use dirs::{Dirs, Environment};
+pub use dirs::Dirs;
 pub use foresee::{Foreseen, foresee, foresee_bundle};
 pub use initdb::SUPERUSER;
 pub use registry::{Record, Status};
@@ -41,17 +41,18 @@ pub use up::{check, check_build, up};
 pub use version::{NotAVersion, Wanted, parse_program_version, version_words};
 
 /// Lifetime of a server.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Lifetime {
     /// The server runs until it is stopped.
+    #[default]
     Detached,
     /// The server runs until the thread that started it ends, in whatever way: the kernel then signals it to shut down.
     /// Call [`up`] from a thread that lives as long as the server is needed, such as the main thread.
     DiesWithUs,
 }
 
-/// Request for a server.
-#[derive(Debug, Clone)]
+/// Request for a server: [`Request::named`] makes one.
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// Name of the server: up to 40 letters, digits, `-` and `_`.
     pub name: String,
@@ -100,29 +101,7 @@ pub struct Request {
 impl Request {
     /// Request for a server of this name with default settings.
     pub fn named(name: impl Into<String>) -> Self {
-        Self {
-            name: name.into(),
-            pg: None,
-            bindir: None,
-            build: None,
-            bundle_only: false,
-            search_path: None,
-            data: None,
-            waldir: None,
-            wal_segsize_mb: None,
-            encoding: None,
-            locale: None,
-            data_checksums: None,
-            tablespaces: Vec::new(),
-            settings: BTreeMap::new(),
-            listen: None,
-            port: None,
-            run_as: None,
-            cpus: Vec::new(),
-            clients: 80,
-            lifetime: Lifetime::Detached,
-            start_limit: Duration::from_secs(60),
-        }
+        Self { name: name.into(), clients: 80, start_limit: Duration::from_secs(60), ..Self::default() }
     }
 }
 

@@ -70,7 +70,7 @@ impl Manifest {
     /// SHA-256 over names and contents, in hexadecimal: the same wherever this archive is unpacked.
     pub fn digest(&self) -> String {
         // Serialising plain data with text keys cannot fail.
-        hex(&Sha256::digest(serde_json::to_vec(&self.files).unwrap_or_default()))
+        hex::encode(Sha256::digest(serde_json::to_vec(&self.files).unwrap_or_default()))
     }
 
     /// Describes the first difference between the directory and this manifest; `None` if there is none. If files were
@@ -136,7 +136,7 @@ impl Entry {
 
     fn is_content_of(&self, path: &Path) -> bool {
         match self {
-            Self::File { sha256, .. } => content(path).is_ok_and(|found| found == *sha256),
+            Self::File { sha256, .. } => sha256_of(path).is_ok_and(|found| hex::encode(found) == *sha256),
             Self::Link { .. } => true,
         }
     }
@@ -154,27 +154,25 @@ fn collect(dir: &Path, below: &str, files: &mut BTreeMap<String, Entry>) -> io::
             files.insert(path, Entry::Link { to: fs::read_link(entry.path())? });
         } else if metadata.is_file() {
             let executable = metadata.mode() & 0o111 != 0;
-            let sha256 = content(&entry.path())?;
+            let sha256 = hex::encode(sha256_of(&entry.path())?);
             files.insert(path, Entry::File { size_bytes: metadata.len(), sha256, executable });
         }
     }
     Ok(())
 }
 
-fn content(path: &Path) -> io::Result<String> {
-    let (mut file, mut hasher) = (File::open(path)?, Sha256::new());
-    let mut piece = vec![0; 1 << 16];
+/// SHA-256 of the content of a file.
+///
+/// # Errors
+/// If the file cannot be read.
+pub fn sha256_of(path: &Path) -> io::Result<[u8; 32]> {
+    let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
     loop {
-        match file.read(&mut piece)? {
-            0 => return Ok(hex(&hasher.finalize())),
-            length => hasher.update(&piece[..length]),
+        match file.read(&mut buffer)? {
+            0 => return Ok(hash.finalize().into()),
+            length => hash.update(&buffer[..length]),
         }
     }
-}
-
-/// Formats bytes in hexadecimal.
-pub fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
 #[cfg(test)]

@@ -19,7 +19,7 @@ use super::{
     Event, Lifetime,
     child::{ChildOptions, command},
     ready::{PidFile, Readiness, readiness, socket_path},
-    safe::{open_log, remove_in},
+    safe::{absent_is_fine, open_log, remove_in},
     wait::wait_for_exit,
 };
 
@@ -132,17 +132,13 @@ fn ended(status: ExitStatus, log_path: &Path, log_from: u64) -> Problem {
         true => problem.hint(SETTINGS_HINT),
         false => problem,
     };
-    match context(&log) {
-        Some(context) => problem.detail(context),
-        None => problem,
-    }
+    Problem { detail: context(&log), ..problem }
 }
 
 fn silent(start: &Start<'_>, log_from: u64) -> Problem {
     let limit = start.limit.as_secs();
     let problem = Problem::could_not(format!("the server reported nothing for {limit} s after its start"));
-    let log = log_since(start.log_path, log_from);
-    log.lines().last().map_or(problem.clone(), |line| problem.detail(line.to_owned()))
+    Problem { detail: log_since(start.log_path, log_from).lines().last().map(str::to_owned), ..problem }
 }
 
 /// End of a log from a position on, at most 64 KiB.
@@ -241,8 +237,7 @@ pub fn settle(data_dir: &Path, socket_dir: &Path, port: u16) -> Result<(), Probl
 }
 
 fn remove_stale(dir: &Path, name: &str) -> Result<(), Problem> {
-    remove_in(dir, name)
-        .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+    absent_is_fine(remove_in(dir, name))
         .map_err(|error| Problem::could_not(format!("could not remove the stale {name}: {error}")))
 }
 

@@ -49,7 +49,7 @@ fn refusal(said: &str, given: &BTreeMap<String, String>, version: &str) -> Optio
     let problem =
         Problem::wrong_request(format!("PostgreSQL {version} refuses the setting {name}: {message}"))
             .hint(SETTINGS_HINT);
-    Some(if detail.is_empty() { problem } else { problem.detail(detail.join("; ")) })
+    Some(Problem { detail: (!detail.is_empty()).then(|| detail.join("; ")), ..problem })
 }
 
 /// Whether a message contains the name of a setting as a whole word.

@@ -24,7 +24,7 @@ use super::{
     lock::lock,
     process::{find_postmaster, workers_on},
     ready::{PidFile, Readiness, readiness, socket_path},
-    safe::{Place, close_dir, close_file, make_own_dir, write_file},
+    safe::{Place, absent_is_fine, close_dir, close_file, make_own_dir, write_file},
     wait::ProcessHandle,
 };
 
@@ -294,8 +294,7 @@ impl Slot {
 
     /// Removes the directory itself. The record goes first, so that no partial server is ever listed.
     pub fn remove_dir(&self) -> Result<(), Problem> {
-        let removed = fs::remove_file(self.dir.join("server.json"))
-            .or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+        let removed = absent_is_fine(fs::remove_file(self.dir.join("server.json")))
             .and_then(|()| fs::remove_dir_all(&self.dir));
         removed
             .map_err(|error| Problem::could_not(format!("could not remove {}: {error}", self.dir.display())))

@@ -14,6 +14,7 @@ use rustix::{
     io::Errno,
 };
 use serde::{Deserialize, Serialize};
+use walkdir::WalkDir;
 
 use pgdyno_host::users::User;
 
@@ -102,15 +103,16 @@ impl Place {
 }
 
 fn empty(dir: &Path) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        if entry.file_type()?.is_dir() {
-            fs::remove_dir_all(entry.path())?;
-        } else {
-            fs::remove_file(entry.path())?;
-        }
+    fs::read_dir(dir)?.try_for_each(|entry| remove(&entry?.path()))
+}
+
+/// Removes a file, or a directory with its content; a missing path is no error.
+pub fn remove(path: &Path) -> io::Result<()> {
+    match fs::symlink_metadata(path) {
+        Ok(metadata) if metadata.is_dir() => absent_is_fine(fs::remove_dir_all(path)),
+        Ok(_) => absent_is_fine(fs::remove_file(path)),
+        Err(error) => absent_is_fine(Err(error)),
     }
-    Ok(())
 }
 
 fn not_a_directory(what: &str, path: &Path, error: &io::Error) -> Problem {
@@ -139,6 +141,11 @@ pub fn give(file: &File, user: Option<&User>, mode: u32) -> io::Result<()> {
     Ok(())
 }
 
+/// Turns the error about a missing file into success.
+pub fn absent_is_fine(removed: io::Result<()>) -> io::Result<()> {
+    removed.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+}
+
 /// Creates the missing directories above a path, which other users may pass through whatever the umask.
 pub fn make_parents(path: &Path) -> io::Result<()> {
     path.parent().map_or(Ok(()), make_open_dir)
@@ -160,16 +167,14 @@ pub fn make_open_dir(dir: &Path) -> io::Result<()> {
 
 /// Lets all users pass through a tree of directories and read its files.
 pub fn make_traversable(dir: &Path) -> io::Result<()> {
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o755))?;
-    for entry in fs::read_dir(dir)? {
+    for entry in WalkDir::new(dir) {
         let entry = entry?;
-        let kind = entry.file_type()?;
-        if kind.is_dir() {
-            make_traversable(&entry.path())?;
-        } else if kind.is_file() {
-            let mode = entry.metadata()?.permissions().mode();
-            fs::set_permissions(entry.path(), fs::Permissions::from_mode(mode | 0o444))?;
-        }
+        let mode = match entry.file_type() {
+            kind if kind.is_dir() => 0o755,
+            kind if kind.is_file() => entry.metadata()?.permissions().mode() | 0o444,
+            _ => continue,
+        };
+        fs::set_permissions(entry.path(), fs::Permissions::from_mode(mode))?;
     }
     Ok(())
 }

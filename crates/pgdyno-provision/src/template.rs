@@ -17,7 +17,6 @@ use sha2::{Digest, Sha256};
 
 use super::{
     initdb::{Cluster, arguments, initdb},
-    manifest::hex,
     safe::{give, open_dir},
 };
 
@@ -96,7 +95,7 @@ fn digest(cluster: &Cluster<'_>) -> Result<String, Problem> {
         let identity = (file.dev(), file.ino(), file.len(), file.mtime(), file.mtime_nsec());
         hasher.update(format!("{} {identity:?}", program.display()));
     }
-    Ok(hex(&hasher.finalize()))
+    Ok(hex::encode(hasher.finalize()))
 }
 
 /// Copies what is in a data directory, for its server alone. Only plain files and directories are expected.

@@ -44,40 +44,244 @@ const LONGEST_SOCKET: usize = 107;
 pub fn up(request: &Request, dirs: &Dirs, progress: &mut dyn FnMut(Event)) -> Result<RunningServer, Problem> {
     check(request)?;
     let slot = Slot::lock(dirs, &request.name, progress)?;
-    let Some(record) = slot.read()? else {
-        return create_or_clean(request, &slot, dirs, progress);
+    let mut up = Up { request, dirs, slot, progress };
+    let Some(record) = up.slot.read()? else {
+        return up.create_or_clean();
     };
     match record.status() {
-        Status::Running { pid } => already_running(request, &record, pid, dirs),
+        Status::Running { pid } => up.already_running(&record, pid),
         Status::Starting { .. } | Status::Stopping { .. } => Err(in_between(&record)),
-        Status::Stopped | Status::Dead => again(request, record, &slot, dirs, progress),
+        Status::Stopped | Status::Dead => up.again(record),
         Status::Unfinished => {
-            progress(Event::CleaningUp { name: record.name.clone() });
-            slot.discard(record)?;
-            let slot = Slot::lock(dirs, &request.name, progress)?;
-            create_or_clean(request, &slot, dirs, progress)
+            (up.progress)(Event::CleaningUp { name: record.name.clone() });
+            up.slot.discard(record)?;
+            up.slot = Slot::lock(dirs, &request.name, up.progress)?;
+            up.create_or_clean()
         }
     }
 }
 
-fn create_or_clean(
-    request: &Request,
-    slot: &Slot,
-    dirs: &Dirs,
-    progress: &mut dyn FnMut(Event),
-) -> Result<RunningServer, Problem> {
-    create(request, slot, dirs, progress).inspect_err(|_| clean(slot, progress))
+/// A server that is being made or started.
+struct Up<'a> {
+    request: &'a Request,
+    dirs: &'a Dirs,
+    slot: Slot,
+    progress: &'a mut dyn FnMut(Event),
 }
 
-/// Removes what a failed request has made, ignoring errors: the first problem is the one to report.
-fn clean(slot: &Slot, progress: &mut dyn FnMut(Event)) {
-    let removed = match slot.read() {
-        Ok(Some(record)) => stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), progress)
-            .and_then(|_| slot.discard(record)),
-        _ => slot.remove_dir(),
-    };
-    // What could not be removed is still recorded, and listed by `ps`.
-    drop(removed);
+impl Up<'_> {
+    fn create_or_clean(&mut self) -> Result<RunningServer, Problem> {
+        self.create().inspect_err(|_| self.clean())
+    }
+
+    /// Removes what a failed request has made, ignoring errors: the first problem is the one to report.
+    fn clean(&mut self) {
+        let removed = match self.slot.read() {
+            Ok(Some(record)) => {
+                stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), self.progress)
+                    .and_then(|_| self.slot.discard(record))
+            }
+            _ => self.slot.remove_dir(),
+        };
+        // What could not be removed is still recorded, and listed by `ps`.
+        drop(removed);
+    }
+
+    /// Makes a new server. Everything is recorded before it is made.
+    fn create(&mut self) -> Result<RunningServer, Problem> {
+        let (user, warning) = run_as::choose(self.request.run_as.as_deref())?;
+        let (program, source, pinned) = self.program()?;
+        let mut record = self.plan(program, user)?;
+        (record.source, record.pinned) = (source, pinned);
+        let mut warnings: Vec<String> = warning.into_iter().collect();
+        warnings.extend(size(self.request, &mut record, self.dirs)?);
+        self.slot.close_to_others(record.run_as.as_ref())?;
+        refuse_settings(&record, &self.slot)?;
+        self.slot.write(&record)?;
+        take_places(&mut record, &self.slot)?;
+        (self.progress)(Event::MakingCluster { data_dir: record.data.path.clone() });
+        self.make_cluster(&record)?;
+        self.launch(record, warnings)
+    }
+
+    /// The program of a request: one that needs no bundle, else a bundle.
+    fn program(&mut self) -> Result<(Installation, ServerSource, Option<bool>), Problem> {
+        if let Some((found, source, _)) = program_here(self.request, self.dirs)? {
+            return Ok((found, source, None));
+        }
+        let bundle = bundle::obtain(self.request.pg, &self.dirs.cache, self.progress)?;
+        Ok((installation::inspect(&bundle.bindir())?, ServerSource::Bundle, Some(bundle.pinned)))
+    }
+
+    fn plan(&self, program: Installation, user: Option<User>) -> Result<Record, Problem> {
+        let (request, home) = (self.request, self.slot.dir());
+        let absolute = |path: &Path| {
+            std::path::absolute(path)
+                .map_err(|e| Problem::wrong_request(format!("`{}` is not a path: {e}", path.display())))
+        };
+        let place = |path: &Path| absolute(path).map(Place::planned);
+        let port = request.port.unwrap_or(5432);
+        let data = request.data.as_deref().map_or_else(|| Ok(Place::planned(home.join("data"))), place)?;
+        let tablespaces = request.tablespaces.iter().map(|(name, dir)| Ok((name.clone(), place(dir)?)));
+        Ok(Record {
+            format: FORMAT,
+            name: request.name.clone(),
+            phase: Phase::Preparing,
+            version_num: program.version_num,
+            version: program.version,
+            source: ServerSource::Installed,
+            pinned: None,
+            build: request.build.clone(),
+            bindir: program.bindir,
+            data,
+            wal: request.waldir.as_deref().map(place).transpose()?,
+            tablespaces: tablespaces.collect::<Result<_, Problem>>()?,
+            socket: Place::planned(socket_dir(home, self.dirs, &request.name, port)?),
+            port,
+            listen: request.listen.clone(),
+            run_as: user,
+            wal_segsize_mb: request.wal_segsize_mb,
+            cpus: request.cpus.clone(),
+            given: request.settings.clone(),
+            settings: Vec::new(),
+        })
+    }
+
+    fn make_cluster(&self, record: &Record) -> Result<(), Problem> {
+        let (request, slot) = (self.request, &self.slot);
+        let problem = |error: io::Error| {
+            Problem::could_not(format!("could not write {}: {error}", slot.dir().display()))
+        };
+        let mut cluster = Cluster {
+            bindir: &record.bindir,
+            version_num: record.version_num,
+            data_dir: &record.data.path,
+            wal_dir: record.wal.as_ref().map(|place| place.path.as_path()),
+            wal_segsize_mb: request.wal_segsize_mb,
+            encoding: request.encoding.as_deref().unwrap_or("UTF8"),
+            locale: request.locale.as_deref().unwrap_or("C"),
+            data_checksums: request.data_checksums.unwrap_or(true),
+            user: record.run_as.as_ref(),
+            home: slot.dir(),
+            password: random_password().map_err(problem)?,
+        };
+        let template = self.template(&cluster)?;
+        if let Some(template) = &template {
+            cluster.password = template.password();
+        }
+        write_file(&slot.dir().join("password"), format!("{}\n", cluster.password).as_bytes(), 0o600, None)
+            .map_err(problem)?;
+        template.map_or_else(|| initdb(&cluster), |template| template.make(&cluster))?;
+        let tablespaces = record.tablespaces.iter().map(|(name, place)| (name.clone(), place.path.clone()));
+        create_tablespaces(&cluster, &tablespaces.collect::<Vec<_>>())?;
+        let include = format!("include {}", conf::quote(&slot.dir().join("pgdyno.conf").to_string_lossy()));
+        append_line(&record.data.path, "postgresql.conf", &include).map_err(problem)
+    }
+
+    /// Template of a cluster in pgdyno's own tests. Programs in a directory of a test's own get none: it would not be
+    /// used again.
+    fn template(&self, cluster: &Cluster<'_>) -> Result<Option<Template>, Problem> {
+        match &self.dirs.templates {
+            Some(templates) if self.request.bindir.is_none() && self.request.build.is_none() => {
+                Template::of(cluster, templates)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn already_running(&self, record: &Record, pid: u32) -> Result<RunningServer, Problem> {
+        let request = self.request;
+        refuse_contradiction(request, record)?;
+        let changes = request.settings.iter().any(|(name, value)| record.given.get(name) != Some(value))
+            || request.listen.as_ref().is_some_and(|listen| Some(listen) != record.listen.as_ref())
+            || request.port.is_some_and(|port| port != record.port)
+            || (!request.cpus.is_empty() && request.cpus != record.cpus);
+        if changes {
+            let name = &record.name;
+            return Err(Problem::wrong_request(format!("server `{name}` runs already, with other settings"))
+                .hint(format!("stop it first with `pgdyno down {name}`; its data stays")));
+        }
+        Ok(RunningServer {
+            already_running: true,
+            ..RunningServer::from_record(record, pid, self.dirs, Vec::new())
+        })
+    }
+
+    /// Starts a server that was stopped or has died, with the settings of the request over those recorded.
+    fn again(&mut self, mut record: Record) -> Result<RunningServer, Problem> {
+        let request = self.request;
+        refuse_contradiction(request, &record)?;
+        process::settle(&record.data.path, &record.socket.path, record.port)?;
+        let found = self.program_again(&record)?;
+        if found.version_num / 100 != record.version_num / 100 {
+            return Err(Problem::could_not(format!(
+                "the programs in {} are another version now",
+                found.bindir.display()
+            ))
+            .detail(format!("the cluster was made by {}, they are {}", record.version, found.version)));
+        }
+        (record.version_num, record.version, record.bindir) =
+            (found.version_num, found.version, found.bindir);
+        record.given.extend(request.settings.clone());
+        record.listen = request.listen.clone().or(record.listen);
+        record.port = request.port.unwrap_or(record.port);
+        if !request.cpus.is_empty() {
+            record.cpus.clone_from(&request.cpus);
+        }
+        self.make_socket_dir(&mut record)?;
+        let warnings = size(request, &mut record, self.dirs)?;
+        refuse_settings(&record, &self.slot)?;
+        self.launch(record, warnings)
+    }
+
+    /// The program of an existing server. A cached bundle is verified as for a new server.
+    fn program_again(&mut self, record: &Record) -> Result<Installation, Problem> {
+        if record.source == ServerSource::Bundle && record.runs_from(&self.dirs.cache) {
+            let bundle =
+                bundle::obtain(Some(Wanted::Exact(record.version_num)), &self.dirs.cache, self.progress)?;
+            return installation::inspect(&bundle.bindir());
+        }
+        installation::inspect(&record.bindir)
+    }
+
+    /// Creates the socket directory again: the runtime directory may be empty after a reboot.
+    fn make_socket_dir(&self, record: &mut Record) -> Result<(), Problem> {
+        if record.socket.path.is_dir() {
+            return Ok(());
+        }
+        let user = record.run_as.clone();
+        record.socket.take("socket directory", user.as_ref())?;
+        self.slot.write(record)
+    }
+
+    /// Writes the configuration, starts the server and waits for it. A server that does not come up is stopped.
+    fn launch(&mut self, mut record: Record, warnings: Vec<String>) -> Result<RunningServer, Problem> {
+        write_conf(&record, &self.slot)?;
+        record.phase = Phase::Started;
+        self.slot.write(&record)?;
+        let log_path = self.slot.dir().join("server.log");
+        let how = Start {
+            bindir: &record.bindir,
+            version_num: record.version_num,
+            data_dir: &record.data.path,
+            socket_dir: &record.socket.path,
+            port: record.port,
+            log_path: &log_path,
+            user: record.run_as.as_ref(),
+            cpus: &record.cpus,
+            lifetime: self.request.lifetime,
+            limit: self.request.start_limit,
+        };
+        let mut started = start(&how)?;
+        let pid = started.pid();
+        (self.progress)(Event::Starting { pid });
+        if let Err(problem) = wait_ready(&how, &mut started, self.progress) {
+            // The server may still be running without a report; the problem to report is known already.
+            let _ = stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), self.progress);
+            return Err(refused::blame_setting(problem, &record.given));
+        }
+        Ok(RunningServer::from_record(&record, pid, self.dirs, warnings))
+    }
 }
 
 /// Checks what can be checked without facts, before anything is made.
@@ -130,14 +334,17 @@ pub fn check_build(request: &Request, dirs: &Dirs) -> Result<(), Problem> {
 /// Finds the build of a name, and checks its version.
 fn built(request: &Request, name: &str, dirs: &Dirs) -> Result<Build, Problem> {
     let build = builds::find(dirs, name)?;
-    match request.pg.filter(|pg| !pg.matches(build.manifest.version_num)) {
-        None => Ok(build),
-        Some(pg) => {
-            let version = &build.manifest.version;
-            let what = format!("--pg asks for PostgreSQL {pg}, and the build `{name}` is {version}");
-            Err(Problem::wrong_request(what).hint("leave one of the two out"))
-        }
-    }
+    let program = format!("the build `{name}` is {}", build.manifest.version);
+    refuse_other_version(request, build.manifest.version_num, &program)?;
+    Ok(build)
+}
+
+/// Refuses a program of another version than requested; `program` says which it is.
+fn refuse_other_version(request: &Request, version_num: u32, program: &str) -> Result<(), Problem> {
+    request.pg.filter(|pg| !pg.matches(version_num)).map_or(Ok(()), |pg| {
+        Err(Problem::wrong_request(format!("--pg asks for PostgreSQL {pg}, and {program}"))
+            .hint("leave one of the two out"))
+    })
 }
 
 fn check_tablespaces(tablespaces: &[(String, PathBuf)]) -> Result<(), Problem> {
@@ -209,89 +416,11 @@ fn refuse_contradiction(request: &Request, record: &Record) -> Result<(), Proble
     })
 }
 
-fn already_running(
-    request: &Request,
-    record: &Record,
-    pid: u32,
-    dirs: &Dirs,
-) -> Result<RunningServer, Problem> {
-    refuse_contradiction(request, record)?;
-    let changes = request.settings.iter().any(|(name, value)| record.given.get(name) != Some(value))
-        || request.listen.as_ref().is_some_and(|listen| Some(listen) != record.listen.as_ref())
-        || request.port.is_some_and(|port| port != record.port)
-        || (!request.cpus.is_empty() && request.cpus != record.cpus);
-    if changes {
-        let name = &record.name;
-        return Err(Problem::wrong_request(format!("server `{name}` runs already, with other settings"))
-            .hint(format!("stop it first with `pgdyno down {name}`; its data stays")));
-    }
-    Ok(RunningServer { already_running: true, ..RunningServer::from_record(record, pid, dirs, Vec::new()) })
-}
-
-/// Starts a server that was stopped or has died, with the settings of the request over those recorded.
-fn again(
-    request: &Request,
-    mut record: Record,
-    slot: &Slot,
-    dirs: &Dirs,
-    progress: &mut dyn FnMut(Event),
-) -> Result<RunningServer, Problem> {
-    refuse_contradiction(request, &record)?;
-    process::settle(&record.data.path, &record.socket.path, record.port)?;
-    let found = program_again(&record, dirs, progress)?;
-    if found.version_num / 100 != record.version_num / 100 {
-        return Err(Problem::could_not(format!(
-            "the programs in {} are another version now",
-            found.bindir.display()
-        ))
-        .detail(format!("the cluster was made by {}, they are {}", record.version, found.version)));
-    }
-    (record.version_num, record.version, record.bindir) = (found.version_num, found.version, found.bindir);
-    record.given.extend(request.settings.clone());
-    record.listen = request.listen.clone().or(record.listen);
-    record.port = request.port.unwrap_or(record.port);
-    if !request.cpus.is_empty() {
-        record.cpus.clone_from(&request.cpus);
-    }
-    make_socket_dir(&mut record, slot)?;
-    let warnings = size(request, &mut record, dirs)?;
-    refuse_settings(&record, slot)?;
-    launch(request, record, slot, dirs, warnings, progress)
-}
-
-/// The program of an existing server. A cached bundle is verified as for a new server.
-fn program_again(
-    record: &Record,
-    dirs: &Dirs,
-    progress: &mut dyn FnMut(Event),
-) -> Result<Installation, Problem> {
-    if record.source == ServerSource::Bundle && record.runs_from(&dirs.cache) {
-        let bundle = bundle::obtain(Some(Wanted::Exact(record.version_num)), &dirs.cache, progress)?;
-        return installation::inspect(&bundle.bindir());
-    }
-    installation::inspect(&record.bindir)
-}
-
-/// Creates the socket directory again: the runtime directory may be empty after a reboot.
-fn make_socket_dir(record: &mut Record, slot: &Slot) -> Result<(), Problem> {
-    if record.socket.path.is_dir() {
-        return Ok(());
-    }
-    let user = record.run_as.clone();
-    record.socket.take("socket directory", user.as_ref())?;
-    slot.write(record)
-}
-
 /// The programs in a directory, checked against the requested version.
 fn installed(request: &Request, bindir: &Path) -> Result<Installation, Problem> {
     let found = installation::inspect(bindir)?;
-    match request.pg.filter(|pg| !pg.matches(found.version_num)) {
-        None => Ok(found),
-        Some(pg) => {
-            let what = format!("--pg asks for PostgreSQL {pg}, and --bindir holds {}", found.version);
-            Err(Problem::wrong_request(what).hint("leave one of the two out"))
-        }
-    }
+    refuse_other_version(request, found.version_num, &format!("--bindir holds {}", found.version))?;
+    Ok(found)
 }
 
 /// The program of a request that needs no bundle: the one named, else an installed one. A build comes with its name.
@@ -315,80 +444,6 @@ pub(super) fn program_here(
     let installed = installation::find(request.search_path.as_deref());
     let found = installation::choose(&installed, request.pg);
     Ok(found.map(|found| (found.clone(), ServerSource::Installed, None)))
-}
-
-/// The program of a request: one that needs no bundle, else a bundle.
-fn program(
-    request: &Request,
-    dirs: &Dirs,
-    progress: &mut dyn FnMut(Event),
-) -> Result<(Installation, ServerSource, Option<bool>), Problem> {
-    if let Some((found, source, _)) = program_here(request, dirs)? {
-        return Ok((found, source, None));
-    }
-    let bundle = bundle::obtain(request.pg, &dirs.cache, progress)?;
-    Ok((installation::inspect(&bundle.bindir())?, ServerSource::Bundle, Some(bundle.pinned)))
-}
-
-/// Makes a new server. Everything is recorded before it is made.
-fn create(
-    request: &Request,
-    slot: &Slot,
-    dirs: &Dirs,
-    progress: &mut dyn FnMut(Event),
-) -> Result<RunningServer, Problem> {
-    let (user, warning) = run_as::choose(request.run_as.as_deref())?;
-    let (program, source, pinned) = program(request, dirs, progress)?;
-    let mut record = plan(request, slot, dirs, program, user)?;
-    (record.source, record.pinned) = (source, pinned);
-    let mut warnings: Vec<String> = warning.into_iter().collect();
-    warnings.extend(size(request, &mut record, dirs)?);
-    slot.close_to_others(record.run_as.as_ref())?;
-    refuse_settings(&record, slot)?;
-    slot.write(&record)?;
-    take_places(&mut record, slot)?;
-    progress(Event::MakingCluster { data_dir: record.data.path.clone() });
-    make_cluster(request, &record, slot, dirs)?;
-    launch(request, record, slot, dirs, warnings, progress)
-}
-
-fn plan(
-    request: &Request,
-    slot: &Slot,
-    dirs: &Dirs,
-    program: Installation,
-    user: Option<User>,
-) -> Result<Record, Problem> {
-    let absolute = |path: &Path| {
-        std::path::absolute(path)
-            .map_err(|e| Problem::wrong_request(format!("`{}` is not a path: {e}", path.display())))
-    };
-    let place = |path: &Path| absolute(path).map(Place::planned);
-    let port = request.port.unwrap_or(5432);
-    let data = request.data.as_deref().map_or_else(|| Ok(Place::planned(slot.dir().join("data"))), place)?;
-    let tablespaces = request.tablespaces.iter().map(|(name, dir)| Ok((name.clone(), place(dir)?)));
-    Ok(Record {
-        format: FORMAT,
-        name: request.name.clone(),
-        phase: Phase::Preparing,
-        version_num: program.version_num,
-        version: program.version,
-        source: ServerSource::Installed,
-        pinned: None,
-        build: request.build.clone(),
-        bindir: program.bindir,
-        data,
-        wal: request.waldir.as_deref().map(place).transpose()?,
-        tablespaces: tablespaces.collect::<Result<_, Problem>>()?,
-        socket: Place::planned(socket_dir(slot.dir(), dirs, &request.name, port)?),
-        port,
-        listen: request.listen.clone(),
-        run_as: user,
-        wal_segsize_mb: request.wal_segsize_mb,
-        cpus: request.cpus.clone(),
-        given: request.settings.clone(),
-        settings: Vec::new(),
-    })
 }
 
 /// Directory of the socket: beside the data if the path is short enough for a socket, else in the runtime directory,
@@ -510,10 +565,7 @@ fn try_bind(address: SocketAddr) -> Result<(), Problem> {
         Some((pid, name)) => format!("process {pid} ({name}) listens on {}", listener.address),
         None => format!("another user's process listens on {}", listener.address),
     });
-    Err(match detail {
-        Some(detail) => problem.detail(detail),
-        None => problem,
-    })
+    Err(Problem { detail, ..problem })
 }
 
 /// Claims every directory of the server, recording each at once.
@@ -575,58 +627,6 @@ fn refuse_unreachable(record: &Record, user: &User) -> Result<(), Problem> {
     Err(problem.hint("choose a directory that this user can reach, or another user with --run-as"))
 }
 
-fn make_cluster(request: &Request, record: &Record, slot: &Slot, dirs: &Dirs) -> Result<(), Problem> {
-    let problem =
-        |error: io::Error| Problem::could_not(format!("could not write {}: {error}", slot.dir().display()));
-    let mut cluster = Cluster {
-        bindir: &record.bindir,
-        version_num: record.version_num,
-        data_dir: &record.data.path,
-        wal_dir: record.wal.as_ref().map(|place| place.path.as_path()),
-        wal_segsize_mb: request.wal_segsize_mb,
-        encoding: request.encoding.as_deref().unwrap_or("UTF8"),
-        locale: request.locale.as_deref().unwrap_or("C"),
-        data_checksums: request.data_checksums.unwrap_or(true),
-        user: record.run_as.as_ref(),
-        home: slot.dir(),
-        password: random_password().map_err(problem)?,
-    };
-    let template = template(request, &cluster, dirs)?;
-    if let Some(template) = &template {
-        cluster.password = template.password();
-    }
-    write_file(&slot.dir().join("password"), format!("{}\n", cluster.password).as_bytes(), 0o600, None)
-        .map_err(problem)?;
-    let made = template.map_or_else(|| initdb(&cluster), |template| template.make(&cluster));
-    made.map_err(|failed| of_bundle(record, failed))?;
-    let tablespaces = record.tablespaces.iter().map(|(name, place)| (name.clone(), place.path.clone()));
-    create_tablespaces(&cluster, &tablespaces.collect::<Vec<_>>())?;
-    let include = format!("include {}", conf::quote(&slot.dir().join("pgdyno.conf").to_string_lossy()));
-    append_line(&record.data.path, "postgresql.conf", &include).map_err(problem)
-}
-
-/// Template of a cluster in pgdyno's own tests. Programs in a directory of a test's own get none: it would not be used
-/// again.
-fn template(request: &Request, cluster: &Cluster<'_>, dirs: &Dirs) -> Result<Option<Template>, Problem> {
-    match &dirs.templates {
-        Some(templates) if request.bindir.is_none() && request.build.is_none() => {
-            Template::of(cluster, templates)
-        }
-        _ => Ok(None),
-    }
-}
-
-/// Adds a hint to a problem with a bundle unpacked by an older version, whose files cannot be verified one by one.
-fn of_bundle(record: &Record, problem: Problem) -> Problem {
-    match (record.source, &problem.hint, record.bindir.parent()) {
-        (ServerSource::Bundle, None, Some(dir)) => problem.hint(format!(
-            "if the request does not explain it, remove {}: the bundle is then fetched again",
-            dir.display()
-        )),
-        _ => problem,
-    }
-}
-
 fn write_conf(record: &Record, slot: &Slot) -> Result<(), Problem> {
     let problem =
         |error: io::Error| Problem::could_not(format!("could not write {}: {error}", slot.dir().display()));
@@ -653,42 +653,6 @@ fn refuse_settings(record: &Record, slot: &Slot) -> Result<(), Problem> {
     }
     write_conf(record, slot)?;
     refused::refuse_settings(record, slot.dir(), &slot.dir().join("pgdyno.conf"))
-}
-
-/// Writes the configuration, starts the server and waits for it. A server that does not come up is stopped.
-fn launch(
-    request: &Request,
-    mut record: Record,
-    slot: &Slot,
-    dirs: &Dirs,
-    warnings: Vec<String>,
-    progress: &mut dyn FnMut(Event),
-) -> Result<RunningServer, Problem> {
-    write_conf(&record, slot)?;
-    record.phase = Phase::Started;
-    slot.write(&record)?;
-    let log_path = slot.dir().join("server.log");
-    let how = Start {
-        bindir: &record.bindir,
-        version_num: record.version_num,
-        data_dir: &record.data.path,
-        socket_dir: &record.socket.path,
-        port: record.port,
-        log_path: &log_path,
-        user: record.run_as.as_ref(),
-        cpus: &record.cpus,
-        lifetime: request.lifetime,
-        limit: request.start_limit,
-    };
-    let mut started = start(&how)?;
-    let pid = started.pid();
-    progress(Event::Starting { pid });
-    if let Err(problem) = wait_ready(&how, &mut started, progress) {
-        // The server may still be running without a report; the problem to report is known already.
-        let _ = stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), progress);
-        return Err(refused::blame_setting(problem, &record.given));
-    }
-    Ok(RunningServer::from_record(&record, pid, dirs, warnings))
 }
 
 #[cfg(test)]

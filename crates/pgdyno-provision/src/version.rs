@@ -17,18 +17,19 @@ pub fn parse_program_version(output: &str) -> Option<(u32, String)> {
 /// Converts a version to `server_version_num`: `9.6.24` → 90624, `18.6` → 180006, `19devel` and `19beta1` → 190000.
 fn number(text: &str) -> Option<u32> {
     let release = text.find(|c: char| !(c.is_ascii_digit() || c == '.')).map_or(text, |at| &text[..at]);
-    let parts = parts(release)?;
-    match parts[..] {
-        [first] if first >= 10 => Some(first * 10_000),
-        [first, second] if first >= 10 => Some(first * 10_000 + second),
-        [first, second] => Some(first * 10_000 + second * 100),
-        [first, second, third] if first < 10 => Some(first * 10_000 + second * 100 + third),
-        _ => None,
-    }
+    read(release).map(Wanted::least)
 }
 
-fn parts(text: &str) -> Option<Vec<u32>> {
-    text.split('.').map(|part| part.parse().ok().filter(|number| *number < 100)).collect()
+/// Parses a version: `18` and `9.6` are majors, `18.6` and `9.6.24` are exact.
+fn read(text: &str) -> Option<Wanted> {
+    let parts = text.split('.').map(|part| part.parse::<u32>().ok().filter(|number| *number < 100));
+    Some(match parts.collect::<Option<Vec<_>>>()?[..] {
+        [first] if first >= 10 => Wanted::Major(first * 10_000),
+        [first, second] if first >= 10 => Wanted::Exact(first * 10_000 + second),
+        [first, second] if first > 0 => Wanted::Major(first * 10_000 + second * 100),
+        [first @ 1..10, second, third] => Wanted::Exact(first * 10_000 + second * 100 + third),
+        _ => return None,
+    })
 }
 
 /// Formats `server_version_num` in the usual notation: 90624 → `9.6.24`, 180006 → `18.6`.
@@ -78,19 +79,8 @@ impl FromStr for Wanted {
     type Err = NotAVersion;
 
     fn from_str(text: &str) -> Result<Self, NotAVersion> {
-        let unreadable = || NotAVersion::Unreadable(text.to_owned());
-        let parts = parts(text).ok_or_else(unreadable)?;
-        let wanted = match parts[..] {
-            [first] if first >= 10 => Self::Major(first * 10_000),
-            [first, second] if first >= 10 => Self::Exact(first * 10_000 + second),
-            [first, second] if first > 0 => Self::Major(first * 10_000 + second * 100),
-            [first, second, third] if (1..10).contains(&first) => {
-                Self::Exact(first * 10_000 + second * 100 + third)
-            }
-            _ => return Err(unreadable()),
-        };
-        let (Self::Major(number) | Self::Exact(number)) = wanted;
-        if number < OLDEST { Err(NotAVersion::TooOld(text.to_owned())) } else { Ok(wanted) }
+        let wanted = read(text).ok_or_else(|| NotAVersion::Unreadable(text.to_owned()))?;
+        if wanted.least() < OLDEST { Err(NotAVersion::TooOld(text.to_owned())) } else { Ok(wanted) }
     }
 }
 

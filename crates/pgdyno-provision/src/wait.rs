@@ -1,7 +1,8 @@
 //! Waits for any process, a child or not, without polling where the kernel allows it.
 
 use std::{
-    os::fd::OwnedFd,
+    io,
+    os::fd::{AsFd, OwnedFd},
     time::{Duration, Instant},
 };
 
@@ -64,9 +65,14 @@ impl ProcessHandle {
 /// Interval in which a process without a pidfd is polled.
 const POLL: Duration = Duration::from_millis(20);
 
-fn wait_on(fd: &OwnedFd, limit: Duration) -> Result<usize, Errno> {
+/// Waits until a descriptor is readable; `false` if the limit passed first or a signal came.
+pub fn wait_on(fd: impl AsFd, limit: Duration) -> io::Result<bool> {
     let limit = Timespec { tv_sec: limit.as_secs() as i64, tv_nsec: i64::from(limit.subsec_nanos()) };
-    poll(&mut [PollFd::new(fd, PollFlags::IN)], Some(&limit))
+    match poll(&mut [PollFd::new(&fd, PollFlags::IN)], Some(&limit)) {
+        Ok(ready) => Ok(ready > 0),
+        Err(Errno::INTR) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
 }
 
 /// Waits for a child to end, at most for `limit`, without reaping it.

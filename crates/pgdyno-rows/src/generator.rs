@@ -81,6 +81,12 @@ pub(super) fn write_runs(part: Part, run: u64, ending: impl Fn(u64) -> String, o
     part.rows()
 }
 
+/// A query for the rows of a part, with the key as `n`.
+pub(super) fn series(part: Part, columns: &str) -> Option<String> {
+    let (first, last) = (part.first + 1, part.end);
+    Some(format!("SELECT {columns} FROM pg_catalog.generate_series({first}, {last}) AS n"))
+}
+
 /// A line that begins with a number to be incremented.
 struct Line {
     bytes: Vec<u8>,

@@ -37,8 +37,8 @@ pub trait TableRows {
     /// Number of rows at a scale.
     fn total(scale: u64) -> u64;
 
-    /// The row with this number, from 0 and below [`TableRows::total`]. Tables without random columns ignore the seed.
-    fn row(scale: u64, seed: u64, number: u64) -> Self::Row;
+    /// The row with this number, from 0 and below [`TableRows::total`].
+    fn row(number: u64) -> Self::Row;
 }
 
 /// A contiguous range of a table's rows.
@@ -68,43 +68,7 @@ impl Part {
     }
 }
 
-/// The rows of a part, in order of their numbers.
-#[derive(Debug)]
-pub struct Rows<T: TableRows> {
-    scale: u64,
-    seed: u64,
-    part: Part,
-    table: std::marker::PhantomData<T>,
-}
-
 /// Iterates over the rows of a part of a table; the part is truncated at the table's end.
-pub fn rows<T: TableRows>(scale: u64, seed: u64, part: Part) -> Rows<T> {
-    let end = part.end.min(T::total(scale));
-    let part = Part { first: part.first.min(end), end };
-    Rows { scale, seed, part, table: std::marker::PhantomData }
-}
-
-impl<T: TableRows> Iterator for Rows<T> {
-    type Item = T::Row;
-
-    #[inline]
-    fn next(&mut self) -> Option<T::Row> {
-        let number = self.part.first;
-        (number < self.part.end).then(|| {
-            self.part.first = number + 1;
-            T::row(self.scale, self.seed, number)
-        })
-    }
-
-    fn size_hint(&self) -> (usize, Option<usize>) {
-        let left = usize::try_from(self.part.rows());
-        (left.unwrap_or(usize::MAX), left.ok())
-    }
-
-    /// Skips rows without computing them.
-    #[inline]
-    fn nth(&mut self, n: usize) -> Option<T::Row> {
-        self.part.first = self.part.first.saturating_add(n as u64).min(self.part.end);
-        self.next()
-    }
+pub fn rows<T: TableRows>(scale: u64, part: Part) -> impl Iterator<Item = T::Row> {
+    (part.first..part.end.min(T::total(scale))).map(T::row)
 }

@@ -11,7 +11,9 @@ use std::fmt::Write;
 use md5::{Digest, Md5};
 
 use super::{
-    Column, Kind, Part, Population, RowGenerator, Sums, TableRows, mix,
+    Column, Kind, Part, Population, RowGenerator, Sums,
+    generator::series,
+    mix,
     size::{INT_ROWS, RelationSize, TableSize, Tuple, brin_pages},
     text::{Clock, decimal, of_text},
 };
@@ -23,65 +25,12 @@ pub const STEP_US: i64 = 3;
 /// Number of columns `c1` to `c20` of `log`.
 const NUMBERS: usize = 20;
 
-/// A row of `test`.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct TestRow {
-    /// Key, from 1.
-    pub id: i64,
-    /// 32 hexadecimal digits.
-    pub info: [u8; 32],
-    /// Microseconds since 1970; the column has no time zone.
-    pub crt_time_us: i64,
-}
-
-/// A row of `log`; the columns not listed are 0.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct LogRow {
-    /// Key, from 1.
-    pub id: i64,
-    /// Microseconds since 1970, UTC.
-    pub crt_time_us: i64,
-}
-
 /// The table `test`; its scale is the number of rows.
 #[derive(Debug)]
 pub struct Test;
 /// The table `log`; its scale is the number of rows.
 #[derive(Debug)]
 pub struct Log;
-
-impl TableRows for Test {
-    type Row = TestRow;
-    const NAME: &'static str = "test";
-
-    fn total(scale: u64) -> u64 {
-        scale
-    }
-
-    #[inline]
-    fn row(_: u64, seed: u64, number: u64) -> TestRow {
-        let mut text = String::new();
-        TestRow {
-            id: id(number),
-            info: Self::info(seed, number, &mut text),
-            crt_time_us: crt_time_us(number),
-        }
-    }
-}
-
-impl TableRows for Log {
-    type Row = LogRow;
-    const NAME: &'static str = "log";
-
-    fn total(scale: u64) -> u64 {
-        scale
-    }
-
-    #[inline]
-    fn row(_: u64, _: u64, number: u64) -> LogRow {
-        LogRow { id: id(number), crt_time_us: crt_time_us(number) }
-    }
-}
 
 fn id(number: u64) -> i64 {
     (number + 1) as i64
@@ -91,29 +40,20 @@ fn crt_time_us(number: u64) -> i64 {
     START_US + STEP_US * id(number)
 }
 
-/// MD5 as the server's `md5()` prints it.
-fn md5_hex(text: &[u8]) -> [u8; 32] {
-    const DIGITS: &[u8; 16] = b"0123456789abcdef";
-    let mut hex = [0; 32];
-    for (pair, byte) in hex.chunks_exact_mut(2).zip(Md5::digest(text)) {
-        pair[0] = DIGITS[usize::from(byte >> 4)];
-        pair[1] = DIGITS[usize::from(byte & 15)];
-    }
-    hex
-}
-
 impl Test {
     /// The digits of a row. `text` is a reusable buffer.
     fn info(seed: u64, number: u64, text: &mut String) -> [u8; 32] {
         text.clear();
         let _ = write!(text, "{seed}/{}", number + 1); // a String takes anything
-        md5_hex(text.as_bytes())
+        let mut info = [0; 32];
+        let _ = hex::encode_to_slice(Md5::digest(text.as_bytes()), &mut info); // 16 bytes are 32 digits
+        info
     }
 }
 
 impl RowGenerator for Test {
     fn table(&self) -> &'static str {
-        <Self as TableRows>::NAME
+        "test"
     }
 
     fn columns(&self) -> &'static [Column] {
@@ -133,7 +73,7 @@ impl RowGenerator for Test {
     }
 
     fn units_at(&self, scale: u64) -> u64 {
-        <Self as TableRows>::total(scale)
+        scale
     }
 
     fn write(&self, population: &Population, part: Part, out: &mut Vec<u8>) -> u64 {
@@ -163,7 +103,7 @@ impl RowGenerator for Test {
 
 impl RowGenerator for Log {
     fn table(&self) -> &'static str {
-        <Self as TableRows>::NAME
+        "log"
     }
 
     fn columns(&self) -> &'static [Column] {
@@ -196,7 +136,7 @@ impl RowGenerator for Log {
     }
 
     fn units_at(&self, scale: u64) -> u64 {
-        <Self as TableRows>::total(scale)
+        scale
     }
 
     fn write(&self, _: &Population, part: Part, out: &mut Vec<u8>) -> u64 {
@@ -221,12 +161,6 @@ impl RowGenerator for Log {
         }
         Sums { rows: part.rows(), columns: columns.to_vec() }
     }
-}
-
-/// A query for the rows of a part, with the key as `n`.
-fn series(part: Part, columns: &str) -> Option<String> {
-    let (first, last) = (part.first + 1, part.end);
-    Some(format!("SELECT {columns} FROM pg_catalog.generate_series({first}, {last}) AS n"))
 }
 
 /// Type of `test.id` for this many rows: int as in the article, if that suffices.
@@ -254,7 +188,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{PAGE_BYTES, rows};
+    use crate::PAGE_BYTES;
 
     const MAKERS: [&dyn RowGenerator; 2] = [&Test, &Log];
 
@@ -304,14 +238,12 @@ mod tests {
                 prop_assert_eq!(&all, &text(generator, seed, whole));
                 prop_assert_eq!(sums, generator.sums(&of(seed), whole));
             }
-            let of_rows = rows::<Test>(total, seed, whole).map(|row| {
-                let info = String::from_utf8_lossy(&row.info).into_owned();
-                (row.id.to_string(), info, row.crt_time_us)
-            });
-            for (line, (id, info, time_us)) in text(&Test, seed, whole).lines().zip(of_rows) {
+            for (number, line) in (0..).zip(text(&Test, seed, whole).lines()) {
                 let fields: Vec<_> = line.split('\t').collect();
-                prop_assert_eq!(&fields[..2], [id.as_str(), info.as_str()]);
-                let micros = format!(".{:06}", time_us % 1_000_000);
+                let info = Test::info(seed, number, &mut String::new());
+                prop_assert_eq!(fields[0], id(number).to_string());
+                prop_assert_eq!(fields[1].as_bytes(), info);
+                let micros = format!(".{:06}", crt_time_us(number) % 1_000_000);
                 prop_assert!(fields[2].ends_with(&micros), "{} {}", fields[2], micros);
             }
         }

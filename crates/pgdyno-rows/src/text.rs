@@ -5,18 +5,8 @@ use md5::{Digest, Md5};
 const SECOND_US: i64 = 1_000_000;
 
 /// Appends a number in decimal digits.
-pub(super) fn decimal(out: &mut Vec<u8>, mut number: u64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (number % 10) as u8;
-        number /= 10;
-        if number == 0 {
-            break;
-        }
-    }
-    out.extend_from_slice(&digits[at..]);
+pub(super) fn decimal(out: &mut Vec<u8>, number: u64) {
+    out.extend_from_slice(itoa::Buffer::new().format(number).as_bytes());
 }
 
 /// Formats times as PostgreSQL reads them. Keeps the text of the last second, since most rows share it with the

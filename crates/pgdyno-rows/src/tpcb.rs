@@ -6,7 +6,7 @@
 
 use super::{
     Column, Kind, Part, Population, RowGenerator, Sums, TableRows,
-    generator::write_runs,
+    generator::{series, write_runs},
     mix,
     size::{TableSize, Tuple},
 };
@@ -51,10 +51,6 @@ pub struct Account {
     pub abalance: i32,
 }
 
-/// A row of `pgbench_history`, which begins empty.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum History {}
-
 /// The table `pgbench_branches`.
 #[derive(Debug)]
 pub struct Branches;
@@ -77,7 +73,7 @@ impl TableRows for Branches {
     }
 
     #[inline]
-    fn row(_: u64, _: u64, number: u64) -> Branch {
+    fn row(number: u64) -> Branch {
         Branch { bid: (number + 1) as i32, bbalance: 0 }
     }
 }
@@ -91,7 +87,7 @@ impl TableRows for Tellers {
     }
 
     #[inline]
-    fn row(_: u64, _: u64, number: u64) -> Teller {
+    fn row(number: u64) -> Teller {
         Teller { tid: (number + 1) as i32, bid: (number / TELLERS_PER_SCALE + 1) as i32, tbalance: 0 }
     }
 }
@@ -105,21 +101,8 @@ impl TableRows for Accounts {
     }
 
     #[inline]
-    fn row(_: u64, _: u64, number: u64) -> Account {
+    fn row(number: u64) -> Account {
         Account { aid: (number + 1) as i64, bid: (number / ACCOUNTS_PER_SCALE + 1) as i32, abalance: 0 }
-    }
-}
-
-impl TableRows for Histories {
-    type Row = History;
-    const NAME: &'static str = "pgbench_history";
-
-    fn total(_: u64) -> u64 {
-        0
-    }
-
-    fn row(_: u64, _: u64, number: u64) -> History {
-        unreachable!("history begins empty: it has no row {number}")
     }
 }
 
@@ -160,7 +143,7 @@ impl RowGenerator for Branches {
 
     fn sums(&self, _: &Population, part: Part) -> Sums {
         sums(part, |number| {
-            let row = Self::row(0, 0, number);
+            let row = Self::row(number);
             [row.bid.into(), row.bbalance.into(), NULL]
         })
     }
@@ -193,7 +176,7 @@ impl RowGenerator for Tellers {
 
     fn sums(&self, _: &Population, part: Part) -> Sums {
         sums(part, |number| {
-            let row = Self::row(0, 0, number);
+            let row = Self::row(number);
             [row.tid.into(), row.bid.into(), row.tbalance.into(), NULL]
         })
     }
@@ -231,7 +214,7 @@ impl RowGenerator for Accounts {
 
     fn sums(&self, _: &Population, part: Part) -> Sums {
         sums(part, |number| {
-            let row = Self::row(0, 0, number);
+            let row = Self::row(number);
             [row.aid, row.bid.into(), row.abalance.into(), BLANKS]
         })
     }
@@ -239,7 +222,7 @@ impl RowGenerator for Accounts {
 
 impl RowGenerator for Histories {
     fn table(&self) -> &'static str {
-        <Self as TableRows>::NAME
+        "pgbench_history"
     }
 
     /// A table without rows has a count but no checksum.
@@ -266,12 +249,6 @@ impl RowGenerator for Histories {
     fn sums(&self, _: &Population, _: Part) -> Sums {
         Sums::none(0)
     }
-}
-
-/// A query for the rows of a part, with the key as `n`.
-fn series(part: Part, columns: &str) -> Option<String> {
-    let (first, last) = (part.first + 1, part.end);
-    Some(format!("SELECT {columns} FROM pg_catalog.generate_series({first}, {last}) AS n"))
 }
 
 /// Sums of rows by their numbers; the first value is the key.
@@ -379,8 +356,8 @@ mod tests {
             prop_assert_eq!((parts[0].first, parts[parts.len() - 1].end), (0, total));
             let sizes = parts.iter().map(Part::rows);
             prop_assert!(sizes.clone().max().unwrap() - sizes.min().unwrap() <= 1);
-            let joined: Vec<_> = parts.iter().flat_map(|&part| rows::<Tellers>(scale, 0, part)).collect();
-            let whole: Vec<_> = rows::<Tellers>(scale, 9, Part { first: 0, end: u64::MAX }).collect();
+            let joined: Vec<_> = parts.iter().flat_map(|&part| rows::<Tellers>(scale, part)).collect();
+            let whole: Vec<_> = rows::<Tellers>(scale, Part { first: 0, end: u64::MAX }).collect();
             prop_assert_eq!(joined, whole);
         }
 
@@ -393,12 +370,12 @@ mod tests {
         ) {
             let total = Accounts::total(scale);
             let part = Part::of(total, k.index(n as usize) as u64, n);
-            let mut made = rows::<Accounts>(scale, 0, part);
+            let mut made = rows::<Accounts>(scale, part);
             prop_assert_eq!(made.size_hint(), (part.rows() as usize, Some(part.rows() as usize)));
             if let Some(first) = made.next() {
                 prop_assert_eq!(first.aid, part.first as i64 + 1);
                 prop_assert_eq!(i64::from(first.bid), (first.aid - 1) / 100_000 + 1);
-                let last = Accounts::row(scale, 0, part.end - 1);
+                let last = Accounts::row(part.end - 1);
                 prop_assert_eq!(last.aid, part.end as i64);
                 prop_assert!(i64::from(last.bid) <= scale as i64);
             }
@@ -409,20 +386,20 @@ mod tests {
     fn the_last_rows_of_a_trillion_are_right() {
         let scale = 10_000_000;
         assert_eq!(rows_total(scale), 1_000_110_000_000);
-        let last = rows::<Accounts>(scale, 0, Part { first: 999_999_999_999, end: u64::MAX });
+        let last = rows::<Accounts>(scale, Part { first: 999_999_999_999, end: u64::MAX });
         let expected = Account { aid: 1_000_000_000_000, bid: 10_000_000, abalance: 0 };
         assert_eq!(last.collect::<Vec<_>>(), [expected]);
-        assert_eq!(Tellers::row(scale, 0, 99_999_999).tid, 100_000_000);
+        assert_eq!(Tellers::row(99_999_999).tid, 100_000_000);
     }
 
     /// Text and sums of all parts equal those of single rows, in every table.
     #[test]
     fn makers_make_the_rows() {
         let whole = |scale: u64| {
-            let tellers = rows::<Tellers>(scale, 0, Part { first: 0, end: u64::MAX });
+            let tellers = rows::<Tellers>(scale, Part { first: 0, end: u64::MAX });
             let tellers: String =
                 tellers.map(|row| format!("{}\t{}\t{}\n", row.tid, row.bid, row.tbalance)).collect();
-            let accounts = rows::<Accounts>(scale, 0, Part { first: 0, end: u64::MAX });
+            let accounts = rows::<Accounts>(scale, Part { first: 0, end: u64::MAX });
             let accounts: String = accounts.map(|row| format!("{}\t{}\n", row.aid, row.bid)).collect();
             [(1..=scale).map(|bid| format!("{bid}\t0\n")).collect(), tellers, accounts]
         };
@@ -444,7 +421,7 @@ mod tests {
     #[test]
     fn skipping_rows_is_counting_them() {
         let part = Part { first: 5, end: 12 };
-        let mut made = rows::<Tellers>(2, 0, part);
+        let mut made = rows::<Tellers>(2, part);
         assert_eq!(made.nth(3).map(|teller| teller.tid), Some(9));
         assert_eq!(made.nth(100), None);
         assert_eq!(made.next(), None);

@@ -35,14 +35,8 @@ impl fmt::Display for ScriptError {
 
 impl From<ScriptError> for Problem {
     fn from(error: ScriptError) -> Self {
-        let mut problem = Self::wrong_request(error.to_string());
-        if let Some(excerpt) = error.excerpt {
-            problem = problem.detail(excerpt);
-        }
-        match error.hint {
-            Some(hint) => problem.hint(hint),
-            None => problem,
-        }
+        let problem = Self::wrong_request(error.to_string());
+        Self { detail: error.excerpt, hint: error.hint, ..problem }
     }
 }
 

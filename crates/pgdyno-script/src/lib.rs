@@ -17,7 +17,6 @@ mod conditions;
 mod error;
 mod expr;
 #[doc(hidden)]
-pub mod fuzz;
 mod hash;
 mod line;
 mod meta;
@@ -53,7 +52,7 @@ pub use shell::Shell;
 pub use sleep::Sleep;
 pub use sql::{MAX_PARAMETERS, Piece, Sql, Store};
 pub use statement::{Part, SqlKind};
-pub use streams::{Chooser, Streams, ThreadStreams};
+pub use streams::{Streams, ThreadStreams};
 pub use value::{EvalError, MAX_ARGUMENTS, Value};
 pub use variables::{Automatic, Variables};
 pub use weakness::{Routine, reached, words};

@@ -78,29 +78,34 @@ pub(super) fn place(name: &[u8], names: &mut Names) -> Place {
 
 /// The next word of a line, which a trailing backslash continues; `None` at the end of the line, which is then left.
 fn next_word<'a>(text: &'a [u8], at: &mut usize) -> Option<Word<'a>> {
-    loop {
-        match &text[*at..] {
-            [] => return None,
-            [b'\n', ..] => {
-                *at += 1;
-                return None;
-            }
-            [b' ' | b'\t' | b'\r' | 0x0b | 0x0c, ..] => *at += 1,
-            [b'\\', b'\n', ..] => *at += 2,
-            [b'\\', b'\r', b'\n', ..] => *at += 3,
-            rest => {
-                let run = rest.iter().position(|b| matches!(b, b' ' | b'\t' | b'\r' | 0x0b | 0x0c | b'\n'));
-                let run = run.unwrap_or(rest.len());
-                let len = if continues(&rest[run - 1..]) { run - 1 } else { run };
-                let word = Word { text: &rest[..len], at: *at };
-                *at += len;
-                return Some(word);
-            }
+    *at += blank_len(&text[*at..]);
+    match &text[*at..] {
+        [] => None,
+        [b'\n', ..] => {
+            *at += 1;
+            None
+        }
+        rest => {
+            let run = rest.iter().position(|b| matches!(b, b' ' | b'\t' | b'\r' | 0x0b | 0x0c | b'\n'));
+            let run = run.unwrap_or(rest.len());
+            // A backslash at the end joins the word to the next line.
+            let len = if blank_len(&rest[run - 1..]) > 0 { run - 1 } else { run };
+            let word = Word { text: &rest[..len], at: *at };
+            *at += len;
+            Some(word)
         }
     }
 }
 
-/// Whether the backslash that ends a word joins it to the next line.
-fn continues(text: &[u8]) -> bool {
-    text.starts_with(b"\\\n") || text.starts_with(b"\\\r\n")
+/// Length of white space and line continuations.
+pub(super) fn blank_len(text: &[u8]) -> usize {
+    let mut at = 0;
+    loop {
+        match &text[at..] {
+            [b' ' | b'\t' | b'\r' | 0x0b | 0x0c, ..] => at += 1,
+            [b'\\', b'\n', ..] => at += 2,
+            [b'\\', b'\r', b'\n', ..] => at += 3,
+            _ => return at,
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Numbers as C's `strtod`, `strtol` and `printf` read and write them, as pgbench does.
 
-use std::fmt::Write;
+use std::io::Write;
 
 /// Why a text is not an integer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -30,7 +30,8 @@ fn sign(text: &[u8]) -> (bool, &[u8]) {
     }
 }
 
-fn digits(text: &[u8]) -> usize {
+/// Number of decimal digits at the start.
+pub(super) fn digits(text: &[u8]) -> usize {
     text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len())
 }
 
@@ -128,9 +129,11 @@ pub(super) fn write_double(out: &mut Vec<u8>, value: f64) {
     if !value.is_finite() {
         return out.extend_from_slice(not_finite(value).as_bytes());
     }
-    let mut text = Fixed { bytes: [0; 32], len: 0 };
-    write!(text, "{:.14e}", value.abs()).expect("15 digits and an exponent have room");
-    let text = &text.bytes[..text.len];
+    let mut text = [0; 32];
+    let mut room = &mut text[..];
+    write!(room, "{:.14e}", value.abs()).expect("15 digits and an exponent have room");
+    let unused = room.len();
+    let text = &text[..text.len() - unused];
     let e = text.iter().position(|&b| b == b'e').expect("it has an exponent");
     let exponent = leading_integer(&text[e + 1..]);
     let mut significant = [b'0'; 15];
@@ -155,7 +158,7 @@ pub(super) fn write_double(out: &mut Vec<u8>, value: f64) {
             out.push(significant[0]);
             point_and(out, &significant[1..used]);
             let sign = if exponent < 0 { '-' } else { '+' };
-            write!(Bytes(out), "e{sign}{:02}", exponent.abs()).expect("a vector takes all");
+            write!(out, "e{sign}{:02}", exponent.abs()).expect("a vector takes all");
         }
     }
 }
@@ -183,44 +186,7 @@ fn not_finite(value: f64) -> &'static str {
 
 /// `%d` for 64 bits.
 pub(super) fn write_integer(out: &mut Vec<u8>, value: i64) {
-    let mut digits = [0; 20];
-    let (mut at, mut left) = (digits.len(), value.unsigned_abs());
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[at..]);
-}
-
-/// Buffer for a number, so that formatting does not allocate.
-struct Fixed {
-    bytes: [u8; 32],
-    len: usize,
-}
-
-impl Write for Fixed {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        let room = self.bytes.get_mut(self.len..self.len + text.len()).ok_or(std::fmt::Error)?;
-        room.copy_from_slice(text.as_bytes());
-        self.len += text.len();
-        Ok(())
-    }
-}
-
-struct Bytes<'a>(&'a mut Vec<u8>);
-
-impl Write for Bytes<'_> {
-    fn write_str(&mut self, text: &str) -> std::fmt::Result {
-        self.0.extend_from_slice(text.as_bytes());
-        Ok(())
-    }
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 #[cfg(test)]

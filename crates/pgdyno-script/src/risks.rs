@@ -3,7 +3,7 @@
 //! Only plain text is recognized, including that of literals and function bodies. This is no sandbox: SQL
 //! assembled at run time is not seen, and permissions are up to the server.
 
-use super::{Action, Script, quotes::Within};
+use super::{Action, Script, quotes::Within, tokens::Token};
 
 /// Something that affects more than the tables of a plan.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -49,6 +49,9 @@ const OUTSIDE: &[&str] =
 /// Languages whose functions the server restricts.
 const TRUSTED_LANGUAGES: &[&str] = &["sql", "plpgsql", "plperl", "pltcl"];
 
+/// The start or the end of a literal.
+const QUOTE: Token = Token::Sign(b'\'');
+
 /// Everything in a script that affects more than tables, in order.
 pub fn risks(script: &Script) -> Vec<Risk> {
     let mut found = Vec::new();
@@ -67,31 +70,8 @@ pub fn risks(script: &Script) -> Vec<Risk> {
     found
 }
 
-/// A piece of SQL, as far as it matters here.
-#[derive(Debug, PartialEq, Eq)]
-enum Token {
-    /// A word in lower case.
-    Word(String),
-    /// `'` or `$$`, the start or the end of a literal.
-    Quote,
-    /// Anything else.
-    Other,
-}
-
-impl Token {
-    fn is(&self, word: &str) -> bool {
-        matches!(self, Self::Word(own) if own == word)
-    }
-
-    fn word(&self) -> Option<&str> {
-        match self {
-            Self::Word(word) => Some(word),
-            _ => None,
-        }
-    }
-}
-
-/// Words of SQL, including those in literals and bodies but not those in comments.
+/// Words of SQL, including those in literals and bodies but not those in comments; both ends of a literal are the sign
+/// `'`.
 fn tokens(text: &[u8]) -> Vec<Token> {
     let (mut within, mut found) = (Within::Sql, Vec::new());
     let (mut at, mut word) = (0, String::new());
@@ -109,8 +89,8 @@ fn tokens(text: &[u8]) -> Vec<Token> {
             }
             match byte {
                 _ if commented || byte.is_ascii_whitespace() => {}
-                b'\'' | b'$' => found.push(Token::Quote),
-                _ => found.push(Token::Other),
+                b'$' => found.push(QUOTE),
+                sign => found.push(Token::Sign(sign)),
             }
         }
         at += len;
@@ -147,16 +127,16 @@ fn copies_a_file(tokens: &[Token]) -> bool {
     let direction = |token: &Token| token.is("from") || token.is("to");
     // `E'…'` and `U&'…'` are literals, too.
     let literal = |behind: &[Token]| match behind {
-        [Token::Quote, ..] => true,
-        [Token::Word(prefix), Token::Quote, ..] => prefix == "e",
-        [Token::Word(prefix), Token::Other, Token::Quote, ..] => prefix == "u",
+        [QUOTE, ..] => true,
+        [Token::Word(prefix), QUOTE, ..] => prefix == "e",
+        [Token::Word(prefix), Token::Sign(_), QUOTE, ..] => prefix == "u",
         _ => false,
     };
     (0..tokens.len()).any(|at| direction(&tokens[at]) && literal(&tokens[at + 1..]))
 }
 
 fn pair_of(first: &Token, second: &Token) -> Option<&'static str> {
-    if first.is("load") && *second == Token::Quote {
+    if first.is("load") && *second == QUOTE {
         return Some(CODE);
     }
     match (first.word()?, second.word()) {

@@ -105,11 +105,6 @@ pub fn cancel_request(out: &mut Vec<u8>, key: &[u8]) {
     set_length(out, start);
 }
 
-/// Appends CopyData with the bytes that `write` appends.
-pub fn copy_data(out: &mut Vec<u8>, write: impl FnOnce(&mut Vec<u8>)) {
-    message(out, b'd', write);
-}
-
 /// Appends CopyDone.
 pub fn copy_done(out: &mut Vec<u8>) {
     message(out, b'c', |_| ());
@@ -123,21 +118,7 @@ pub fn copy_fail(out: &mut Vec<u8>, reason: &str) {
 /// Appends a number in decimal digits.
 #[inline]
 pub fn decimal(out: &mut Vec<u8>, value: i64) {
-    let mut digits = [0; 20];
-    let mut at = digits.len();
-    let mut left = value.unsigned_abs();
-    loop {
-        at -= 1;
-        digits[at] = b'0' + (left % 10) as u8;
-        left /= 10;
-        if left == 0 {
-            break;
-        }
-    }
-    if value < 0 {
-        out.push(b'-');
-    }
-    out.extend_from_slice(&digits[at..]);
+    out.extend_from_slice(itoa::Buffer::new().format(value).as_bytes());
 }
 
 #[inline]

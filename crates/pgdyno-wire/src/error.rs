@@ -166,14 +166,8 @@ impl WireError {
         let problem = Problem::could_not(format!("{what}: {self}"));
         match self {
             Self::Server(error) => {
-                let problem = match error.detail {
-                    Some(detail) => problem.detail(detail),
-                    None => problem,
-                };
-                match error.hint.or_else(|| hint_for(&error.code).map(str::to_owned)) {
-                    Some(hint) => problem.hint(hint),
-                    None => problem,
-                }
+                let hint = error.hint.or_else(|| hint_for(&error.code).map(str::to_owned));
+                Problem { detail: error.detail, hint, ..problem }
             }
             Self::Tls { hint: Some(hint), .. } => problem.hint(hint),
             Self::NotWanted(_) => problem.hint("target_session_attrs says what the server must be"),

@@ -110,7 +110,24 @@ impl Row {
     /// # Errors
     /// If the message is truncated.
     pub fn read(body: &[u8]) -> Result<Self, WireError> {
-        read_row(body)
+        let cut = || WireError::Protocol("a row is truncated".to_owned());
+        let (count, mut rest) = body.split_first_chunk().ok_or_else(cut)?;
+        let count = u16::from_be_bytes(*count);
+        let mut fields = Vec::new();
+        for _ in 0..count {
+            let (length, after) = rest.split_first_chunk().ok_or_else(cut)?;
+            rest = after;
+            fields.push(match i32::from_be_bytes(*length) {
+                -1 => None,
+                length => {
+                    let length = usize::try_from(length).map_err(|_| cut())?;
+                    let (field, after) = rest.split_at_checked(length).ok_or_else(cut)?;
+                    rest = after;
+                    Some(String::from_utf8_lossy(field).into_owned())
+                }
+            });
+        }
+        if rest.is_empty() { Ok(Self(fields)) } else { Err(cut()) }
     }
 
     /// Parses a column; `None` if it is NULL or cannot be parsed.
@@ -226,7 +243,7 @@ impl Session {
                             "more than {MAX_ANSWER_BYTES} bytes of rows"
                         )));
                     }
-                    rows.push(read_row(body)?);
+                    rows.push(Row::read(body)?);
                 }
                 _ => {}
             }
@@ -284,17 +301,6 @@ impl Session {
         Ok((fd, records))
     }
 
-    /// Takes the socket, for a hot path without encryption.
-    ///
-    /// # Errors
-    /// See [`Session::into_parts`]; also if the session is encrypted.
-    pub fn into_socket(self) -> io::Result<OwnedFd> {
-        match self.into_parts()? {
-            (fd, None) => Ok(fd),
-            (_, Some(_)) => Err(io::Error::new(io::ErrorKind::Unsupported, "the session is encrypted")),
-        }
-    }
-
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), WireError> {
         if self.broken {
             return Err(WireError::Closed);
@@ -314,38 +320,34 @@ impl Session {
     /// Begins a `COPY … FROM STDIN`: the server waits for rows.
     pub(super) fn begin_copy(&mut self, sql: &str) -> Result<(), WireError> {
         self.send_query(sql)?;
-        loop {
-            match self.incoming.next() {
-                Ok((b'G', _)) => return Ok(()),
-                Ok((b'E', body)) => {
-                    return Err(self.rest_of_error(ServerError::parse(&body)).in_statement(sql));
-                }
-                Ok((b'N', body)) => self.notice(&body, Some(sql)),
-                Ok((b'S' | b'A', _)) => {}
-                Ok((tag, _)) => {
-                    let text = format!("a message of type {:?} instead of COPY", tag as char);
-                    return Err(self.broke(WireError::Protocol(text)));
-                }
-                Err(error) => return Err(self.broke(error)),
-            }
-        }
+        while !self.begins_copy(Some(sql)).map_err(|error| error.in_statement(sql))? {}
+        Ok(())
     }
 
     /// Reports the server's error, if it has refused the current COPY: it does so long before all rows are sent.
     pub(super) fn copy_refused(&mut self) -> Result<(), WireError> {
         while self.incoming.is_ready() {
-            match self.incoming.next() {
-                Ok((b'E', body)) => return Err(self.rest_of_error(ServerError::parse(&body))),
-                Ok((b'N', body)) => self.notice(&body, None),
-                Ok((b'S' | b'A', _)) => {}
-                Ok((tag, _)) => {
-                    let text = format!("a message of type {:?} during COPY", tag as char);
-                    return Err(self.broke(WireError::Protocol(text)));
-                }
-                Err(error) => return Err(self.broke(error)),
-            }
+            self.begins_copy(None)?;
         }
         Ok(())
+    }
+
+    /// Receives a message of a COPY; returns whether it is the one that begins it. `sql` is the statement if it has
+    /// not begun.
+    fn begins_copy(&mut self, sql: Option<&str>) -> Result<bool, WireError> {
+        match self.incoming.next() {
+            Ok((b'G', _)) if sql.is_some() => return Ok(true),
+            Ok((b'E', body)) => return Err(self.rest_of_error(ServerError::parse(&body))),
+            Ok((b'N', body)) => self.notice(&body, sql),
+            Ok((b'S' | b'A', _)) => {}
+            Ok((tag, _)) => {
+                let when = if sql.is_some() { "instead of COPY" } else { "during COPY" };
+                let text = format!("a message of type {:?} {when}", tag as char);
+                return Err(self.broke(WireError::Protocol(text)));
+            }
+            Err(error) => return Err(self.broke(error)),
+        }
+        Ok(false)
     }
 
     /// Reads an answer to its end. An error that the server sends before it closes takes precedence over the lost
@@ -454,28 +456,6 @@ impl Drop for Session {
     }
 }
 
-/// Parses the fields of a DataRow.
-fn read_row(body: &[u8]) -> Result<Row, WireError> {
-    let cut = || WireError::Protocol("a row is truncated".to_owned());
-    let (count, mut rest) = body.split_first_chunk().ok_or_else(cut)?;
-    let count = u16::from_be_bytes(*count);
-    let mut fields = Vec::new();
-    for _ in 0..count {
-        let (length, after) = rest.split_first_chunk().ok_or_else(cut)?;
-        rest = after;
-        fields.push(match i32::from_be_bytes(*length) {
-            -1 => None,
-            length => {
-                let length = usize::try_from(length).map_err(|_| cut())?;
-                let (field, after) = rest.split_at_checked(length).ok_or_else(cut)?;
-                rest = after;
-                Some(String::from_utf8_lossy(field).into_owned())
-            }
-        });
-    }
-    if rest.is_empty() { Ok(Row(fields)) } else { Err(cut()) }
-}
-
 /// Entry point for fuzzing: parses arbitrary bytes as messages and as rows, in the measured path and here; returns
 /// whether all were accepted.
 #[doc(hidden)]
@@ -486,7 +466,7 @@ pub fn fuzz(bytes: &[u8]) -> bool {
         good &= tag != b'E' || !error.code.is_empty();
         Ok(())
     });
-    good &= read_row(bytes).is_ok();
+    good &= Row::read(bytes).is_ok();
     good && taken.is_ok()
 }
 
@@ -499,16 +479,16 @@ mod tests {
     proptest! {
         #[test]
         fn no_row_makes_it_panic(body in prop::collection::vec(any::<u8>(), 0..64)) {
-            let _ = read_row(&body);
+            let _ = Row::read(&body);
         }
     }
 
     #[test]
     fn a_row_has_as_many_fields_as_it_says() {
-        let row = read_row(b"\0\x02\0\0\0\x02ab\xff\xff\xff\xff").expect("two fields");
+        let row = Row::read(b"\0\x02\0\0\0\x02ab\xff\xff\xff\xff").expect("two fields");
         assert_eq!((row.get(0), row.get(1), row.get(2)), (Some("ab"), None, None));
         for wrong in [&b"\0\x02\0\0\0\x02ab"[..], b"\0\x01\0\0\0\x02abc", b"\0\x01\xff\xff\xff\xfe", b"\0"] {
-            assert!(read_row(wrong).is_err(), "{wrong:?}");
+            assert!(Row::read(wrong).is_err(), "{wrong:?}");
         }
     }
 }

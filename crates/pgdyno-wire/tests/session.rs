@@ -203,7 +203,7 @@ fn what_came_with_the_greeting_is_not_left_behind() {
     let (_server, mut session) =
         session(|request| usual(request).bytes_after_ready(&message::notice("later")));
     session.query("SELECT 1").expect("a row");
-    let socket = session.into_socket().expect("a descriptor");
+    let (socket, _) = session.into_parts().expect("a descriptor");
     rustix::net::recv(&socket, &mut [0u8; 8][..], rustix::net::RecvFlags::DONTWAIT)
         .expect_err("nothing is left to be read");
 }

@@ -1,7 +1,9 @@
 //! What tests of several crates share. Nothing that is shipped uses it.
 
+mod delays;
 #[cfg(feature = "fixtures")]
 pub mod fixtures;
 mod left_out;
 
+pub use delays::{Delays, Distribution};
 pub use left_out::left_out;

@@ -8,7 +8,7 @@ use std::{
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_postgres::load::{load_tables, prewarm};
-use pgdyno_provision::{Dirs, Environment, Lifetime, Request, RunningServer, up};
+use pgdyno_provision::{Dirs, Lifetime, Request, RunningServer, up};
 use pgdyno_rows::load::{LoadRequest, Way};
 use pgdyno_script::Builtin;
 use pgdyno_wire::{Address, ConnectOptions, Session, WireError, connect};
@@ -250,7 +250,7 @@ fn pgbench_beside(bindir: &Path) -> PathBuf {
 }
 
 fn dirs() -> Result<Dirs, Problem> {
-    Dirs::of(&Environment { test_templates: None, ..Environment::of_process() })
+    Dirs::of_process().map(|dirs| Dirs { templates: None, ..dirs })
 }
 
 fn words(problem: Problem) -> Failure {

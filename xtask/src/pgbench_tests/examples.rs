@@ -14,7 +14,7 @@ use std::{
 };
 
 use pgdyno_core::problem::Problem;
-use pgdyno_provision::{Dirs, Environment, Lifetime, Request, RunningServer, up};
+use pgdyno_provision::{Dirs, Lifetime, Request, RunningServer, up};
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 
 use crate::Failure;
@@ -129,9 +129,11 @@ struct Server {
 impl Server {
     fn start(place: &Path, pg_install: &Path) -> Result<Self, Failure> {
         fs::set_permissions(place, fs::Permissions::from_mode(0o755))?; // the server's user must pass through
-        let state = Some(place.join("state"));
-        let dirs =
-            Dirs::of(&Environment { state, cache: Some(place.join("cache")), ..Environment::default() });
+        let dirs = Dirs::from_env(&|name| match name {
+            "PGDYNO_STATE" => Some(place.join("state").into()),
+            "PGDYNO_CACHE" => Some(place.join("cache").into()),
+            _ => None,
+        });
         let request = Request {
             bindir: Some(pg_install.join("bin")),
             lifetime: Lifetime::DiesWithUs,

@@ -16,7 +16,7 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ("pgdyno-analysis", &["pgdyno-record", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("testkit", &["pgdyno-analysis", "pgdyno-record", "pgdyno-plan", "pgdyno-rows", "pgdyno-core"]),
     ("pgdyno-engine", &["pgdyno-core"]),
-    ("pgdyno-host", &["pgdyno-engine", "pgdyno-core"]),
+    ("pgdyno-host", &["pgdyno-core"]),
     ("pgdyno-wire", &["pgdyno-host", "pgdyno-core"]),
     ("pgdyno-provision", &["pgdyno-plan", "pgdyno-host", "pgdyno-core"]),
     (

@@ -2,16 +2,16 @@
 
 use std::{fmt, io};
 
-use super::{Driver, EpollDriver, UringDriver};
+use super::{epoll, uring};
 use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
 
 /// Driver for sockets, chosen at run time. A single client leaves nothing to batch, so both variants then use
-/// [`EpollDriver`]; docs/decisions/0011-waiting-by-completion.md has the figures.
+/// epoll; docs/decisions/0011-waiting-by-completion.md has the figures.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum SocketDriver {
-    /// [`EpollDriver`]: runs on any kernel.
+    /// Edge-triggered epoll: runs on any kernel.
     Epoll,
-    /// [`UringDriver`]: needs Linux 6.1 or later.
+    /// io_uring: needs Linux 6.1 or later.
     IoUring,
 }
 
@@ -21,7 +21,19 @@ impl SocketDriver {
 
     /// Drivers that work on this kernel, in this process and within its limits.
     pub fn usable() -> impl Iterator<Item = Self> {
-        Self::ALL.into_iter().filter(|driver| *driver == Self::Epoll || UringDriver::check().is_ok())
+        Self::ALL.into_iter().filter(|driver| driver.check().is_ok())
+    }
+
+    /// Checks that this kernel, this process and its limits allow what the driver needs.
+    ///
+    /// # Errors
+    /// The kernel's error: for io_uring `EPERM` if it is disabled (`kernel.io_uring_disabled`, a container's filter),
+    /// `EINVAL` if the kernel is too old.
+    pub fn check(self) -> io::Result<()> {
+        match self {
+            Self::Epoll => Ok(()),
+            Self::IoUring => uring::check(),
+        }
     }
 
     /// The usable driver with the least overhead: io_uring if the kernel supports and allows it, else epoll.
@@ -36,23 +48,25 @@ impl SocketDriver {
             Self::IoUring => "io_uring",
         }
     }
-}
 
-impl fmt::Display for SocketDriver {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(self.name())
-    }
-}
-
-impl Driver for SocketDriver {
-    fn drive<T: Target>(
+    /// Drives the clients of one worker until its schedule ends.
+    ///
+    /// # Errors
+    /// The kernel's error if waiting itself fails; an error of a single client is an event of its target.
+    pub(crate) fn drive<T: Target>(
         self,
         clients: Vec<Client<T>>,
         schedule: Box<WorkerSchedule>,
     ) -> io::Result<WorkerReport> {
         match self {
-            Self::IoUring if clients.len() > 1 => UringDriver.drive(clients, schedule),
-            Self::Epoll | Self::IoUring => EpollDriver.drive(clients, schedule),
+            Self::IoUring if clients.len() > 1 => uring::drive(clients, schedule),
+            Self::Epoll | Self::IoUring => epoll::drive(clients, schedule),
         }
+    }
+}
+
+impl fmt::Display for SocketDriver {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.name())
     }
 }

@@ -283,12 +283,6 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
                     }
                 }
                 Step::Connect => self.connect(index)?,
-                Step::Disk(_) => {
-                    return Err(io::Error::new(
-                        io::ErrorKind::Unsupported,
-                        "a synchronous write has no readiness: disk targets need the blocking driver",
-                    ));
-                }
                 Step::Done(outcome) => {
                     // An attempt that needed no wait still took time, and nothing else reads the clock for it.
                     if std::mem::take(&mut sent) || std::mem::replace(&mut ended, true) {
@@ -381,12 +375,6 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         Ok(())
     }
 
-    /// Removes a client that has lost its connection for good, and ends its attempt.
-    fn leave(&mut self, index: usize, outcome: Outcome, now_ns: u64) -> io::Result<()> {
-        self.settle(index, outcome, now_ns);
-        self.sockets.remove(index)
-    }
-
     /// Ends the attempt of a client that does not begin another now.
     fn settle(&mut self, index: usize, outcome: Outcome, now_ns: u64) {
         self.seats[index].wakes_at_ns = NEVER_NS;
@@ -401,7 +389,8 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
     /// Requests a new connection for a client that continues once it is there. Meanwhile it is neither busy nor idle.
     fn reconnect(&mut self, index: usize, outcome: Outcome) -> io::Result<()> {
         let now_ns = Clock::now_ns();
-        self.leave(index, outcome, now_ns)?;
+        self.settle(index, outcome, now_ns);
+        self.sockets.remove(index)?;
         let dial = self.seats[index].target.dial();
         match self.connector.request(index, dial, now_ns)? {
             Some(notified) => self.sockets.add(self.seats.len(), notified),

@@ -13,7 +13,7 @@ use rustix::{
 };
 
 use super::{
-    Driver, NOTIFIERS,
+    NOTIFIERS,
     client_scheduler::ClientScheduler,
     sockets::{Arrival, Sending, Sockets, TICK_NS, WaitLimit},
 };
@@ -27,20 +27,14 @@ const MOST_RECEIVE_BYTES: usize = 64 * 1024;
 /// Most readiness events taken in one call.
 const EVENTS: usize = 256;
 
-/// Driver for sockets on any kernel: edge-triggered epoll, one loop per thread, any number of clients. Clients without
-/// a socket, which only wait by time, work too; [`Step::Disk`](crate::Step::Disk) does not.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct EpollDriver;
-
-impl Driver for EpollDriver {
-    fn drive<T: Target>(
-        self,
-        clients: Vec<Client<T>>,
-        schedule: Box<WorkerSchedule>,
-    ) -> io::Result<WorkerReport> {
-        let sockets = EpollSockets::open(clients.len() + NOTIFIERS)?;
-        ClientScheduler::work(clients, schedule, sockets)
-    }
+/// Drives clients with edge-triggered epoll: one loop per thread, any number of clients. Clients without a socket,
+/// which only wait by time, work too.
+pub(super) fn drive<T: Target>(
+    clients: Vec<Client<T>>,
+    schedule: Box<WorkerSchedule>,
+) -> io::Result<WorkerReport> {
+    let sockets = EpollSockets::open(clients.len() + NOTIFIERS)?;
+    ClientScheduler::work(clients, schedule, sockets)
 }
 
 /// A client's socket and the state of its send.

@@ -13,7 +13,7 @@ use pgdyno_core::{
 
 pub use timers::timer_lag;
 
-use crate::{BlockingDriver, Client, Clock, EngineError, NullTarget, Settings, run};
+use crate::{Client, Clock, EngineError, NullTarget, Settings, SocketDriver, run};
 
 /// Batches whose median counts, since a single one may be interrupted.
 const BATCHES: usize = 9;
@@ -52,22 +52,13 @@ pub fn recording_ns() -> f64 {
 /// [`EngineError`] if the run fails.
 pub fn null_attempts_per_s(duration_ns: u64, stop: &Stop) -> Result<f64, EngineError> {
     let workers = vec![vec![Client { target: NullTarget, io: None }]];
-    let report = run(BlockingDriver, workers, &settings(duration_ns, 0), stop, |_| (), |_| ())?;
+    let report = run(SocketDriver::Epoll, workers, &settings(duration_ns, 0), stop, |_| (), |_| ())?;
     Ok(report.counts.committed as f64 * 1e9 / report.cpu_ns.max(1) as f64)
 }
 
 /// Settings of a closed loop whose warm-up takes a tenth of the duration.
 fn settings(duration_ns: u64, statements: usize) -> Settings {
-    Settings {
-        warmup_ns: duration_ns / 10,
-        duration_ns,
-        interval_ns: 1_000_000_000,
-        drain_ns: 1_000_000_000,
-        rate_per_s: None,
-        seed: 1,
-        statements,
-        cpus: Vec::new(),
-    }
+    Settings { warmup_ns: duration_ns / 10, ..Settings::closed(duration_ns, statements) }
 }
 
 /// Nanoseconds of one repetition of `work`, as the median over batches.

@@ -13,9 +13,8 @@ use pgdyno_core::{
     stop::Stop,
 };
 use pgdyno_engine::{
-    BlockingDriver, Bookkeeping, Client, Driver, EpollDriver, Event, Level, Listeners, LogRecord,
-    LogSettings, Messages, Mix, NullTarget, Paced, Pacing, Phase, Probe, Report, Settings, Step, Target,
-    run_keeping,
+    Bookkeeping, Client, Event, Level, Listeners, LogRecord, LogSettings, Messages, Mix, NullTarget, Paced,
+    Pacing, Phase, Probe, Report, Settings, SocketDriver, Step, Target, run_keeping,
 };
 
 const SETTINGS: Settings = Settings {
@@ -48,7 +47,7 @@ struct Kept {
 }
 
 fn keep<T: Target + 'static>(
-    driver: impl Driver,
+    driver: SocketDriver,
     workers: Vec<Vec<Client<T>>>,
     settings: &Settings,
     bookkeeping: &Bookkeeping,
@@ -109,13 +108,9 @@ impl Target for Waits {
 fn each_client_makes_exactly_its_attempts_and_every_one_is_handed_out() {
     let pacing = Pacing { attempts: Some(7), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, late_ns: Some(500_000), ..logging(1.0) };
-    for (epoll, clients) in [(true, 6), (false, 2)] {
-        let target = Waits(1_000_000);
-        let kept = if epoll {
-            keep(EpollDriver, crew(&target, 2, 3, pacing), &UNTIL_DONE, &bookkeeping)
-        } else {
-            keep(BlockingDriver, crew(&target, 2, 1, pacing), &UNTIL_DONE, &bookkeeping)
-        };
+    for clients in [6, 2] {
+        let crew = crew(&Waits(1_000_000), 2, clients as u32 / 2, pacing);
+        let kept = keep(SocketDriver::Epoll, crew, &UNTIL_DONE, &bookkeeping);
         let tally = kept.report.tally;
         assert_eq!((tally.committed, tally.late, tally.total()), (7 * clients, 7 * clients, 7 * clients));
         assert_eq!(kept.intervals, tally);
@@ -141,8 +136,8 @@ fn what_is_too_late_is_skipped_and_counts_as_one_of_the_clients_attempts() {
     let settings = Settings { rate_per_s: Some(100.0), ..UNTIL_DONE };
     let target = Waits(300_000_000);
     for kept in [
-        keep(EpollDriver, crew(&target, 1, 2, pacing), &settings, &bookkeeping),
-        keep(BlockingDriver, crew(&target, 2, 1, pacing), &settings, &bookkeeping),
+        keep(SocketDriver::Epoll, crew(&target, 1, 2, pacing), &settings, &bookkeeping),
+        keep(SocketDriver::Epoll, crew(&target, 2, 1, pacing), &settings, &bookkeeping),
     ] {
         let tally = kept.report.tally;
         assert_eq!(tally.total(), 20);
@@ -158,7 +153,7 @@ fn scripts_have_sums_of_their_own() {
     let mix = Mix { weights: vec![1, 0, 2], streams: vec![Random::seeded(5), Random::seeded(6)] };
     let pacing = Pacing { attempts: Some(3_000), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, mix, ..logging(1.0) };
-    let kept = keep(BlockingDriver, crew(&NullTarget, 2, 1, pacing), &UNTIL_DONE, &bookkeeping);
+    let kept = keep(SocketDriver::Epoll, crew(&NullTarget, 2, 1, pacing), &UNTIL_DONE, &bookkeeping);
     let counts: Vec<u64> = kept.report.scripts.iter().map(|script| script.committed).collect();
     assert_eq!((counts.len(), counts[1], counts.iter().sum::<u64>()), (3, 0, 6_000));
     assert!(counts[0].abs_diff(2_000) < 150, "four standard deviations: {counts:?}");
@@ -182,8 +177,9 @@ fn nothing_is_lost_when_the_one_who_writes_is_slow() {
         },
     };
     let workers = crew(&NullTarget, 1, 1, pacing);
-    let report = run_keeping(BlockingDriver, workers, &UNTIL_DONE, &bookkeeping, &Stop::default(), listeners)
-        .expect("the run works");
+    let report =
+        run_keeping(SocketDriver::Epoll, workers, &UNTIL_DONE, &bookkeeping, &Stop::default(), listeners)
+            .expect("the run works");
     assert_eq!((records, report.tally.committed), (300_000, 300_000));
 }
 
@@ -192,7 +188,7 @@ fn a_sample_is_a_sample_and_the_same_for_the_same_seed() {
     let pacing = Pacing { attempts: Some(10_000), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, ..logging(0.3) };
     let numbers = || {
-        let kept = keep(BlockingDriver, crew(&NullTarget, 1, 1, pacing), &UNTIL_DONE, &bookkeeping);
+        let kept = keep(SocketDriver::Epoll, crew(&NullTarget, 1, 1, pacing), &UNTIL_DONE, &bookkeeping);
         assert_eq!(kept.report.tally.committed, 10_000);
         kept.log.iter().map(|(_, record)| record.number).collect::<Vec<_>>()
     };
@@ -238,7 +234,7 @@ impl Target for Fails {
 fn failures_retries_and_commands_are_told_apart() {
     let pacing = Pacing { attempts: Some(40), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, commands: 2, ..logging(1.0) };
-    let kept = keep(BlockingDriver, crew(&Fails(0), 2, 1, pacing), &UNTIL_DONE, &bookkeeping);
+    let kept = keep(SocketDriver::Epoll, crew(&Fails(0), 2, 1, pacing), &UNTIL_DONE, &bookkeeping);
     let tally = kept.report.tally;
     assert_eq!((tally.serialization, tally.deadlock, tally.other, tally.committed), (20, 20, 20, 20));
     assert_eq!((tally.retried, tally.retries), (60, 20 + 2 * 20 + 3 * 20));
@@ -289,8 +285,8 @@ fn a_client_connects_anew_as_often_as_told() {
     let bookkeeping = Bookkeeping { by_number: true, ..Bookkeeping::default() };
     let client = |number| Client { target: Paced::new(Echo, number, false, pacing), io: None };
     for kept in [
-        keep(EpollDriver, vec![(0..3).map(client).collect()], &UNTIL_DONE, &bookkeeping),
-        keep(BlockingDriver, (0..3).map(|n| vec![client(n)]).collect(), &UNTIL_DONE, &bookkeeping),
+        keep(SocketDriver::Epoll, vec![(0..3).map(client).collect()], &UNTIL_DONE, &bookkeeping),
+        keep(SocketDriver::Epoll, (0..3).map(|n| vec![client(n)]).collect(), &UNTIL_DONE, &bookkeeping),
     ] {
         assert_eq!((kept.report.tally.committed, kept.report.clients_lost), (36, 0));
         let (connects, took_ns) = kept.report.connects;
@@ -298,10 +294,10 @@ fn a_client_connects_anew_as_often_as_told() {
         assert!(took_ns >= 9 * 20_000_000, "{took_ns}");
     }
     // A worker makes its connections one after the other: none counts the time of another.
-    let kept = keep(EpollDriver, vec![(0..3).map(client).collect()], &UNTIL_DONE, &bookkeeping);
+    let kept = keep(SocketDriver::Epoll, vec![(0..3).map(client).collect()], &UNTIL_DONE, &bookkeeping);
     assert!(kept.report.connects.1 <= kept.report.elapsed_ns, "{:?}", kept.report.connects);
     // With one client per worker, only the connection itself can delay an attempt.
-    let kept = keep(BlockingDriver, vec![vec![client(0)]], &UNTIL_DONE, &bookkeeping);
+    let kept = keep(SocketDriver::Epoll, vec![vec![client(0)]], &UNTIL_DONE, &bookkeeping);
     assert!(kept.report.tally.latency.min < 20_000.0, "connecting is no part of the latency");
 }
 
@@ -313,7 +309,7 @@ fn a_client_that_cannot_connect_is_lost_with_a_word() {
     });
     let bookkeeping = Bookkeeping { by_number: true, messages, ..Bookkeeping::default() };
     let target = Paced::new(NullTarget, 5, false, Pacing::default());
-    let kept = keep(EpollDriver, vec![vec![Client { target, io: None }]], &UNTIL_DONE, &bookkeeping);
+    let kept = keep(SocketDriver::Epoll, vec![vec![Client { target, io: None }]], &UNTIL_DONE, &bookkeeping);
     assert_eq!((kept.report.clients_lost, kept.report.counts_whole.failed), (1, 1));
     assert_eq!(kept.report.tally, Tally::default(), "what took its client with it is in no sum of pgbench's");
     let text = "client 5 aborted while establishing connection".to_owned();
@@ -340,7 +336,7 @@ fn the_drain_is_one_interval_or_goes_on_in_intervals() {
         };
         let workers = crew(&Waits(330_000_000), 2, 1, Pacing::default());
         let stop = Stop::default();
-        let report = run_keeping(EpollDriver, workers, &settings, &bookkeeping, &stop, listeners);
+        let report = run_keeping(SocketDriver::Epoll, workers, &settings, &bookkeeping, &stop, listeners);
         assert_eq!(report.expect("the run works, and its counts add up").tally.committed, 2);
         drain
     };
@@ -357,7 +353,7 @@ fn without_histograms_the_tallies_are_the_same() {
     for rate_per_s in [None, Some(10_000.0)] {
         let settings = Settings { rate_per_s, ..UNTIL_DONE };
         let bookkeeping = Bookkeeping { by_number: true, tallies_only: true, ..Bookkeeping::default() };
-        let kept = keep(EpollDriver, crew(&Waits(1), 2, 2, pacing), &settings, &bookkeeping);
+        let kept = keep(SocketDriver::Epoll, crew(&Waits(1), 2, 2, pacing), &settings, &bookkeeping);
         let report = kept.report;
         assert_eq!((report.tally.committed, kept.intervals), (200, report.tally));
         assert_eq!((report.latency.count(), report.lag.count()), (0, 0));
@@ -370,19 +366,12 @@ fn time_to_think_is_no_part_of_an_attempt_and_ends_with_the_run() {
     let long = Pacing { think_ns: 3_600_000_000_000, ..Pacing::default() };
     let bookkeeping = Bookkeeping::default();
     for (pacing, most) in [(pacing, 7), (long, 1)] {
-        for kept in [
-            keep(EpollDriver, crew(&NullTarget, 1, 1, pacing), &SETTINGS, &bookkeeping),
-            keep(BlockingDriver, crew(&NullTarget, 1, 1, pacing), &SETTINGS, &bookkeeping),
-        ] {
-            let tally = kept.report.tally;
-            assert!(tally.committed >= 1 && tally.committed <= most, "{tally:?}");
-            assert!(tally.latency.min < 30_000.0, "{tally:?}");
-            assert!(kept.report.counts_whole.never_started <= 1);
-            assert!(
-                kept.report.elapsed_ns < 100_000_000_000,
-                "nobody waits an hour for a client that thinks"
-            );
-        }
+        let kept = keep(SocketDriver::Epoll, crew(&NullTarget, 1, 1, pacing), &SETTINGS, &bookkeeping);
+        let tally = kept.report.tally;
+        assert!(tally.committed >= 1 && tally.committed <= most, "{tally:?}");
+        assert!(tally.latency.min < 30_000.0, "{tally:?}");
+        assert!(kept.report.counts_whole.never_started <= 1);
+        assert!(kept.report.elapsed_ns < 100_000_000_000, "nobody waits an hour for a client that thinks");
     }
 }
 
@@ -391,7 +380,8 @@ fn the_warm_up_is_in_no_sum() {
     let settings = Settings { warmup_ns: 100_000_000, ..SETTINGS };
     let mix = Mix { weights: vec![1, 1], streams: vec![Random::seeded(1)] };
     let bookkeeping = Bookkeeping { commands: 1, mix, ..logging(1.0) };
-    let kept = keep(EpollDriver, crew(&Waits(5_000_000), 1, 2, Pacing::default()), &settings, &bookkeeping);
+    let kept =
+        keep(SocketDriver::Epoll, crew(&Waits(5_000_000), 1, 2, Pacing::default()), &settings, &bookkeeping);
     let (whole, tally) = (kept.report.counts_whole.committed, kept.report.tally);
     assert!(tally.committed < whole && kept.intervals.committed == whole, "{} of {whole}", tally.committed);
     assert_eq!(kept.log.len() as u64, tally.committed);
@@ -404,6 +394,6 @@ fn the_first_loss_ends_the_run_where_that_is_asked_for() {
     let kept = Paced::new(NullTarget, 1, true, Pacing { think_ns: 1_000_000, ..Pacing::default() });
     let workers = vec![vec![Client { target: lost, io: None }, Client { target: kept, io: None }]];
     let bookkeeping = Bookkeeping { end_with_first_lost: true, ..Bookkeeping::default() };
-    let kept = keep(EpollDriver, workers, &UNTIL_DONE, &bookkeeping);
+    let kept = keep(SocketDriver::Epoll, workers, &UNTIL_DONE, &bookkeeping);
     assert_eq!(kept.report.stopped.as_deref(), Some("a client was lost"));
 }

@@ -24,9 +24,7 @@ use pgdyno_core::{
     measure::{Counts, Outage, Outcome},
     stop::Stop,
 };
-use pgdyno_engine::{
-    BlockingDriver, Client, Dial, Event, Probe, Report, Settings, SocketDriver, Step, Target, run,
-};
+use pgdyno_engine::{Client, Dial, Event, Probe, Report, Settings, SocketDriver, Step, Target, run};
 use proptest::prelude::*;
 
 const MS: u64 = 1_000_000;
@@ -135,7 +133,7 @@ impl Target for Erratic {
                 self.here = true;
                 Step::Receive
             }
-            Event::Sent | Event::Disk(_) | Event::Parting => Step::Receive,
+            Event::Sent | Event::Parting => Step::Receive,
         }
     }
 
@@ -254,16 +252,9 @@ struct Books {
     ledger: Arc<Ledger>,
 }
 
-/// Driver of a case.
-#[derive(Debug, Clone, Copy)]
-enum Way {
-    Sockets(SocketDriver),
-    Blocking,
-}
-
-fn carry_out(case: &Case, way: Way) -> Books {
+fn carry_out(case: &Case, driver: SocketDriver) -> Books {
     let (peers, ledger) = (Peers::default(), Arc::new(Ledger::default()));
-    let clients = if matches!(way, Way::Blocking) { 1 } else { case.clients };
+    let clients = case.clients;
     let worker = |w: usize| (0..clients).map(move |c| (w * clients + c) as u64);
     let workers = (0..case.workers)
         .map(|w| worker(w).map(|n| client(&peers, &ledger, case.seed.wrapping_add(n << 40), case)).collect());
@@ -291,10 +282,7 @@ fn carry_out(case: &Case, way: Way) -> Books {
         latencies += interval.latency.count();
     };
     let workers = workers.collect();
-    let report = match way {
-        Way::Sockets(driver) => run(driver, workers, &settings, &stop, on_interval, |_| ()),
-        Way::Blocking => run(BlockingDriver, workers, &settings, &stop, on_interval, |_| ()),
-    };
+    let report = run(driver, workers, &settings, &stop, on_interval, |_| ());
     asking.into_iter().for_each(|asking| asking.join().expect("it asked"));
     peers.lock().expect("nobody panicked").iter().for_each(end);
     Books { report: report.expect("the run works"), intervals, latencies, ledger }
@@ -367,9 +355,9 @@ fn every_attempt_is_accounted_for_whatever_happens() {
             ..ProptestConfig::default()
         });
         let held = runner.run(&case(), |case| {
-            for way in SocketDriver::usable().map(Way::Sockets).chain([Way::Blocking]) {
-                let books = carry_out(&case, way);
-                prop_assert_eq!(faults(&books), Vec::<String>::new(), "{:?}", way);
+            for driver in SocketDriver::usable() {
+                let books = carry_out(&case, driver);
+                prop_assert_eq!(faults(&books), Vec::<String>::new(), "{:?}", driver);
                 *SEEN.lock().expect("nobody panicked") += books.report.counts_whole;
                 OUTAGES.lock().expect("nobody panicked").merge(&books.report.outage);
             }
@@ -430,10 +418,10 @@ fn a_single_attempt_too_few_or_too_many_is_found() {
         |books| books.latencies -= 1,
     ];
     for driver in SocketDriver::usable() {
-        assert_eq!(faults(&carry_out(&case, Way::Sockets(driver))), Vec::<String>::new());
+        assert_eq!(faults(&carry_out(&case, driver)), Vec::<String>::new());
     }
     for (number, tamper) in tampered.into_iter().enumerate() {
-        let mut books = carry_out(&case, Way::Sockets(SocketDriver::best()));
+        let mut books = carry_out(&case, SocketDriver::best());
         tamper(&mut books);
         assert!(!faults(&books).is_empty(), "fault {number} was not found");
     }

@@ -12,9 +12,7 @@ use std::{
 };
 
 use pgdyno_core::{measure::Outcome, stop::Stop};
-use pgdyno_engine::{
-    BlockingDriver, Client, Dial, Event, Probe, Report, Settings, SocketDriver, Step, Target, run,
-};
+use pgdyno_engine::{Client, Dial, Event, Probe, Report, Settings, SocketDriver, Step, Target, run};
 
 const MS: u64 = 1_000_000;
 
@@ -68,19 +66,14 @@ fn echoing() -> OwnedFd {
     ours.into()
 }
 
-/// Driver of the clients.
-#[derive(Debug, Clone, Copy)]
-enum Way {
-    Sockets(SocketDriver),
-    Blocking,
-}
-
-fn ways() -> impl Iterator<Item = Way> {
-    SocketDriver::usable().map(Way::Sockets).chain([Way::Blocking])
-}
-
 /// Drives clients on one worker, the first of which loses its connection; `done` counts their commits.
-fn drive(way: Way, clients: usize, settings: &Settings, done: &Arc<AtomicU64>, connect: Connect) -> Report {
+fn drive(
+    driver: SocketDriver,
+    clients: usize,
+    settings: &Settings,
+    done: &Arc<AtomicU64>,
+    connect: Connect,
+) -> Report {
     let client = |number: usize| {
         let (connect, done) = (Arc::clone(&connect), Arc::clone(done));
         let target = Echo { loses: number == 0, connect, tries: 0, done };
@@ -88,11 +81,7 @@ fn drive(way: Way, clients: usize, settings: &Settings, done: &Arc<AtomicU64>, c
     };
     let workers = vec![(0..clients).map(client).collect()];
     let stop = Stop::default();
-    let report = match way {
-        Way::Sockets(driver) => run(driver, workers, settings, &stop, |_| (), |_| ()),
-        Way::Blocking => run(BlockingDriver, workers, settings, &stop, |_| (), |_| ()),
-    };
-    let report = report.expect("the run works");
+    let report = run(driver, workers, settings, &stop, |_| (), |_| ()).expect("the run works");
     report.counts_whole.check().expect("nothing is lost in counting");
     report
 }
@@ -126,7 +115,7 @@ fn others_go_on_while_a_client_connects() {
             }
             Ok(())
         };
-        let report = drive(Way::Sockets(driver), 2, &settings(1_500, None), &done, Arc::new(others_went_on));
+        let report = drive(driver, 2, &settings(1_500, None), &done, Arc::new(others_went_on));
         let outage = report.outage;
         assert_eq!(
             (outage.lost, outage.made_again, outage.refused, outage.none_ns),
@@ -141,36 +130,36 @@ fn others_go_on_while_a_client_connects() {
 #[test]
 fn an_outage_shows_in_what_fell_due_meanwhile() {
     const OUTAGE: Duration = Duration::from_millis(300);
-    for way in ways() {
+    for driver in SocketDriver::usable() {
         let done = Arc::default();
         let slow = Arc::new(|_, _: &Stop| {
             thread::sleep(OUTAGE);
             Ok(())
         });
-        let report = drive(way, 1, &settings(600, Some(1_000.0)), &done, slow);
+        let report = drive(driver, 1, &settings(600, Some(1_000.0)), &done, slow);
         let outage_ns = OUTAGE.as_nanos() as u64;
         assert!(report.outage.none_ns >= outage_ns && report.outage.longest_ns >= outage_ns, "{report:?}");
         // 600 on average, 300 of them in the outage; 100 less would be four standard deviations.
-        assert!((500..700).contains(&report.counts_whole.scheduled), "{way:?}: {report:?}");
+        assert!((500..700).contains(&report.counts_whole.scheduled), "{driver:?}: {report:?}");
         let max_ns = report.latency.summary().expect("something was committed").max_ns;
-        assert!(max_ns > outage_ns * 9 / 10, "{way:?}: {max_ns}");
+        assert!(max_ns > outage_ns * 9 / 10, "{driver:?}: {max_ns}");
     }
 }
 
 /// In a closed loop nothing falls due meanwhile; only the time without a connection shows the outage.
 #[test]
 fn tries_that_fail_are_made_again() {
-    for way in ways() {
+    for driver in SocketDriver::usable() {
         let done = Arc::default();
         let third = Arc::new(|tries, _: &Stop| match tries {
             ..3 => Err(io::ErrorKind::ConnectionRefused.into()),
             _ => Ok(()),
         });
-        let report = drive(way, 1, &settings(700, None), &done, third);
+        let report = drive(driver, 1, &settings(700, None), &done, third);
         let outage = report.outage;
-        assert_eq!((outage.lost, outage.made_again, outage.refused), (1, 1, 2), "{way:?}");
+        assert_eq!((outage.lost, outage.made_again, outage.refused), (1, 1, 2), "{driver:?}");
         // 10 ms and 20 ms less a quarter, and no sooner than 20 ms after the try before.
-        assert!(outage.none_ns >= 35 * MS, "{way:?}: {outage:?}");
+        assert!(outage.none_ns >= 35 * MS, "{driver:?}: {outage:?}");
         assert!(report.counts_whole.committed > 0 && report.counts_whole.failed == 1, "{report:?}");
     }
 }
@@ -178,7 +167,7 @@ fn tries_that_fail_are_made_again() {
 /// A server that does not answer does not delay the end of a run.
 #[test]
 fn the_end_waits_for_no_connection() {
-    for way in ways() {
+    for driver in SocketDriver::usable() {
         let done = Arc::default();
         let never = Arc::new(|_, stop: &Stop| {
             while !stop.requested() {
@@ -188,12 +177,12 @@ fn the_end_waits_for_no_connection() {
         });
         let begin = Instant::now();
         let settings = Settings { drain_ns: 3_600_000 * MS, ..settings(400, Some(500.0)) };
-        let report = drive(way, 1, &settings, &done, never);
+        let report = drive(driver, 1, &settings, &done, never);
         assert!(begin.elapsed() < Duration::from_secs(600), "the drain would last an hour");
         let whole = report.counts_whole;
-        assert_eq!((whole.failed, whole.committed, report.outage.made_again), (1, 0, 0), "{way:?}");
-        assert_eq!(whole.never_started, whole.scheduled - 1, "{way:?}");
-        assert!(report.outage.none_ns >= 80 * MS && report.stopped.is_none(), "{way:?}: {report:?}");
+        assert_eq!((whole.failed, whole.committed, report.outage.made_again), (1, 0, 0), "{driver:?}");
+        assert_eq!(whole.never_started, whole.scheduled - 1, "{driver:?}");
+        assert!(report.outage.none_ns >= 80 * MS && report.stopped.is_none(), "{driver:?}: {report:?}");
     }
 }
 

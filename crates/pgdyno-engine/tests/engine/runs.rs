@@ -17,8 +17,8 @@ use pgdyno_core::{
     stop::Stop,
 };
 use pgdyno_engine::{
-    BlockingDriver, Client, DiskOp, Driver, Event, MergedInterval, NullTarget, Phase, Probe, Report,
-    Settings, SocketDriver, Step, Target, run,
+    Client, Event, MergedInterval, NullTarget, Phase, Probe, Report, Settings, SocketDriver, Step, Target,
+    run,
 };
 
 const SETTINGS: Settings = Settings {
@@ -40,7 +40,7 @@ fn clients<T: Copy>(target: T, workers: usize, each: usize) -> Vec<Vec<Client<T>
 /// Runs, and checks what holds for every run: the counting equation of every interval, of the measured interval and of
 /// the whole run, and that intervals follow each other without a gap.
 fn checked<T: Target + 'static>(
-    driver: impl Driver,
+    driver: SocketDriver,
     workers: Vec<Vec<Client<T>>>,
     settings: &Settings,
     stop: &Stop,
@@ -50,7 +50,7 @@ fn checked<T: Target + 'static>(
 
 /// Like `checked`, and calls `on_interval` with every interval.
 fn watched<T: Target + 'static>(
-    driver: impl Driver,
+    driver: SocketDriver,
     workers: Vec<Vec<Client<T>>>,
     settings: &Settings,
     stop: &Stop,
@@ -74,7 +74,8 @@ fn watched<T: Target + 'static>(
 
 #[test]
 fn the_null_target_is_counted_to_the_unit() {
-    let (report, intervals) = checked(BlockingDriver, clients(NullTarget, 2, 1), &SETTINGS, &Stop::default());
+    let (report, intervals) =
+        checked(SocketDriver::Epoll, clients(NullTarget, 2, 1), &SETTINGS, &Stop::default());
     assert!(report.counts.committed > 1_000);
     assert_eq!(report.counts_whole.scheduled, report.counts_whole.committed);
     // 50 ms of warm-up in two intervals, 200 ms in seven, and the drain.
@@ -109,7 +110,7 @@ impl Target for Paced {
 
 #[test]
 fn every_driver_waits_as_long_as_told() {
-    let one = checked(BlockingDriver, clients(Paced, 1, 1), &SETTINGS, &Stop::default()).0;
+    let one = checked(SocketDriver::Epoll, clients(Paced, 1, 1), &SETTINGS, &Stop::default()).0;
     let many = SocketDriver::usable()
         .map(|driver| checked(driver, clients(Paced, 1, 10), &SETTINGS, &Stop::default()).0)
         .collect::<Vec<_>>();
@@ -129,10 +130,8 @@ fn every_driver_waits_as_long_as_told() {
 fn an_open_loop_counts_what_no_client_was_free_for() {
     // One client that takes a millisecond can begin about 200 of some 4,000 attempts.
     let settings = Settings { rate_per_s: Some(20_000.0), ..SETTINGS };
-    let blocking = checked(BlockingDriver, clients(Paced, 1, 1), &settings, &Stop::default()).0;
-    let sockets = SocketDriver::usable()
-        .map(|driver| checked(driver, clients(Paced, 1, 1), &settings, &Stop::default()).0);
-    for report in sockets.chain([blocking]) {
+    for driver in SocketDriver::usable() {
+        let report = checked(driver, clients(Paced, 1, 1), &settings, &Stop::default()).0;
         let whole = report.counts_whole;
         assert!((4_000..6_000).contains(&whole.scheduled), "{whole:?}");
         assert!(whole.committed <= 251 && whole.never_started > 3_500, "{whole:?}");
@@ -388,8 +387,6 @@ fn a_silent_server_is_given_up_after_the_drain() {
         assert_eq!((report.counts_whole.committed, report.counts_whole.in_doubt), (3, 1));
         peer.join().expect("the peer ended");
     };
-    let (silent, peer) = echo_client(3, true);
-    check(checked(BlockingDriver, vec![vec![silent]], &settings, &Stop::default()).0, peer);
     for driver in SocketDriver::usable() {
         let (silent, peer) = echo_client(3, true);
         check(checked(driver, vec![vec![silent]], &settings, &Stop::default()).0, peer);
@@ -410,40 +407,6 @@ fn a_request_to_stop_ends_an_endless_run_with_what_was_measured() {
         let (report, _) = watched(driver, clients(Paced, 2, 3), &endless, &stop, ask);
         assert_eq!(report.stopped.as_deref(), Some("interrupted"));
         assert!(report.counts.committed > 0);
-    }
-}
-
-/// Target that needs a disk.
-#[derive(Clone, Copy)]
-struct DiskOnly;
-
-impl Target for DiskOnly {
-    fn step(&mut self, event: Event<'_>, _now_ns: u64, _probe: &mut Probe) -> Step {
-        match event {
-            Event::Begin => Step::Disk(DiskOp::WriteAndSync { offset: 0 }),
-            Event::Disk(result) => {
-                Step::Last(if result.is_ok() { Outcome::Committed } else { Outcome::Failed })
-            }
-            _ => Step::Receive,
-        }
-    }
-
-    fn outgoing(&self) -> &[u8] {
-        b"page"
-    }
-
-    fn abandon(&mut self) -> Outcome {
-        Outcome::TimedOut
-    }
-}
-
-#[test]
-fn sockets_refuse_a_disk_target_and_a_missing_file_is_a_failure() {
-    for driver in SocketDriver::usable() {
-        let error = run(driver, clients(DiskOnly, 1, 1), &SETTINGS, &Stop::default(), |_| (), |_| ());
-        assert!(error.expect_err("it is refused").to_string().contains("blocking driver"));
-        let (report, _) = checked(BlockingDriver, clients(DiskOnly, 1, 1), &SETTINGS, &Stop::default());
-        assert_eq!(report.counts_whole.failed, 1);
     }
 }
 

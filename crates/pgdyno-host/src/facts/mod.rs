@@ -6,7 +6,6 @@
 mod cgroup;
 mod cpu;
 mod file;
-mod limits;
 mod memory;
 mod mounts;
 mod storage;
@@ -16,6 +15,7 @@ use std::{io, path::Path};
 
 use pgdyno_core::facts::HostFacts;
 
+use rustix::process::{Resource, getrlimit};
 pub use storage::read as storage;
 
 use file::first_line;
@@ -44,8 +44,8 @@ pub fn host_at(root: &Path) -> io::Result<HostFacts> {
         cgroup: cgroup::read(root),
         clocksource: first_line(root, "sys/devices/system/clocksource/clocksource0/current_clocksource"),
         virtualization: system::virtualization(root),
-        open_files_limit: limits::open_files(),
-        memlock_limit_bytes: limits::memlock_bytes(),
+        open_files_limit: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
+        memlock_limit_bytes: getrlimit(Resource::Memlock).current,
     })
 }
 

@@ -226,7 +226,7 @@ impl Work<'_> {
         let (scale, total) = (self.wanted.tables.scale, T::total(self.wanted.tables.scale));
         let start = Instant::now();
         let mut copy = self.session.copy_in(&sql).map_err(|error| failed(&sql, error))?;
-        for (index, row) in rows::<T>(scale, 0, Part { first: 0, end: total }).enumerate() {
+        for (index, row) in rows::<T>(scale, Part { first: 0, end: total }).enumerate() {
             copy.row(|out| row.write(out)).map_err(InitError::Copy)?;
             let rows = index as u64 + 1;
             if rows.is_multiple_of(100) {

@@ -18,40 +18,31 @@ pub fn server_facts(
     source: ServerSource,
     bindir: Option<String>,
 ) -> Result<ServerFacts, WireError> {
-    let version_num = parsed(session, "SELECT pg_catalog.current_setting('server_version_num')")?;
+    let version_num = setting(session, "server_version_num")?;
     let version_text = text(session, "SELECT pg_catalog.version()")?;
     let on = |session: &mut Session, name: &str| -> Result<bool, WireError> {
-        Ok(text(session, &format!("SELECT pg_catalog.current_setting('{name}')"))? == "on")
+        Ok(setting::<String>(session, name)? == "on")
     };
-    let synchronous_commit = text(session, "SELECT pg_catalog.current_setting('synchronous_commit')")?;
+    let synchronous_commit: String = setting(session, "synchronous_commit")?;
     let durability =
         DurabilityTier::of(on(session, "fsync")?, &synchronous_commit, on(session, "full_page_writes")?);
     Ok(ServerFacts {
         version_num,
         // Packagers append their own version, which the full text keeps.
-        version: first_word(&text(session, "SELECT pg_catalog.current_setting('server_version')")?),
+        version: first_word(&setting::<String>(session, "server_version")?),
         source,
         bindir,
         build: build_facts(session, version_num, &version_text),
-        block_bytes: parsed(session, "SELECT pg_catalog.current_setting('block_size')")?,
-        wal_block_bytes: shown(session, "wal_block_size"),
-        segment_bytes: seen(
-            session,
-            "SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('segment_size'))",
-        ),
-        wal_segment_bytes: parsed(
-            session,
-            "SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('wal_segment_size'))",
-        )?,
+        block_bytes: setting(session, "block_size")?,
+        wal_block_bytes: setting(session, "wal_block_size").ok(),
+        segment_bytes: size(session, "segment_size").ok(),
+        wal_segment_bytes: size(session, "wal_segment_size")?,
         data_checksums: on(session, "data_checksums")?,
         durability,
-        max_connections: parsed(session, "SELECT pg_catalog.current_setting('max_connections')")?,
-        shared_buffers_bytes: parsed(
-            session,
-            "SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('shared_buffers'))",
-        )?,
+        max_connections: setting(session, "max_connections")?,
+        shared_buffers_bytes: size(session, "shared_buffers")?,
         // Absent for plain roles, which may not read them.
-        data_directory: session.value("SELECT pg_catalog.current_setting('data_directory')").ok().flatten(),
+        data_directory: setting(session, "data_directory").ok(),
         wal_storage: None,
         database: database_facts(session, version_num),
         settings: settings(session)?,
@@ -170,9 +161,13 @@ fn seen<T: std::str::FromStr>(session: &mut Session, sql: &str) -> Option<T> {
     session.value(sql).ok().flatten()?.parse().ok()
 }
 
-/// A setting as a number; `None` if it cannot be read.
-fn shown<T: std::str::FromStr>(session: &mut Session, name: &str) -> Option<T> {
-    seen(session, &format!("SELECT pg_catalog.current_setting('{name}')"))
+fn setting<T: std::str::FromStr>(session: &mut Session, name: &str) -> Result<T, WireError> {
+    parsed(session, &format!("SELECT pg_catalog.current_setting('{name}')"))
+}
+
+/// A setting that is a size, in bytes.
+fn size<T: std::str::FromStr>(session: &mut Session, name: &str) -> Result<T, WireError> {
+    parsed(session, &format!("SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('{name}'))"))
 }
 
 fn text(session: &mut Session, sql: &str) -> Result<String, WireError> {

@@ -11,6 +11,7 @@ use pgdyno_core::{
 use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError};
 
 use super::{Table, asked, checkpoint, find_tables, literal, open, shape, tree_of};
+use crate::observe::wal_written;
 
 /// Name of the added column, which no user's table has.
 const COLUMN: &str = "pgdyno_probe";
@@ -277,21 +278,13 @@ impl DdlProbe<'_> {
     }
 
     fn timed(&mut self, sql: &str) -> Result<Once, WireError> {
-        let before = self.wal()?;
+        let before = wal_written(&mut self.session);
         let start = Instant::now();
         self.session.execute(sql)?;
         let seconds = start.elapsed().as_secs_f64();
-        let wal_bytes = self.wal()?.zip(before).map(|(after, before)| after.saturating_sub(before));
+        let after = wal_written(&mut self.session);
+        let wal_bytes = after.zip(before).map(|(after, before)| after.saturating_sub(before));
         Ok(Once { seconds, wal_bytes, rewritten: None })
-    }
-
-    /// WAL insert position in bytes.
-    fn wal(&mut self) -> Result<Option<u64>, WireError> {
-        let sql = match self.version_num {
-            ..100_000 => "SELECT pg_catalog.pg_current_xlog_insert_location()",
-            _ => "SELECT pg_catalog.pg_current_wal_insert_lsn()",
-        };
-        Ok(self.session.value(sql)?.as_deref().and_then(position))
     }
 
     fn failed(&self, error: WireError, table: &Table, statement: Statement) -> Problem {
@@ -313,22 +306,9 @@ struct Once {
     rewritten: Option<bool>,
 }
 
-/// Parses a WAL position: two hexadecimal numbers of 32 bits.
-fn position(text: &str) -> Option<u64> {
-    let (high, low) = text.split_once('/')?;
-    let number = |text: &str| u64::from_str_radix(text, 16).ok();
-    Some((number(high)? << 32) | number(low)?)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn positions_are_numbers() {
-        assert_eq!(position("16/B374D848"), Some(0x16_B374_D848));
-        assert_eq!((position("0/0"), position("x"), position("1/x")), (Some(0), None, None));
-    }
 
     #[test]
     fn every_statement_is_about_the_one_column() {

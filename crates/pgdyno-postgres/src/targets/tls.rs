@@ -124,12 +124,6 @@ impl<T: Reconnects> Target for Link<T> {
         }
     }
 
-    fn connect(&mut self) -> io::Result<OwnedFd> {
-        let (socket, records) = self.inner.redial()(&Stop::default())?;
-        self.way = Way::of(records);
-        Ok(socket)
-    }
-
     fn dial(&mut self) -> Dial {
         let redial = self.inner.redial();
         let made = Arc::new(Mutex::new(None));

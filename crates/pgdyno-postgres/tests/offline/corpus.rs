@@ -1,10 +1,14 @@
 //! Runs the fuzz targets on their corpus with a stable compiler.
 
+#[path = "../../../../fuzz/checks/script.rs"]
+mod check_of_scripts;
+
 use std::{fs, path::Path};
 
 use pgdyno_plan::fuzz::plan;
-use pgdyno_script::fuzz::script;
 use pgdyno_wire::fuzz::{password_file, server_messages, service_file};
+
+use check_of_scripts::script;
 
 /// A fuzz target; returns whether it accepted the input, which many inputs must not be.
 type Target = fn(&[u8]) -> bool;

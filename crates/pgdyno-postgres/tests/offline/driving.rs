@@ -9,7 +9,7 @@ use std::{
 };
 
 use pgdyno_core::{measure::Counts, stop::Stop};
-use pgdyno_engine::{BlockingDriver, MergedInterval, Report, Settings, SocketDriver, run};
+use pgdyno_engine::{MergedInterval, Report, Settings, SocketDriver, run};
 use pgdyno_postgres::targets::SqlClients;
 use pgdyno_script::{Protocol, Scripts};
 use pgdyno_wire::fake::{Answer, FakeServer, Request, message, usual};
@@ -49,24 +49,15 @@ const fn lasting(duration_ns: u64) -> Settings {
     }
 }
 
-/// Drivers under test.
-#[derive(Debug, Clone, Copy)]
-enum Way {
-    Sockets(SocketDriver),
-    Blocking,
-}
-
-impl Way {
-    const EPOLL: Self = Self::Sockets(SocketDriver::Epoll);
-
-    /// All drivers that work on this kernel.
-    fn all() -> impl Iterator<Item = Self> {
-        SocketDriver::usable().map(Self::Sockets).chain([Self::Blocking])
-    }
-}
-
 /// Drives `clients` clients, and checks what holds for every run.
-fn drive(server: &FakeServer, script: &str, protocol: Protocol, clients: u32, way: Way, how: &How) -> Report {
+fn drive(
+    server: &FakeServer,
+    script: &str,
+    protocol: Protocol,
+    clients: u32,
+    driver: SocketDriver,
+    how: &How,
+) -> Report {
     let mut committed = 0;
     let on_interval = |interval: &MergedInterval, stop: &Stop| {
         committed += interval.counts.committed;
@@ -75,7 +66,7 @@ fn drive(server: &FakeServer, script: &str, protocol: Protocol, clients: u32, wa
         }
     };
     let script = Scripts::one("test", script).expect("it is a script");
-    drive_watched(server, script, protocol, clients, way, &how.settings, on_interval)
+    drive_watched(server, script, protocol, clients, driver, &how.settings, on_interval)
 }
 
 /// Drives clients like [`drive`], with a callback after every interval that may stop the run.
@@ -84,26 +75,21 @@ fn drive_watched(
     script: Scripts,
     protocol: Protocol,
     clients: u32,
-    way: Way,
+    driver: SocketDriver,
     settings: &Settings,
     mut on_interval: impl FnMut(&MergedInterval, &Stop),
 ) -> Report {
     let script = Arc::new(script);
     let settings = Settings { statements: script.statements().count(), ..settings.clone() };
     let sql = SqlClients::new(script, protocol);
-    let jobs = if matches!(way, Way::Blocking) { clients } else { 1 };
     let (workers, _) =
-        sql.connect(&server.options(None), clients, jobs, &Stop::default()).expect("they connect");
+        sql.connect(&server.options(None), clients, 1, &Stop::default()).expect("they connect");
     let stop = Stop::default();
     let check = |interval: &MergedInterval| {
         assert_eq!(interval.counts.check(), Ok(()));
         on_interval(interval, &stop);
     };
-    let report = match way {
-        Way::Sockets(driver) => run(driver, workers, &settings, &stop, check, |_| ()),
-        Way::Blocking => run(BlockingDriver, workers, &settings, &stop, check, |_| ()),
-    };
-    let report = report.expect("the run works");
+    let report = run(driver, workers, &settings, &stop, check, |_| ()).expect("the run works");
     report.counts_whole.check().expect("nothing is lost in counting");
     assert_eq!((report.counts_whole.in_flight_at_start, report.counts_whole.in_flight_at_end), (0, 0));
     report
@@ -111,9 +97,9 @@ fn drive_watched(
 
 /// Drives one client with all drivers at servers with the same script, and checks each report.
 fn both(script: fn(&Request) -> Answer, how: &How, check: impl Fn(&Report, &FakeServer)) {
-    for way in Way::all() {
+    for driver in SocketDriver::usable() {
         let server = FakeServer::start(script).expect("it listens");
-        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, way, how);
+        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, driver, how);
         check(&report, &server);
     }
 }
@@ -140,22 +126,22 @@ fn ends_with(script: fn(&Request) -> Answer, expected: Counts, code: &str) {
 /// Checks runs whose first connection is lost: counts until then, the only kind of error, and that the client
 /// continues on another connection.
 fn comes_back(script: fn(&Request) -> Answer, expected: Counts, code: &str) {
-    for way in Way::all() {
+    for driver in SocketDriver::usable() {
         let first = move |request: &Request| match request.connection {
             0 => script(request),
             _ => usual(request),
         };
         let server = FakeServer::start(first).expect("it listens");
-        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &SHORT);
+        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, driver, &SHORT);
         let Counts { committed, failed, in_doubt, timed_out, .. } = report.counts_whole;
         let (lost, wanted) = ((failed, in_doubt, timed_out), (expected.failed, expected.in_doubt, 0));
-        assert_eq!(lost, wanted, "{way:?}: {report:?}");
-        assert!(committed > expected.committed, "{way:?}: {report:?}");
-        assert_eq!(codes(&report), [(code, 1)], "{way:?}");
+        assert_eq!(lost, wanted, "{driver:?}: {report:?}");
+        assert!(committed > expected.committed, "{driver:?}: {report:?}");
+        assert_eq!(codes(&report), [(code, 1)], "{driver:?}");
         let outage = report.outage;
-        assert_eq!((outage.lost, outage.made_again, outage.refused), (1, 1, 0), "{way:?}");
+        assert_eq!((outage.lost, outage.made_again, outage.refused), (1, 1, 0), "{driver:?}");
         let stopped = report.stopped.as_deref();
-        assert_eq!((stopped, report.clients_lost), (Some(ENOUGH), 0), "{way:?}: {report:?}");
+        assert_eq!((stopped, report.clients_lost), (Some(ENOUGH), 0), "{driver:?}: {report:?}");
     }
 }
 
@@ -178,10 +164,10 @@ const PARAMETRIC: &str = "\\set a -7\nBEGIN;\nSELECT :a + 1;\nEND;\n";
 
 #[test]
 fn the_three_protocols_send_what_libpq_sends() {
-    for way in Way::all() {
+    for driver in SocketDriver::usable() {
         let hear = |protocol, messages| {
             let server = FakeServer::start(usual).expect("it listens");
-            let report = drive(&server, PARAMETRIC, protocol, 1, way, &SHORT);
+            let report = drive(&server, PARAMETRIC, protocol, 1, driver, &SHORT);
             assert!(report.counts_whole.committed > 2 && report.counts_whole.failed == 0, "{report:?}");
             heard(&server, messages).join("|")
         };
@@ -209,7 +195,7 @@ fn parameters_are_bound_as_numbers() {
         usual(request)
     });
     let server = server.expect("it listens");
-    let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, Way::EPOLL, &SHORT);
+    let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, SocketDriver::Epoll, &SHORT);
     assert!(report.counts_whole.committed > 0 && report.clients_lost == 0, "{report:?}");
 }
 
@@ -219,9 +205,9 @@ fn a_statement_is_parsed_once_even_if_its_first_execution_failed() {
         1 => Answer::error("40001", "could not serialize access"),
         _ => usual(request),
     };
-    for way in Way::all() {
+    for driver in SocketDriver::usable() {
         let server = FakeServer::start(script).expect("it listens");
-        let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, way, &SHORT);
+        let report = drive(&server, PARAMETRIC, Protocol::Prepared, 1, driver, &SHORT);
         assert_eq!(report.counts_whole.failed, 1);
         let parsed = server.received().iter().filter(|(_, message)| message.tag == b'P').count();
         assert_eq!(parsed, 3);
@@ -296,13 +282,13 @@ fn a_commit_counts_only_when_it_is_complete_and_the_server_is_idle() {
 #[test]
 fn errors_that_would_come_again_stop_the_run_with_their_reason() {
     for code in ["42P01", "28000", "53400", "XX001", "0A000", "25006", "58P01", "23505"] {
-        for way in Way::all() {
+        for driver in SocketDriver::usable() {
             let script = move |request: &Request| match request.number {
                 4 => Answer::error(code, "no use"),
                 _ => usual(request),
             };
             let server = FakeServer::start(script).expect("it listens");
-            let report = drive(&server, TRANSACTION, Protocol::Extended, 1, way, &ENDLESS);
+            let report = drive(&server, TRANSACTION, Protocol::Extended, 1, driver, &ENDLESS);
             assert_eq!((report.counts_whole.committed, report.counts_whole.failed), (1, 1));
             let reason = report.stopped.expect("it was stopped");
             assert!(reason.contains(code) && reason.contains("no use"), "{reason}");
@@ -328,7 +314,7 @@ fn a_connection_lost_while_committing_is_in_doubt_and_elsewhere_a_failure() {
     };
     for (sql, expected) in [("UPDATE t SET v = 1;", (0, 1)), ("SELECT 1;", (1, 0))] {
         let server = FakeServer::start(autocommit).expect("it listens");
-        let whole = drive(&server, sql, Protocol::Prepared, 1, Way::EPOLL, &SHORT).counts_whole;
+        let whole = drive(&server, sql, Protocol::Prepared, 1, SocketDriver::Epoll, &SHORT).counts_whole;
         assert_eq!((whole.failed, whole.in_doubt), expected, "{sql}");
         assert!(whole.committed > 2, "{sql}: {whole:?}");
     }
@@ -519,11 +505,11 @@ fn a_rollback_that_does_not_roll_back_ends_the_client() {
 
 #[test]
 fn a_script_may_roll_back_but_not_end_inside_a_transaction() {
-    for way in Way::all() {
+    for driver in SocketDriver::usable() {
         let server = FakeServer::start(usual).expect("it listens");
-        let report = drive(&server, "BEGIN;\nROLLBACK;\n", Protocol::Simple, 1, way, &SHORT);
+        let report = drive(&server, "BEGIN;\nROLLBACK;\n", Protocol::Simple, 1, driver, &SHORT);
         assert!(report.counts_whole.committed > 0 && report.counts_whole.failed == 0, "{report:?}");
-        let report = drive(&server, "BEGIN;\nSELECT 1;\n", Protocol::Simple, 1, way, &ENDLESS);
+        let report = drive(&server, "BEGIN;\nSELECT 1;\n", Protocol::Simple, 1, driver, &ENDLESS);
         assert_eq!((report.counts_whole.committed, report.counts_whole.failed), (0, 1));
         assert!(report.stopped.is_some_and(|reason| reason.contains("inside a transaction block")));
     }
@@ -531,9 +517,9 @@ fn a_script_may_roll_back_but_not_end_inside_a_transaction() {
 
 #[test]
 fn a_script_without_statements_ends_on_time() {
-    for way in Way::all() {
+    for driver in SocketDriver::usable() {
         let server = FakeServer::start(usual).expect("it listens");
-        let report = drive(&server, "\\set a 1\n", Protocol::Simple, 2, way, &TIMED);
+        let report = drive(&server, "\\set a 1\n", Protocol::Simple, 2, driver, &TIMED);
         assert!(report.counts_whole.committed > 0);
     }
 }
@@ -541,12 +527,12 @@ fn a_script_without_statements_ends_on_time() {
 #[test]
 fn a_server_that_says_nothing_is_given_up_after_the_drain() {
     for (number, expected) in [(1, (0, 1)), (2, (1, 0))] {
-        for way in Way::all() {
+        for driver in SocketDriver::usable() {
             let script = move |request: &Request| {
                 if request.number == number { Answer::default().without_ready() } else { usual(request) }
             };
             let server = FakeServer::start(script).expect("it listens");
-            let whole = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &TIMED).counts_whole;
+            let whole = drive(&server, TRANSACTION, Protocol::Simple, 1, driver, &TIMED).counts_whole;
             assert_eq!((whole.in_doubt, whole.timed_out), expected);
         }
     }
@@ -555,7 +541,7 @@ fn a_server_that_says_nothing_is_given_up_after_the_drain() {
 /// Occasional single bytes do not prolong the drain.
 #[test]
 fn a_server_that_drips_is_given_up_after_the_drain() {
-    for way in Way::all() {
+    for driver in SocketDriver::usable() {
         let script = |request: &Request| {
             if request.number != 1 {
                 return usual(request);
@@ -564,20 +550,20 @@ fn a_server_that_drips_is_given_up_after_the_drain() {
             (0..60).fold(head, |drip, _| drip.then_wait(Duration::from_millis(50)).then_bytes(vec![b'x']))
         };
         let server = FakeServer::start(script).expect("it listens");
-        let whole = drive(&server, TRANSACTION, Protocol::Simple, 1, way, &TIMED).counts_whole;
-        assert_eq!((whole.committed, whole.timed_out, whole.in_doubt), (0, 1, 0), "{way:?}");
+        let whole = drive(&server, TRANSACTION, Protocol::Simple, 1, driver, &TIMED).counts_whole;
+        assert_eq!((whole.committed, whole.timed_out, whole.in_doubt), (0, 1, 0), "{driver:?}");
     }
 }
 
 /// However long a script sleeps, the run ends on time, or immediately on a stop.
 #[test]
 fn an_enormous_sleep_ends_with_the_run() {
-    for way in Way::all() {
+    for driver in SocketDriver::usable() {
         for sleep in ["9223372036854775807 s", "99999999999999999999 s", "4000000000 ms"] {
             let server = FakeServer::start(usual).expect("it listens");
             let script = format!("SELECT 1;\n\\sleep {sleep}\n");
-            let whole = drive(&server, &script, Protocol::Simple, 2, way, &TIMED).counts_whole;
-            assert_eq!((whole.committed, whole.timed_out), (0, 2), "{way:?} {sleep}");
+            let whole = drive(&server, &script, Protocol::Simple, 2, driver, &TIMED).counts_whole;
+            assert_eq!((whole.committed, whole.timed_out), (0, 2), "{driver:?} {sleep}");
         }
     }
 }
@@ -585,7 +571,9 @@ fn an_enormous_sleep_ends_with_the_run() {
 /// All connections are lost at once, as in a crash: every client reconnects, and no attempt is lost in counting.
 #[test]
 fn a_server_that_cuts_all_connections_is_driven_on() {
-    for (way, rate_per_s) in Way::all().map(|way| (way, None)).chain([(Way::EPOLL, Some(500.0))]) {
+    for (driver, rate_per_s) in
+        SocketDriver::usable().map(|driver| (driver, None)).chain([(SocketDriver::Epoll, Some(500.0))])
+    {
         // Number of statements on the first connections, and of other connections with any statement.
         let (answered, back) = (Arc::new(AtomicUsize::new(0)), Arc::new(AtomicUsize::new(0)));
         let counters = (Arc::clone(&answered), Arc::clone(&back));
@@ -612,15 +600,15 @@ fn a_server_that_cuts_all_connections_is_driven_on() {
         };
         let settings = Settings { rate_per_s, ..lasting(60_000_000_000) };
         let script = Scripts::one("test", TRANSACTION).expect("it is a script");
-        let report = drive_watched(&server, script, Protocol::Prepared, 5, way, &settings, on_interval);
-        assert_eq!((report.outage.lost, report.outage.made_again), (5, 5), "{way:?}: {report:?}");
+        let report = drive_watched(&server, script, Protocol::Prepared, 5, driver, &settings, on_interval);
+        assert_eq!((report.outage.lost, report.outage.made_again), (5, 5), "{driver:?}: {report:?}");
         assert_eq!(
             (report.clients_lost, report.stopped.as_deref()),
             (0, Some(ENOUGH)),
-            "{way:?}: {report:?}"
+            "{driver:?}: {report:?}"
         );
         let whole = report.counts_whole;
-        assert!(whole.committed > 100 && whole.failed + whole.in_doubt <= 5, "{way:?}: {report:?}");
+        assert!(whole.committed > 100 && whole.failed + whole.in_doubt <= 5, "{driver:?}: {report:?}");
     }
 }
 
@@ -628,14 +616,14 @@ fn a_server_that_cuts_all_connections_is_driven_on() {
 #[test]
 fn a_server_that_lacks_something_is_borne_for_a_while() {
     for code in ["53100", "53200", "58030"] {
-        for way in Way::all() {
+        for driver in SocketDriver::usable() {
             let script = move |request: &Request| match request.starts_with("UPDATE") {
                 true => Answer::error(code, "no room"),
                 false => usual(request),
             };
             let server = FakeServer::start(script).expect("it listens");
-            let report = drive(&server, TRANSACTION, Protocol::Extended, 1, way, &ENDLESS);
-            assert_eq!((report.counts_whole.committed, report.counts_whole.failed), (0, 10), "{way:?}");
+            let report = drive(&server, TRANSACTION, Protocol::Extended, 1, driver, &ENDLESS);
+            assert_eq!((report.counts_whole.committed, report.counts_whole.failed), (0, 10), "{driver:?}");
             let reason = report.stopped.expect("it was stopped");
             assert!(reason.contains(code) && reason.contains("10 attempts"), "{reason}");
         }
@@ -662,7 +650,7 @@ fn a_statement_that_is_cancelled_or_waits_too_long_is_a_failure() {
             _ => usual(request),
         };
         let server = FakeServer::start(script).expect("it listens");
-        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, Way::EPOLL, &SHORT);
+        let report = drive(&server, TRANSACTION, Protocol::Simple, 1, SocketDriver::Epoll, &SHORT);
         assert_eq!((report.counts_whole.failed, report.outage.lost), (1, 0), "{code}: {report:?}");
         assert_eq!(report.stopped.as_deref(), Some(ENOUGH), "{code}: {report:?}");
         assert_eq!(heard(&server, 4)[2], "Q ROLLBACK", "{code}");

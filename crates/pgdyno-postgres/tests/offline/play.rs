@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex};
 
 use pgdyno_core::stop::Stop;
 use pgdyno_engine::{
-    Bookkeeping, Client, EpollDriver, Level, Listeners, Messages, Mix, Paced, Pacing, Report, Settings,
+    Bookkeeping, Client, Level, Listeners, Messages, Mix, Paced, Pacing, Report, Settings, SocketDriver,
     run_keeping,
 };
 use pgdyno_postgres::targets::{ClientBehavior, ErrorHandling, Link, SharedScripts, SqlTarget, Start};
@@ -89,7 +89,7 @@ pub fn play(options: &ConnectOptions, texts: &[&str], how: &How) -> Played {
         };
         let first = how.reconnect_after.is_none().then(|| {
             let session = connect(&options).expect("the server answers");
-            session.into_socket().expect("there is a descriptor")
+            session.into_parts().expect("there is a descriptor").0
         });
         let target = Link::new(SqlTarget::new(Arc::clone(&play), start), None);
         Client { target: Paced::new(target, number, first.is_some(), pacing), io: first }
@@ -118,8 +118,9 @@ pub fn play(options: &ConnectOptions, texts: &[&str], how: &How) -> Played {
         cpus: Vec::new(),
     };
     let listeners = Listeners { on_interval: &mut |_| (), on_mark: &mut |_| (), on_log: &mut |_, _| () };
-    let report = run_keeping(EpollDriver, workers, &settings, &bookkeeping, &Stop::default(), listeners)
-        .expect("the run works");
+    let report =
+        run_keeping(SocketDriver::Epoll, workers, &settings, &bookkeeping, &Stop::default(), listeners)
+            .expect("the run works");
     report.counts_whole.check().expect("nothing is lost in counting");
     let said = said.lock().expect("nobody panics").clone();
     Played { report, said }

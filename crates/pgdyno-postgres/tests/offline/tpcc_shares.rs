@@ -7,7 +7,7 @@ use pgdyno_core::{
     stop::Stop,
     tpcc::{Mix, RunConstants, Shape, Shares, Transaction, UNUSED_ITEM},
 };
-use pgdyno_engine::{Bookkeeping, EpollDriver, Listeners, Mix as Weights, Report, Settings, run_keeping};
+use pgdyno_engine::{Bookkeeping, Listeners, Mix as Weights, Report, Settings, SocketDriver, run_keeping};
 use pgdyno_postgres::targets::{InputCounts, SqlClients};
 use pgdyno_script::{
     Protocol,
@@ -97,8 +97,8 @@ fn driven(seconds: u64) -> (Shares, Shares, Report) {
     let mix = Weights { weights: weights.to_vec(), streams: Vec::new() };
     let bookkeeping = Bookkeeping { mix, by_script: true, ..Bookkeeping::default() };
     let listeners = Listeners { on_interval: &mut |_| (), on_mark: &mut |_| (), on_log: &mut |_, _| () };
-    let report =
-        run_keeping(EpollDriver, workers, &settings, &bookkeeping, &stop, listeners).expect("it works");
+    let report = run_keeping(SocketDriver::Epoll, workers, &settings, &bookkeeping, &stop, listeners)
+        .expect("it works");
     drop(server);
     let seen = *seen.lock().expect("nobody panics");
     (seen, counted.sum(), report)

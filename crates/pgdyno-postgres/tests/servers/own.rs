@@ -1,8 +1,8 @@
 //! A real server for a single test, removed at its end.
 
-use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
+use std::{env, fs, os::unix::fs::PermissionsExt, time::Duration};
 
-use pgdyno_provision::{Dirs, Environment, Lifetime, Request, RunningServer, registry, up};
+use pgdyno_provision::{Dirs, Lifetime, Request, RunningServer, registry, up};
 use pgdyno_wire::{Address, ConnectOptions};
 
 /// Directories of a test's servers.
@@ -16,17 +16,13 @@ impl Place {
     pub fn new() -> Self {
         let state = tempfile::tempdir().expect("a temporary directory can be made");
         fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
-        let path = |name| env::var_os(name).map(PathBuf::from);
-        let environment = Environment {
-            state: Some(state.path().to_owned()),
-            cache: path("PGDYNO_CACHE"),
-            xdg_cache_home: path("XDG_CACHE_HOME"),
-            home: path("HOME"),
+        let variable = |name: &str| match name {
+            "PGDYNO_STATE" => Some(state.path().into()),
             // Clusters are copied from these; how they are made is tested elsewhere.
-            test_templates: Some(concat!(env!("CARGO_TARGET_TMPDIR"), "/clusters").into()),
-            ..Environment::default()
+            "PGDYNO_TEST_TEMPLATES" => Some(concat!(env!("CARGO_TARGET_TMPDIR"), "/clusters").into()),
+            other => env::var_os(other),
         };
-        Self { dirs: Dirs::of(&environment).expect("there is a cache"), _state: state }
+        Self { dirs: Dirs::from_env(&variable).expect("there is a cache"), _state: state }
     }
 }
 

@@ -10,7 +10,8 @@ use pgdyno_core::{measure::Latency, stop::Stop};
 use pgdyno_engine::{Report, Settings, SocketDriver, run};
 use pgdyno_postgres::targets::SqlClients;
 use pgdyno_script::{Protocol, Scripts};
-use pgdyno_wire::fake::{Delays, Distribution, FakeServer, usual};
+use pgdyno_wire::fake::{FakeServer, usual};
+use testkit::{Delays, Distribution};
 
 use crate::{MS, alone};
 

@@ -10,7 +10,8 @@ use std::{sync::Mutex, thread, time::Duration};
 
 use pgdyno_core::measure::Latency;
 use pgdyno_engine::SocketDriver;
-use pgdyno_wire::fake::{Delays, Distribution, FakeServer, usual};
+use pgdyno_wire::fake::{FakeServer, usual};
+use testkit::{Delays, Distribution};
 
 use crate::{
     Drive, MS, alone,

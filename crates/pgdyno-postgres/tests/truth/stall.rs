@@ -9,7 +9,7 @@
 use std::{
     sync::{Arc, Mutex},
     thread,
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use crate::{Drive, alone, calm::calmly, test_all};
@@ -69,8 +69,14 @@ struct Seen {
 }
 
 fn measure(case: Case, driver: SocketDriver) -> Seen {
-    let server =
-        FakeServer::start(move |request| usual(request).after(Duration::from_secs_f64(case.service_s)));
+    // All answers are held back until then, as if all backends waited for one lock or one disk.
+    let until = Arc::new(Mutex::new(Instant::now()));
+    let held = Arc::clone(&until);
+    let server = FakeServer::start(move |request| {
+        let until = *held.lock().expect("nobody panicked");
+        thread::sleep(until.saturating_duration_since(Instant::now()));
+        usual(request).after(Duration::from_secs_f64(case.service_s))
+    });
     let server = server.expect("it listens");
     let log = Arc::new(Mutex::new(Latency::new(Precision::Run)));
     let drive = Drive {
@@ -84,7 +90,8 @@ fn measure(case: Case, driver: SocketDriver) -> Seen {
     let report = thread::scope(|scope| {
         scope.spawn(|| {
             thread::sleep(Duration::from_secs_f64(0.3 * case.run_s));
-            server.stall(Duration::from_secs_f64(case.stall_s));
+            let stall = Duration::from_secs_f64(case.stall_s);
+            *until.lock().expect("nobody panicked") = Instant::now() + stall;
         });
         drive.run(|target| FromBegin { target, begin_ns: 0, log: Arc::clone(&log) }, |_, _| ())
     });

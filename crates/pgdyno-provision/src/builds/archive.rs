@@ -54,10 +54,7 @@ pub fn unpack(path: &Path, to: &Path, stop: &Stop) -> Result<(), Problem> {
 }
 
 fn open(path: &Path) -> Result<Box<dyn Read>, Problem> {
-    let could_not = |error: io::Error| {
-        Problem::wrong_request(format!("could not read the source {}: {error}", path.display()))
-            .hint("--source takes a directory, a tarball, or debian:18")
-    };
+    let could_not = |error: io::Error| unreadable(path, &error);
     let mut file = File::open(path).map_err(could_not)?;
     let mut magic = Vec::new();
     Read::by_ref(&mut file).take(512).read_to_end(&mut magic).map_err(could_not)?;
@@ -76,6 +73,12 @@ fn open(path: &Path) -> Result<Box<dyn Read>, Problem> {
                 .hint("--source takes a directory, a .tar.gz, .tar.bz2 or .tar.xz, or debian:18"));
         }
     })
+}
+
+/// Error for a source that cannot be read.
+pub fn unreadable(path: &Path, error: &io::Error) -> Problem {
+    Problem::wrong_request(format!("could not read the source {}: {error}", path.display()))
+        .hint("--source takes a directory, a tarball, or debian:18")
 }
 
 /// Whether a member is to be unpacked: plain files, directories, and links that stay inside.

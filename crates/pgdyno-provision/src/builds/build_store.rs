@@ -8,11 +8,12 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use pgdyno_core::problem::Problem;
 use serde::{Deserialize, Serialize};
 
 use super::super::{
     Dirs,
-    safe::{make_open_dir, open_lock, write_file},
+    safe::{absent_is_fine, make_open_dir, open_lock, remove, write_file},
 };
 
 /// File whose presence makes a build complete.
@@ -223,17 +224,10 @@ impl BuildStore {
     }
 }
 
-/// Removes a file, or a directory with its content; a missing path is no error.
-pub fn remove(path: &Path) -> io::Result<()> {
-    match fs::symlink_metadata(path) {
-        Ok(metadata) if metadata.is_dir() => absent_is_fine(fs::remove_dir_all(path)),
-        Ok(_) => absent_is_fine(fs::remove_file(path)),
-        Err(error) => absent_is_fine(Err(error)),
-    }
-}
-
-fn absent_is_fine(result: io::Result<()>) -> io::Result<()> {
-    result.or_else(|error| if error.kind() == io::ErrorKind::NotFound { Ok(()) } else { Err(error) })
+/// Error for a directory of the store that cannot be written.
+pub fn unwritable(path: &Path, error: &io::Error) -> Problem {
+    Problem::could_not(format!("could not write {}: {error}", path.display()))
+        .hint("choose another directory with the environment variable PGDYNO_CACHE")
 }
 
 fn children(dir: &Path) -> Vec<String> {

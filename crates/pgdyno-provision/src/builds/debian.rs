@@ -11,10 +11,10 @@ use pgdyno_host::users::User;
 
 use super::{
     Event, Request,
-    build_store::{BuildStore, remove},
+    build_store::{BuildStore, unwritable},
     run::{Failure, Step, relevant_lines, run},
 };
-use crate::safe::{Place, make_open_dir};
+use crate::safe::{Place, make_open_dir, remove};
 
 /// Majors to ask for when listing what a distribution has.
 const MAJORS: std::ops::RangeInclusive<u32> = 10..=40;
@@ -77,10 +77,7 @@ pub fn obtain(
     let apt = Apt::find(request, user)?;
     let version = apt.choose(wanted)?;
     progress(Event::Fetching { source: format!("{} {}", wanted.package(), version) });
-    let io = |error: io::Error| {
-        Problem::could_not(format!("could not write {}: {error}", kept.display()))
-            .hint("choose another directory with the environment variable PGDYNO_CACHE")
-    };
+    let io = |error: io::Error| unwritable(&kept, &error);
     make_open_dir(&kept).map_err(io)?;
     // Named after this process, so that two processes do not fetch into one directory.
     let staging = kept.join(format!(".fetching-{}", std::process::id()));

@@ -12,10 +12,7 @@ use pgdyno_core::problem::Problem;
 use serde::{Deserialize, Serialize};
 use sha2::{Digest, Sha256};
 
-use super::super::{
-    manifest::hex,
-    safe::{make_open_dir, write_file},
-};
+use super::super::safe::{make_open_dir, write_file};
 
 /// Minimum age of a change to be cached. A file could change again within one tick of the kernel's file clock, at most
 /// 10 ms, without a change of its metadata.
@@ -116,7 +113,7 @@ impl DigestCache {
         let stamp = Stamp::from_metadata(&metadata);
         let mut hash = Sha256::new();
         stamp.hash(&mut hash);
-        let digest = hex(&hash.finalize());
+        let digest = hex::encode(hash.finalize());
         if let Some(value) = self.get(&canonical, what, &digest) {
             return Ok(value);
         }
@@ -132,7 +129,7 @@ impl DigestCache {
         hash.update(path.as_os_str().as_encoded_bytes());
         hash.update([0]);
         hash.update(what);
-        self.dir.join(format!("{}.json", hex(&hash.finalize()[..16])))
+        self.dir.join(format!("{}.json", hex::encode(&hash.finalize()[..16])))
     }
 }
 

@@ -3,10 +3,10 @@
 use std::{io, path::PathBuf};
 
 use super::{
-    build_store::{BuildStore, State, remove},
+    build_store::{BuildStore, State},
     open,
 };
-use crate::Dirs;
+use crate::{Dirs, safe::remove};
 
 /// Item of the cache that takes disk space.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -1,12 +1,12 @@
 //! From a request to a complete build: found by its recipe, or made in a work tree that survives a kill.
 
-use std::{fs::File, io, thread, time::Duration};
+use std::{fs::File, thread, time::Duration};
 
 use pgdyno_core::problem::Problem;
 
 use super::{
     Build, Event, Request,
-    build_store::BuildStore,
+    build_store::{BuildStore, unwritable},
     dependencies,
     digest_cache::DigestCache,
     find,
@@ -82,7 +82,7 @@ fn point(
         Some(before) if store.is_complete(before) => progress(Event::Repointed { name: name.clone() }),
         _ => {}
     }
-    store.point(name, digest).map_err(|error| unwritable(store, &error))
+    store.point(name, digest).map_err(|error| unwritable(store.root(), &error))
 }
 
 fn lock(
@@ -93,7 +93,7 @@ fn lock(
 ) -> Result<File, Problem> {
     let mut said = false;
     loop {
-        if let Some(lock) = store.try_lock(digest).map_err(|error| unwritable(store, &error))? {
+        if let Some(lock) = store.try_lock(digest).map_err(|error| unwritable(store.root(), &error))? {
             return Ok(lock);
         }
         if !std::mem::replace(&mut said, true) {
@@ -104,9 +104,4 @@ fn lock(
         }
         thread::sleep(POLL);
     }
-}
-
-fn unwritable(store: &BuildStore, error: &io::Error) -> Problem {
-    Problem::could_not(format!("could not write {}: {error}", store.root().display()))
-        .hint("choose another directory with the environment variable PGDYNO_CACHE")
 }

@@ -23,16 +23,14 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pgdyno_core::{
-    facts::{MadeFacts, PatchFacts},
-    problem::Problem,
-};
+use pgdyno_core::{facts::MadeFacts, problem::Problem};
 use serde::{Deserialize, Serialize};
 use strsim::jaro_winkler;
 
 pub use build_store::{Phase, Unfinished};
 pub use kept::{Kept, forget, kept};
 pub use make::make;
+pub use pgdyno_core::facts::PatchFacts as Patch;
 pub use recipe::{CFLAGS, Request};
 
 use super::Dirs;
@@ -61,8 +59,6 @@ impl Build {
     /// Facts of the build for a record.
     pub fn facts(&self) -> MadeFacts {
         let Manifest { source, source_sha256, cflags, configure, patches, .. } = self.manifest.clone();
-        let patch = |patch: Patch| PatchFacts { name: patch.name, sha256: patch.sha256 };
-        let patches = patches.into_iter().map(patch).collect();
         MadeFacts { name: self.name.clone(), source, source_sha256, cflags, configure, patches }
     }
 
@@ -119,15 +115,6 @@ impl Manifest {
             _ => self.compiler.clone(),
         }
     }
-}
-
-/// Patch applied to a build.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Patch {
-    /// File name of the patch.
-    pub name: String,
-    /// SHA-256 of the patch in hexadecimal.
-    pub sha256: String,
 }
 
 /// Build system of a source.

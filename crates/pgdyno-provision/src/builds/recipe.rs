@@ -11,7 +11,7 @@ use std::{
 use pgdyno_core::{problem::Problem, stop::Stop};
 use sha2::{Digest, Sha256};
 
-use super::{super::manifest::hex, Patch, digest_cache::DigestCache};
+use super::{Patch, digest_cache::DigestCache};
 
 /// Default compiler flags: PostgreSQL's own default, explicit so that it is recorded. `-g` would change no instruction,
 /// and would cost space and time.
@@ -30,8 +30,8 @@ const OWN: [(&str, &str); 6] = [
     ("CFLAGS", "--cflags"),
 ];
 
-/// Request for a build.
-#[derive(Debug, Clone)]
+/// Request for a build: [`Request::named`] makes one.
+#[derive(Debug, Clone, Default)]
 pub struct Request {
     /// Name of the build: up to 40 letters, digits, `-` and `_`.
     pub name: String,
@@ -67,17 +67,10 @@ impl Request {
         Self {
             name: name.into(),
             source: source.into(),
-            cc: None,
-            cflags: None,
             block_kb: 8,
             wal_block_kb: 8,
             segment_gb: 1,
-            configure: Vec::new(),
-            patches: Vec::new(),
-            jobs: None,
-            run_as: None,
-            search_path: None,
-            stop: Stop::default(),
+            ..Self::default()
         }
     }
 
@@ -229,7 +222,7 @@ fn read_patch(path: &Path) -> Result<Content, Problem> {
         return Err(wrong("it changes no file".into()));
     }
     let name = path.file_name().unwrap_or_default().to_string_lossy().into_owned();
-    Ok(Content { patch: Patch { name, sha256: hex(&Sha256::digest(&bytes)) }, bytes })
+    Ok(Content { patch: Patch { name, sha256: hex::encode(Sha256::digest(&bytes)) }, bytes })
 }
 
 /// All inputs of a build.
@@ -271,7 +264,7 @@ impl Recipe<'_> {
             hash.update((word.len() as u64).to_be_bytes());
             hash.update(word);
         }
-        hex(&hash.finalize()[..16])
+        hex::encode(&hash.finalize()[..16])
     }
 }
 

@@ -15,14 +15,11 @@ use pgdyno_host::{
     procs::{self, ProcessId},
     users::User,
 };
-use rustix::{
-    event::{PollFd, PollFlags, Timespec, poll},
-    process::{Pid, Signal, kill_process_group},
-};
+use rustix::process::{Pid, Signal, kill_process_group};
 
 use super::super::{
     child::{ChildOptions, command},
-    wait::ProcessHandle,
+    wait::{ProcessHandle, wait_for_exit, wait_on},
 };
 
 /// Interval in which a stop request is noticed while there is no output.
@@ -126,13 +123,7 @@ pub fn words(arguments: &[OsString]) -> String {
 /// umask is.
 fn spawn(step: Step<'_>) -> io::Result<(PipeReader, Child)> {
     let (reader, writer) = io::pipe()?;
-    let options = ChildOptions {
-        user: step.user,
-        own_session: true,
-        on_parent_death: Some(Signal::TERM),
-        ..ChildOptions::default()
-    };
-    let mut shell = command(Path::new("/bin/sh"), step.dir, options);
+    let mut shell = command(Path::new("/bin/sh"), step.dir, ChildOptions::bound(step.user));
     shell.args(["-c", "umask 022 && exec \"$0\" \"$@\""]).arg(step.program).args(step.arguments);
     shell.envs(step.environment).stdin(step.input).stdout(writer.try_clone()?).stderr(writer);
     let child = shell.spawn()?;
@@ -155,7 +146,7 @@ fn listen(
         if stop.requested() {
             return Ok(None);
         }
-        if !is_readable(said)? {
+        if !wait_on(&*said, POLL)? {
             // Do not wait for end of file: background children may hold the pipe open. All output of the program itself
             // has been read.
             match ended {
@@ -181,15 +172,6 @@ fn text(bytes: &[u8]) -> String {
     String::from_utf8_lossy(bytes).into_owned()
 }
 
-fn is_readable(pipe: &PipeReader) -> io::Result<bool> {
-    let limit = Timespec { tv_sec: 0, tv_nsec: POLL.as_nanos() as i64 };
-    match poll(&mut [PollFd::new(pipe, PollFlags::IN)], Some(&limit)) {
-        Ok(ready) => Ok(ready > 0),
-        Err(rustix::io::Errno::INTR) => Ok(false),
-        Err(error) => Err(error.into()),
-    }
-}
-
 fn split(line: &mut Vec<u8>, bytes: &[u8], on_line: &mut dyn FnMut(&str)) {
     for part in bytes.split_inclusive(|byte| *byte == b'\n') {
         line.extend_from_slice(&part[..part.len().min(LONGEST_LINE.saturating_sub(line.len()))]);
@@ -208,7 +190,7 @@ fn end(child: &mut Child) -> io::Result<()> {
     let _ = signal(Signal::TERM);
     let begin = Instant::now();
     while child.try_wait()?.is_none() && begin.elapsed() < TERM_LIMIT {
-        super::super::wait::wait_for_exit(child.id(), POLL);
+        wait_for_exit(child.id(), POLL);
     }
     let _ = signal(Signal::KILL);
     child.wait().map(drop)

@@ -10,12 +10,12 @@ use pgdyno_host::users::User;
 
 use super::{
     Event, Request, archive,
-    build_store::{BuildStore, remove},
+    build_store::BuildStore,
     debian,
     digest_cache::DigestCache,
     tree::{self, Entry},
 };
-use crate::manifest::hex;
+use crate::{manifest::sha256_of, safe::remove};
 
 /// A source that is present, with its digest.
 #[derive(Debug)]
@@ -47,11 +47,7 @@ pub fn locate(
         return tarball(path, &cache);
     }
     let path = Path::new(&request.source);
-    let missing = |error: std::io::Error| {
-        Problem::wrong_request(format!("could not read the source {}: {error}", path.display()))
-            .hint("--source takes a directory, a tarball, or debian:18")
-    };
-    let path = fs::canonicalize(path).map_err(missing)?;
+    let path = fs::canonicalize(path).map_err(|error| archive::unreadable(path, &error))?;
     if !path.is_dir() {
         return tarball(path, &cache);
     }
@@ -66,11 +62,8 @@ pub fn locate(
 
 fn tarball(path: PathBuf, cache: &DigestCache) -> Result<Located, Problem> {
     let digest = || {
-        let bytes = tree::sha256_of(&path).map_err(|error| {
-            Problem::wrong_request(format!("could not read the source {}: {error}", path.display()))
-                .hint("--source takes a directory, a tarball, or debian:18")
-        })?;
-        Ok(hex(&bytes))
+        let bytes = sha256_of(&path).map_err(|error| archive::unreadable(&path, &error))?;
+        Ok(hex::encode(bytes))
     };
     let sha256 = cache.for_file(&path, "sha256", digest)?;
     Ok(Located { place: Place::Tarball(path), sha256 })
@@ -129,7 +122,7 @@ mod tests {
         let request = Request::named("a", path.display().to_string());
         let located =
             locate(&request, &BuildStore::new(&dirs(root.path())), None, &mut |_| {}).expect("it is there");
-        assert_eq!(located.sha256, hex(&tree::sha256_of(&path).expect("it is there")));
+        assert_eq!(located.sha256, hex::encode(sha256_of(&path).expect("it is there")));
         let to = root.path().join("source");
         located.put(&to, &request).expect("it can be unpacked");
         assert!(to.join("configure").is_file() && !root.path().join("source.unpacked").exists());

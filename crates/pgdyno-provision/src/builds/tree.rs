@@ -2,7 +2,7 @@
 
 use std::{
     fs::{self, File, FileTimes},
-    io::{self, Read},
+    io,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
     path::{Component, Path, PathBuf},
     time::SystemTime,
@@ -11,9 +11,10 @@ use std::{
 use pgdyno_core::problem::Problem;
 use rustix::fs::{AtFlags, CWD, Gid, Uid, chownat};
 use sha2::{Digest, Sha256};
+use walkdir::WalkDir;
 
 use super::{
-    super::manifest::hex,
+    super::manifest::sha256_of,
     digest_cache::{DigestCache, Stamp, is_settled},
 };
 
@@ -126,7 +127,7 @@ fn stamp(entries: &[Entry]) -> String {
         hash_words(&mut hash, entry.path.as_os_str().as_encoded_bytes());
         entry.stamp.hash(&mut hash);
     }
-    hex(&hash.finalize())
+    hex::encode(hash.finalize())
 }
 
 fn hash_words(hash: &mut Sha256, bytes: &[u8]) {
@@ -149,7 +150,7 @@ pub fn digest(root: &Path, entries: &[Entry], cache: &DigestCache) -> Result<Str
         hash_entry(&mut hash, root, entry)
             .map_err(|error| could_not_read(&root.join(&entry.path), &error))?;
     }
-    let digest = hex(&hash.finalize());
+    let digest = hex::encode(hash.finalize());
     let newest = entries.iter().map(|entry| entry.stamp.changed_ns).max().unwrap_or_default();
     if is_settled(newest, now) {
         cache.put(root, "tree", &stamp, &digest);
@@ -172,20 +173,6 @@ fn hash_entry(hash: &mut Sha256, root: &Path, entry: &Entry) -> io::Result<()> {
     }
     hash_words(hash, entry.path.as_os_str().as_encoded_bytes());
     Ok(())
-}
-
-/// SHA-256 of the content of a file.
-///
-/// # Errors
-/// If the file cannot be read.
-pub fn sha256_of(path: &Path) -> io::Result<[u8; 32]> {
-    let (mut file, mut hash, mut buffer) = (File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
-    loop {
-        match file.read(&mut buffer)? {
-            0 => return Ok(hash.finalize().into()),
-            length => hash.update(&buffer[..length]),
-        }
-    }
 }
 
 /// Copies a tree with the modification times of its files, which make compares.
@@ -224,14 +211,12 @@ fn copy_entry(root: &Path, entry: &Entry, to: &Path) -> io::Result<()> {
 /// # Errors
 /// If another user owns an entry.
 pub fn give(path: &Path, uid: u32, gid: u32) -> io::Result<()> {
-    let metadata = fs::symlink_metadata(path)?;
-    if (metadata.uid(), metadata.gid()) != (uid, gid) {
-        let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
-        chownat(CWD, path, Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
-    }
-    if metadata.is_dir() {
-        for entry in fs::read_dir(path)? {
-            give(&entry?.path(), uid, gid)?;
+    for entry in WalkDir::new(path) {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if (metadata.uid(), metadata.gid()) != (uid, gid) {
+            let (uid, gid) = (Uid::from_raw(uid), Gid::from_raw(gid));
+            chownat(CWD, entry.path(), Some(uid), Some(gid), AtFlags::SYMLINK_NOFOLLOW)?;
         }
     }
     Ok(())

@@ -13,10 +13,11 @@ use std::{
 use jiff::Timestamp;
 use pgdyno_core::problem::Problem;
 use pgdyno_host::users::User;
+use walkdir::{DirEntry, WalkDir};
 
 use super::{
     BuildSystem, Event, Manifest, Phase,
-    build_store::{BuildStore, LOG, MANIFEST, State, remove},
+    build_store::{BuildStore, LOG, MANIFEST, State},
     dependencies::{self, Source},
     patch,
     recipe::Recipe,
@@ -25,7 +26,7 @@ use super::{
     tree,
 };
 use crate::{
-    safe::{first_closed, make_open_dir, write_file},
+    safe::{first_closed, make_open_dir, remove, write_file},
     version::parse_program_version,
 };
 
@@ -219,9 +220,7 @@ impl<'a> Work<'a> {
     fn configure(&mut self, source: &Source<'_>, options: &[String]) -> Result<(), Problem> {
         self.enter(Phase::Configure)?;
         let dir = self.build_dir();
-        let made = remove(&dir).and_then(|()| fs::create_dir(&dir)).and_then(|()| open_to_all(&dir));
-        made.map_err(|error| unwritable(&dir, &error))?;
-        self.give(&dir)?;
+        self.renew(&dir)?;
         let (program, arguments, environment) = self.configuration(source, options);
         let step = Step { environment, ..Step::new(&program, arguments, &dir, self.user) };
         run(step, &mut self.log, &self.recipe.request.stop, &mut |_| {})
@@ -275,7 +274,7 @@ impl<'a> Work<'a> {
         kept: u64,
         progress: &mut dyn FnMut(Event),
     ) -> Result<(), Problem> {
-        let (dir, mut done) = (self.build_dir(), kept);
+        let mut done = kept;
         self.enter(Phase::Compile)?;
         let mut total = objects(&self.source_dir()).max(done);
         progress(Event::Compiling { done, total });
@@ -288,12 +287,19 @@ impl<'a> Work<'a> {
             (done, total) = (counted.0, counted.1.max(counted.0));
             progress(Event::Compiling { done, total });
         };
-        let stop = &self.recipe.request.stop;
-        for (program, arguments) in self.commands(source, "all") {
+        self.run_all(source, "all", &mut on_line).map_err(|failure| self.problem(failure, "compile", source))
+    }
+
+    fn run_all(
+        &mut self,
+        source: &Source<'_>,
+        what: &str,
+        on_line: &mut dyn FnMut(&str),
+    ) -> Result<(), Failure> {
+        let dir = self.build_dir();
+        for (program, arguments) in self.commands(source, what) {
             let step = Step::new(&program, arguments, &dir, self.user);
-            if let Err(failure) = run(step, &mut self.log, stop, &mut on_line) {
-                return Err(self.problem(failure, "compile", source));
-            }
+            run(step, &mut self.log, &self.recipe.request.stop, on_line)?;
         }
         Ok(())
     }
@@ -325,18 +331,9 @@ impl<'a> Work<'a> {
 
     fn install(&mut self, source: &Source<'_>) -> Result<(), Problem> {
         self.enter(Phase::Install)?;
-        let prefix = &self.prefix;
-        let made = remove(prefix).and_then(|()| make_open_dir(prefix));
-        made.map_err(|error| unwritable(prefix, &error))?;
-        self.give(prefix)?;
-        let (dir, stop) = (self.build_dir(), &self.recipe.request.stop);
-        for (program, arguments) in self.commands(source, "install") {
-            let step = Step::new(&program, arguments, &dir, self.user);
-            if let Err(failure) = run(step, &mut self.log, stop, &mut |_| {}) {
-                return Err(self.problem(failure, "install", source));
-            }
-        }
-        Ok(())
+        self.renew(&self.prefix)?;
+        self.run_all(source, "install", &mut |_| {})
+            .map_err(|failure| self.problem(failure, "install", source))
     }
 
     /// Checks the installed programs against the request, takes ownership back from the user who built, and writes the
@@ -423,6 +420,12 @@ impl<'a> Work<'a> {
         tree::give(path, user.uid, user.gid).map_err(|error| unwritable(path, &error))
     }
 
+    /// Makes a directory anew for the user who builds.
+    fn renew(&self, dir: &Path) -> Result<(), Problem> {
+        remove(dir).and_then(|()| make_open_dir(dir)).map_err(|error| unwritable(dir, &error))?;
+        self.give(dir)
+    }
+
     fn problem(&self, failure: Failure, what: &str, source: &Source<'_>) -> Problem {
         let log = self.dir.join(LOG);
         let problem = Problem::could_not(format!("could not {what} PostgreSQL {}", source.version));
@@ -469,10 +472,6 @@ fn uid_of(user: Option<&User>) -> u32 {
     user.map_or_else(|| rustix::process::geteuid().as_raw(), |user| user.uid)
 }
 
-fn open_to_all(dir: &Path) -> io::Result<()> {
-    fs::set_permissions(dir, fs::Permissions::from_mode(0o755))
-}
-
 /// Phase of an interrupted call, if this call can continue it: the source is complete, and the same user builds.
 fn resumable(dir: &Path, user: Option<&User>) -> Option<Phase> {
     let state = State::read(dir).filter(|state| state.uid == uid_of(user))?;
@@ -507,24 +506,15 @@ fn counted(line: &str) -> Option<(u64, u64)> {
 fn objects(source: &Path) -> u64 {
     const NOT_COMPILED: [&str; 8] =
         ["test", "tools", "win32", "plperl", "plpython", "tcl", "tutorial", "sepgsql"];
-    let count = |dir: &Path| -> u64 {
-        let mut dirs = vec![dir.to_owned()];
-        let mut files = 0;
-        while let Some(dir) = dirs.pop() {
-            for entry in fs::read_dir(dir).into_iter().flatten().flatten() {
-                let name = entry.file_name();
-                let is_dir = entry.file_type().is_ok_and(|kind| kind.is_dir());
-                if is_dir && !NOT_COMPILED.iter().any(|left_out| name == *left_out) {
-                    dirs.push(entry.path());
-                } else if Path::new(&name).extension().is_some_and(|extension| extension == "c") {
-                    files += 1;
-                }
-            }
-        }
-        files
+    let left_out = |entry: &DirEntry| {
+        entry.file_type().is_dir() && NOT_COMPILED.iter().any(|name| entry.file_name() == *name)
     };
-    let twice = ["src/common", "src/port"].iter().map(|dir| 2 * count(&source.join(dir))).sum::<u64>();
-    let all = count(&source.join("src")) + count(&source.join("contrib")) + twice;
+    let count = |dir: PathBuf| -> u64 {
+        let entries = WalkDir::new(dir).into_iter().filter_entry(|entry| !left_out(entry)).flatten();
+        entries.filter(|entry| entry.path().extension().is_some_and(|end| end == "c")).count() as u64
+    };
+    let twice = ["src/common", "src/port"].iter().map(|dir| 2 * count(source.join(dir))).sum::<u64>();
+    let all = count(source.join("src")) + count(source.join("contrib")) + twice;
     // Libraries of contrib and of interfaces compile some files once more: 18.6 has 1,701 compilations of 1,554 files.
     all + all / 10
 }
@@ -537,30 +527,23 @@ fn objects(source: &Path) -> u64 {
 /// name files that the linker cannot find.
 fn sweep(build: &Path) -> io::Result<Option<u64>> {
     let mut files = Vec::new();
-    list(build, &mut files)?;
-    let modified = |(_, modified, _): &(PathBuf, i64, u64)| *modified;
+    for entry in WalkDir::new(build) {
+        let entry = entry?;
+        let metadata = entry.metadata()?;
+        if metadata.is_file() {
+            files.push((entry.into_path(), metadata.mtime()));
+        }
+    }
+    let modified = |(_, modified): &(PathBuf, i64)| *modified;
     let good_until = files.iter().map(modified).max().unwrap_or_default() - HALF_WRITTEN_S;
-    let configured = files.iter().find(|(path, ..)| *path == build.join(CONFIGURED)).map(modified);
+    let configured = files.iter().find(|(path, _)| *path == build.join(CONFIGURED)).map(modified);
     if configured.is_none_or(|at| at >= good_until) {
         return Ok(None);
     }
     let (doubtful, kept): (Vec<_>, Vec<_>) = files.iter().partition(|file| modified(file) >= good_until);
-    doubtful.iter().try_for_each(|(path, ..)| fs::remove_file(path))?;
+    doubtful.iter().try_for_each(|(path, _)| fs::remove_file(path))?;
     let is_object = |path: &Path| path.extension().is_some_and(|extension| extension == "o");
-    Ok(Some(kept.iter().filter(|(path, ..)| is_object(path)).count() as u64))
-}
-
-fn list(dir: &Path, files: &mut Vec<(PathBuf, i64, u64)>) -> io::Result<()> {
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let metadata = entry.metadata()?;
-        if metadata.is_dir() {
-            list(&entry.path(), files)?;
-        } else if metadata.is_file() {
-            files.push((entry.path(), metadata.mtime(), metadata.len()));
-        }
-    }
-    Ok(())
+    Ok(Some(kept.iter().filter(|(path, _)| is_object(path)).count() as u64))
 }
 
 #[cfg(test)]

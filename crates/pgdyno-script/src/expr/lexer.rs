@@ -2,8 +2,9 @@
 
 use crate::{
     error::Fault,
+    line::blank_len,
     names::is_name_byte,
-    number::{self, NotInteger},
+    number::{self, NotInteger, digits},
 };
 
 /// A token of an expression.
@@ -151,23 +152,6 @@ impl<'a> Lexer<'a> {
     fn fault(&self, len: usize, what: &str) -> Fault {
         Fault::at(self.at + len, what)
     }
-}
-
-/// Length of white space and line continuations.
-fn blank_len(text: &[u8]) -> usize {
-    let mut at = 0;
-    loop {
-        match &text[at..] {
-            [b' ' | b'\t' | b'\r' | 0x0b | 0x0c, ..] => at += 1,
-            [b'\\', b'\n', ..] => at += 2,
-            [b'\\', b'\r', b'\n', ..] => at += 3,
-            _ => return at,
-        }
-    }
-}
-
-fn digits(text: &[u8]) -> usize {
-    text.iter().position(|b| !b.is_ascii_digit()).unwrap_or(text.len())
 }
 
 fn name_run(text: &[u8]) -> usize {

@@ -56,11 +56,8 @@ fn port(text: &str, parts: &Parts) -> Result<u16, Problem> {
         },
         Err(_) => format!("invalid integer value \"{text}\" for connection option \"port\""),
     };
-    let problem = Problem::wrong_request(what).hint("a number from 1 to 65535");
-    Err(match parts.part("port") {
-        Some(part) => problem.detail(part.origin.to_string()),
-        None => problem,
-    })
+    let detail = parts.part("port").map(|part| part.origin.to_string());
+    Err(Problem { detail, ..Problem::wrong_request(what).hint("a number from 1 to 65535") })
 }
 
 fn host(name: Option<&str>, address: Option<&str>, port: u16) -> Result<(Address, Option<IpAddr>), Problem> {

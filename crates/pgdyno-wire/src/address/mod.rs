@@ -78,14 +78,6 @@ impl fmt::Debug for NoticeReceiver {
     }
 }
 
-impl PartialEq for NoticeReceiver {
-    fn eq(&self, other: &Self) -> bool {
-        Arc::ptr_eq(&self.0, &other.0)
-    }
-}
-
-impl Eq for NoticeReceiver {}
-
 /// One of the servers to try.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Host {
@@ -109,7 +101,7 @@ impl Host {
 }
 
 /// Complete parameters of a connection.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct ConnectOptions {
     /// Servers, tried in this order until one is acceptable; never empty.
     pub hosts: Vec<Host>,

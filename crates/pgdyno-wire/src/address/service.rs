@@ -103,9 +103,9 @@ pub(super) fn parse(text: &str, service: &str, path: &Path) -> Result<Option<Vec
         if key == "service" {
             return Err(wrong("a service cannot name another"));
         }
-        keys::check(key).map_err(|problem| match problem.hint {
-            Some(hint) => wrong(&format!("unknown keyword `{key}`")).hint(hint),
-            None => wrong(&format!("unknown keyword `{key}`")),
+        keys::check(key).map_err(|problem| Problem {
+            hint: problem.hint,
+            ..wrong(&format!("unknown keyword `{key}`"))
         })?;
         if !entries.iter().any(|(known, ..)| known == key) {
             entries.push((key.to_owned(), value.to_owned(), at + 1));

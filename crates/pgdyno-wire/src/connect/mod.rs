@@ -69,11 +69,9 @@ fn explain(error: WireError, options: &ConnectOptions) -> Problem {
         }
         WireError::NoPassword => {
             let problem = Problem::could_not(format!("{what}: {error}"));
-            match options.hosts.iter().find_map(|host| host.passfile_ignored.as_ref()) {
-                Some(ignored) => problem.detail(ignored.to_string()),
-                None => problem,
-            }
-            .hint("set PGPASSWORD, or write a line into the password file (PGPASSFILE, mode 0600)")
+            let ignored = options.hosts.iter().find_map(|host| host.passfile_ignored.as_ref());
+            Problem { detail: ignored.map(ToString::to_string), ..problem }
+                .hint("set PGPASSWORD, or write a line into the password file (PGPASSFILE, mode 0600)")
         }
         WireError::Everywhere(tried) => {
             let tried: Vec<_> = tried.iter().map(told).collect();

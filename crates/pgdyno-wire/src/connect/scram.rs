@@ -55,9 +55,7 @@ pub(super) fn authenticate(startup: &mut Startup<'_>, mechanisms: &[u8]) -> Resu
     let binding = choose(startup, mechanisms)?;
     let mechanism = binding.mechanism();
     if let Some(keys) = &startup.options.scram_keys {
-        with_keys(startup, keys, &binding)?;
-        startup.bound = mechanism == sasl::SCRAM_SHA_256_PLUS;
-        return Ok(());
+        return with_keys(startup, keys, &binding);
     }
     let channel = match binding {
         Binding::To(hash) => sasl::ChannelBinding::tls_server_end_point(hash),
@@ -71,9 +69,7 @@ pub(super) fn authenticate(startup: &mut Startup<'_>, mechanisms: &[u8]) -> Resu
     scram.update(&challenge).map_err(not_scram)?;
     startup.answer(scram.message())?;
     let signature = next(startup, 12)?;
-    scram.finish(&signature).map_err(not_scram)?;
-    startup.bound = mechanism == sasl::SCRAM_SHA_256_PLUS;
-    Ok(())
+    scram.finish(&signature).map_err(not_scram)
 }
 
 /// Sends the first message, with the name of the mechanism.

@@ -18,22 +18,11 @@ pub(super) struct Startup<'a> {
     pub(super) asked: bool,
     /// Whether the server has negotiated the protocol version.
     negotiated: bool,
-    /// Whether authentication was bound to the TLS connection.
-    pub(super) bound: bool,
 }
 
 impl<'a> Startup<'a> {
     pub(super) fn new(incoming: Incoming, options: &'a ConnectOptions, host: &'a Host) -> Self {
-        Self {
-            incoming,
-            options,
-            host,
-            seen: 0,
-            seen_bytes: 0,
-            asked: false,
-            negotiated: false,
-            bound: false,
-        }
+        Self { incoming, options, host, seen: 0, seen_bytes: 0, asked: false, negotiated: false }
     }
 
     /// Sends the StartupMessage.

@@ -11,7 +11,7 @@ use std::{
 use super::{
     Message, Request,
     answer::{Action, Answer},
-    greeting, message,
+    message,
     shared::Shared,
 };
 
@@ -23,7 +23,7 @@ pub(super) fn converse(link: &File, number: usize, shared: &Shared) -> io::Resul
     let mut input = BufReader::with_capacity(BUFFER_BYTES, link);
     let mut output = link;
     let note = |startup: &Message| shared.note_startup(startup);
-    if !greeting::greet(&shared.greeting, &mut input, &mut output, note)? {
+    if !(shared.greeting)(&mut input, &mut output, &note)? {
         return Ok(());
     }
     let backend = Backend { input, output, number, shared, requests: 0, status: b'I', out: Vec::new() };
@@ -104,7 +104,6 @@ impl Backend<'_> {
     fn answer(&mut self, request: &Request) -> io::Result<bool> {
         let asked = Instant::now();
         let Answer { actions, no_ready, after } = self.shared.answer(request);
-        thread::sleep(self.shared.stalled_for());
         let described = actions.iter().any(|action| matches!(action, Action::Columns(_)));
         if request.statement.is_some() && !described {
             self.out.extend(message::message(b'n', &[]));

@@ -1,60 +1,26 @@
-//! Startup phase of the fake server, honest or not.
+//! Startup phase of the fake server.
 
 use std::io::{self, Read, Write};
 
-use postgres_protocol::authentication::md5_hash;
+use super::{Message, message};
 
-use super::{
-    Message, message,
-    scram::{self, Scram},
-};
-
-/// Salt of MD5 authentication.
-const SALT: [u8; 4] = *b"salt";
-
-/// How the server treats a new client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Greeting {
-    /// Accept everybody.
-    Trust,
-    /// Request the password in cleartext.
-    Cleartext(String),
-    /// Request the password hashed with MD5.
-    Md5(String),
-    /// Request SCRAM-SHA-256 with this password, carried out in this way.
-    Scram(String, Scram),
-    /// Refuse with FATAL, SQLSTATE and text.
-    Refuse(String, String),
-    /// Send these bytes, and nothing else until the client disconnects.
-    Bytes(Vec<u8>),
-    /// Send these bytes one at a time, with a pause in milliseconds between them.
-    Drip(Vec<u8>, u64),
-    /// Accept everybody, and send these bytes before ReadyForQuery.
-    TrustWith(Vec<u8>),
-    /// Answer an SSLRequest, which every other greeting declines, with these bytes, and nothing else.
-    Tls(Vec<u8>),
-    /// Use the first greeting for clients that send an SSLRequest (which is declined), else the second.
-    AfterTls(Box<Greeting>, Box<Greeting>),
-}
+/// Carries out the startup phase of a connection: reads from the client, writes to it, records its StartupMessage by the
+/// closure, and returns whether the client was accepted.
+pub type Greeting =
+    dyn Fn(&mut dyn Read, &mut dyn Write, &dyn Fn(&Message)) -> io::Result<bool> + Send + Sync;
 
 /// Code of an SSLRequest, in place of a StartupMessage's version.
-const SSL_REQUEST: [u8; 4] = 80_877_103i32.to_be_bytes();
+pub const SSL_REQUEST: [u8; 4] = 80_877_103i32.to_be_bytes();
 /// Code of a CancelRequest, which is ignored.
-const CANCEL_REQUEST: [u8; 4] = 80_877_102i32.to_be_bytes();
+pub const CANCEL_REQUEST: [u8; 4] = 80_877_102i32.to_be_bytes();
 
-/// Greets a client; returns whether it was accepted. `note` records its StartupMessage.
-pub(super) fn greet(
-    greeting: &Greeting,
-    input: &mut impl Read,
-    output: &mut impl Write,
-    note: impl FnOnce(&Message),
-) -> io::Result<bool> {
+/// The usual [`Greeting`]: declines TLS and accepts everybody.
+///
+/// # Errors
+/// If the client disconnects.
+pub fn trust(input: &mut dyn Read, output: &mut dyn Write, note: &dyn Fn(&Message)) -> io::Result<bool> {
     let mut startup = message::read(input, true)?;
-    let asked = startup.body == SSL_REQUEST;
-    if asked {
-        if let Greeting::Tls(answer) = greeting {
-            return linger(answer, 0, input, output);
-        }
+    if startup.body == SSL_REQUEST {
         output.write_all(b"N")?;
         startup = message::read(input, true)?;
     }
@@ -62,64 +28,6 @@ pub(super) fn greet(
         return Ok(false);
     }
     note(&startup);
-    let greeting = match greeting {
-        Greeting::AfterTls(with, _) if asked => with,
-        Greeting::AfterTls(_, without) => without,
-        other => other,
-    };
-    let let_in = match greeting {
-        Greeting::Tls(_) | Greeting::AfterTls(..) => true,
-        Greeting::Trust | Greeting::TrustWith(_) => true,
-        Greeting::Cleartext(password) => {
-            output.write_all(&message::authentication(3, &[]))?;
-            message::read(input, false)?.text(0) == *password
-        }
-        Greeting::Md5(password) => {
-            output.write_all(&message::authentication(5, &SALT))?;
-            let user = user(&startup.body);
-            message::read(input, false)?.text(0) == md5_hash(&user, password.as_bytes(), SALT)
-        }
-        Greeting::Scram(password, how) => scram::authenticate(password, *how, input, output)?,
-        Greeting::Refuse(code, text) => {
-            output.write_all(&message::error("FATAL", code, text))?;
-            return Ok(false);
-        }
-        Greeting::Bytes(bytes) => return linger(bytes, 0, input, output),
-        Greeting::Drip(bytes, pause_ms) => return linger(bytes, *pause_ms, input, output),
-    };
-    if !let_in {
-        output.write_all(&message::error("FATAL", "28P01", "password authentication failed"))?;
-        return Ok(false);
-    }
-    let mut bytes = message::authentication(0, &[]);
-    bytes.extend(message::parameter("server_version", "15.0 (fake)"));
-    bytes.extend(message::message(b'K', &[0, 0, 0, 42, 0, 0, 0, 43]));
-    if let Greeting::TrustWith(more) = greeting {
-        bytes.extend(more);
-    }
-    bytes.extend(message::ready(b'I'));
-    output.write_all(&bytes)?;
+    output.write_all(&message::welcome(&[]))?;
     Ok(true)
-}
-
-/// Sends bytes, at once or one by one, and waits for the client to disconnect.
-fn linger(bytes: &[u8], pause_ms: u64, input: &mut impl Read, output: &mut impl Write) -> io::Result<bool> {
-    let step = if pause_ms == 0 { bytes.len().max(1) } else { 1 };
-    for part in bytes.chunks(step) {
-        output.write_all(part)?;
-        std::thread::sleep(std::time::Duration::from_millis(pause_ms));
-    }
-    io::copy(input, &mut io::sink())?;
-    Ok(false)
-}
-
-/// Role in a StartupMessage: the body is the version, then names and values in turn.
-fn user(body: &[u8]) -> Vec<u8> {
-    let mut texts = body.get(4..).unwrap_or_default().split(|&byte| byte == 0);
-    while let (Some(name), Some(value)) = (texts.next(), texts.next()) {
-        if name == b"user" {
-            return value.to_vec();
-        }
-    }
-    Vec::new()
 }

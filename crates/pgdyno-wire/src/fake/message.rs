@@ -19,6 +19,34 @@ impl Message {
     }
 }
 
+/// StartupMessage of a client.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Startup {
+    /// Protocol version, as its number in messages.
+    pub version: i32,
+    /// Names and values of the parameters, in the order sent.
+    pub parameters: Vec<(String, String)>,
+}
+
+impl Startup {
+    /// Reads the content of a StartupMessage.
+    pub fn read(message: &Message) -> Self {
+        let version = message.body.first_chunk().map_or(0, |version| i32::from_be_bytes(*version));
+        let mut texts = message.body.get(4..).unwrap_or_default().split(|&byte| byte == 0);
+        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
+        let mut parameters = Vec::new();
+        while let (Some(name), Some(value)) = (texts.next().filter(|name| !name.is_empty()), texts.next()) {
+            parameters.push((text(name), text(value)));
+        }
+        Self { version, parameters }
+    }
+
+    /// Value of a parameter.
+    pub fn parameter(&self, name: &str) -> Option<&str> {
+        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
+    }
+}
+
 /// Encodes a message with its correct length.
 pub fn message(tag: u8, body: &[u8]) -> Vec<u8> {
     announced(tag, body.len() as i32 + 4, body)
@@ -105,8 +133,18 @@ fn texts(texts: &[&str]) -> Vec<u8> {
     texts.iter().flat_map(|text| text.bytes().chain([0])).collect()
 }
 
+/// Encodes what an accepted client is sent, with `more` before ReadyForQuery.
+pub fn welcome(more: &[u8]) -> Vec<u8> {
+    let version = parameter("server_version", "15.0 (fake)");
+    let key = message(b'K', &[0, 0, 0, 42, 0, 0, 0, 43]);
+    [&authentication(0, &[]), &version, &key, more, &ready(b'I')].concat()
+}
+
 /// Reads a message of a client; a StartupMessage if `startup`.
-pub(super) fn read(link: &mut impl Read, startup: bool) -> io::Result<Message> {
+///
+/// # Errors
+/// If the client disconnects.
+pub fn read(link: &mut (impl Read + ?Sized), startup: bool) -> io::Result<Message> {
     let mut tag = [0];
     if !startup {
         link.read_exact(&mut tag)?;

@@ -2,17 +2,14 @@
 //!
 //! The server implements its side of protocol 3.0 on a Unix-domain socket in a temporary directory, or on loopback TCP,
 //! with one thread per connection. A [`Greeting`] determines the startup phase, a closure from [`Request`] to
-//! [`Answer`] the answers, and [`Delays`], whose quantiles are known in closed form, the service times. [`usual`]
-//! answers like a server whose tables hold one row.
+//! [`Answer`] the answers and their times. [`usual`] answers like a server whose tables hold one row.
 //!
 //! Its uses are tests of the wire and of reported latencies, hostile messages and fuzzing. Nothing is stored.
 
 mod answer;
 mod connection;
-mod delays;
 mod greeting;
 pub mod message;
-mod scram;
 mod shared;
 
 use std::{
@@ -23,14 +20,12 @@ use std::{
     path::PathBuf,
     sync::{Arc, atomic::Ordering},
     thread::{self, JoinHandle},
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 pub use answer::{Answer, Request, usual};
-pub use delays::{Delays, Distribution};
-pub use greeting::Greeting;
-pub use message::Message;
-pub use scram::Scram;
+pub use greeting::{CANCEL_REQUEST, Greeting, SSL_REQUEST, trust};
+pub use message::{Message, Startup};
 
 use crate::{Address, ConnectOptions, Host, Password};
 use shared::Shared;
@@ -50,35 +45,7 @@ pub enum Listen {
     Loopback,
 }
 
-/// StartupMessage of a client.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Startup {
-    /// Protocol version, as its number in messages.
-    pub version: i32,
-    /// Names and values of the parameters, in the order sent.
-    pub parameters: Vec<(String, String)>,
-}
-
-impl Startup {
-    fn read(message: &Message) -> Self {
-        let version = message.body.first_chunk().map_or(0, |version| i32::from_be_bytes(*version));
-        let mut texts = message.body.get(4..).unwrap_or_default().split(|&byte| byte == 0);
-        let text = |bytes: &[u8]| String::from_utf8_lossy(bytes).into_owned();
-        let mut parameters = Vec::new();
-        while let (Some(name), Some(value)) = (texts.next().filter(|name| !name.is_empty()), texts.next()) {
-            parameters.push((text(name), text(value)));
-        }
-        Self { version, parameters }
-    }
-
-    /// Value of a parameter.
-    pub fn parameter(&self, name: &str) -> Option<&str> {
-        self.parameters.iter().find(|(known, _)| known == name).map(|(_, value)| value.as_str())
-    }
-}
-
 /// A running fake server. Dropping it closes everything.
-#[derive(Debug)]
 pub struct FakeServer {
     address: Address,
     shared: Arc<Shared>,
@@ -92,7 +59,7 @@ impl FakeServer {
     /// # Errors
     /// See [`FakeServer::listen`].
     pub fn start(script: impl Fn(&Request) -> Answer + Send + Sync + 'static) -> io::Result<Self> {
-        Self::listen(Listen::Socket, Greeting::Trust, script)
+        Self::listen(Listen::Socket, Box::new(trust), script)
     }
 
     /// Starts a server with this address, greeting and script.
@@ -101,7 +68,7 @@ impl FakeServer {
     /// The kernel's error, if it cannot create a directory, socket or thread.
     pub fn listen(
         listen: Listen,
-        greeting: Greeting,
+        greeting: Box<Greeting>,
         script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
     ) -> io::Result<Self> {
         let shared = Arc::new(Shared::new(greeting, script));
@@ -158,11 +125,6 @@ impl FakeServer {
     /// Number of connections made so far.
     pub fn connections(&self) -> usize {
         self.shared.lock().connections.len()
-    }
-
-    /// Holds back all answers for this long, as if all backends waited for one lock or one disk.
-    pub fn stall(&self, duration: Duration) {
-        self.shared.lock().stalled_until = Some(Instant::now() + duration);
     }
 
     /// Cuts every connection at once, like a kill of all server processes. New ones are still accepted.

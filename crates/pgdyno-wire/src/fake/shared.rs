@@ -6,14 +6,14 @@ use std::{
         Arc, Mutex, MutexGuard, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
-    time::{Duration, Instant},
+    time::Duration,
 };
 
 use super::{Answer, Greeting, Message, Request};
 
 /// State shared by the threads of a fake server.
 pub(super) struct Shared {
-    pub(super) greeting: Greeting,
+    pub(super) greeting: Box<Greeting>,
     script: Box<dyn Fn(&Request) -> Answer + Send + Sync>,
     state: Mutex<State>,
     pub(super) closing: AtomicBool,
@@ -31,19 +31,12 @@ pub(super) struct State {
     pub(super) startups: Vec<Message>,
     /// Service times of all answers.
     pub(super) served: Vec<Duration>,
-    pub(super) stalled_until: Option<Instant>,
-}
-
-impl std::fmt::Debug for Shared {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Shared").field("greeting", &self.greeting).finish_non_exhaustive()
-    }
 }
 
 impl Shared {
     /// State of a server with this greeting and script, before its first connection.
     pub(super) fn new(
-        greeting: Greeting,
+        greeting: Box<Greeting>,
         script: impl Fn(&Request) -> Answer + Send + Sync + 'static,
     ) -> Self {
         Self {
@@ -79,11 +72,5 @@ impl Shared {
         if self.keeping.load(Ordering::Relaxed) {
             self.lock().served.push(took);
         }
-    }
-
-    /// How much longer answers are held back.
-    pub(super) fn stalled_for(&self) -> Duration {
-        let until = self.lock().stalled_until;
-        until.map_or(Duration::ZERO, |until| until.saturating_duration_since(Instant::now()))
     }
 }

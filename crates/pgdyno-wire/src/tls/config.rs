@@ -31,26 +31,11 @@ use crate::{Address, CertMode, ClientCertificate, Roots, SslMode, TlsSettings, T
 const ALPN: &[u8] = b"postgresql";
 
 /// Content of the files, kept for further connections with the same settings.
-#[derive(Clone, Default)]
+#[derive(Debug, Clone, Default)]
 pub struct Cache(Arc<Mutex<Option<Kept>>>);
 
 /// A context, and the settings that it was made from.
 type Kept = (TlsSettings, Arc<Context>);
-
-impl fmt::Debug for Cache {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("Cache")
-    }
-}
-
-/// All caches are equal, so that the comparison of options ignores their content.
-impl PartialEq for Cache {
-    fn eq(&self, _other: &Self) -> bool {
-        true
-    }
-}
-
-impl Eq for Cache {}
 
 /// Data needed for handshakes.
 #[derive(Debug)]

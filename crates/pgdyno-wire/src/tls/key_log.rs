@@ -30,11 +30,7 @@ impl KeyLogFile {
 
 impl KeyLog for KeyLogFile {
     fn log(&self, label: &str, client_random: &[u8], secret: &[u8]) {
-        let line = format!("{label} {} {}\n", hex(client_random), hex(secret));
+        let line = format!("{label} {} {}\n", hex::encode(client_random), hex::encode(secret));
         let _ = (&self.0).write_all(line.as_bytes()); // a full disk must not end a measurement
     }
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }

@@ -30,28 +30,6 @@ pub(super) struct Verifier {
 }
 
 impl Verifier {
-    fn chain(
-        &self,
-        chain: &WebPkiServerVerifier,
-        end_entity: &CertificateDer<'_>,
-        intermediates: &[CertificateDer<'_>],
-        name: &ServerName<'_>,
-        now: UnixTime,
-    ) -> Result<ServerCertVerified, Error> {
-        let verified = chain.verify_server_cert(end_entity, intermediates, name, &[], now);
-        let Err(Error::InvalidCertificate(error)) = verified else { return verified };
-        match error {
-            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
-                self.name(end_entity, name, error)
-            }
-            // A self-signed certificate may be trusted as it is, even if it is a CA certificate.
-            CertificateError::Other(_) if self.trusted.contains(end_entity) => {
-                self.itself(end_entity, name, now)
-            }
-            error => Err(Error::InvalidCertificate(error)),
-        }
-    }
-
     /// Decides when the chain is valid and the name does not match: names may not be compared, or libpq finds the name
     /// elsewhere.
     fn name(
@@ -94,9 +72,18 @@ impl ServerCertVerifier for Verifier {
         _ocsp_response: &[u8],
         now: UnixTime,
     ) -> Result<ServerCertVerified, Error> {
-        match &self.chain {
-            None => Ok(ServerCertVerified::assertion()),
-            Some(chain) => self.chain(chain, end_entity, intermediates, server_name, now),
+        let Some(chain) = &self.chain else { return Ok(ServerCertVerified::assertion()) };
+        let verified = chain.verify_server_cert(end_entity, intermediates, server_name, &[], now);
+        let Err(Error::InvalidCertificate(error)) = verified else { return verified };
+        match error {
+            CertificateError::NotValidForName | CertificateError::NotValidForNameContext { .. } => {
+                self.name(end_entity, server_name, error)
+            }
+            // A self-signed certificate may be trusted as it is, even if it is a CA certificate.
+            CertificateError::Other(_) if self.trusted.contains(end_entity) => {
+                self.itself(end_entity, server_name, now)
+            }
+            error => Err(Error::InvalidCertificate(error)),
         }
     }
 

@@ -15,7 +15,7 @@ use rustix::io::Errno;
 
 use self::{buffers::Buffers, lines::Lines};
 use super::{
-    Driver, NOTIFIERS,
+    NOTIFIERS,
     client_scheduler::ClientScheduler,
     sockets::{Arrival, Sending, Sockets, TICK_NS, WaitLimit},
 };
@@ -25,35 +25,23 @@ use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
 const MAX_SUBMISSIONS: usize = 4_096;
 const MIN_SUBMISSIONS: usize = 64;
 
-/// Driver for sockets on Linux 6.1 and later: io_uring, one ring per thread, any number of clients. Clients without a
-/// socket, which only wait by time, work too; [`Step::Disk`](crate::Step::Disk) does not.
-#[derive(Debug, Clone, Copy, Default)]
-pub struct UringDriver;
-
-impl UringDriver {
-    /// Checks that this kernel, this process and its limits allow what the driver needs.
-    ///
-    /// # Errors
-    /// The kernel's error: `EPERM` if io_uring is disabled (`kernel.io_uring_disabled`, a container's filter), `EINVAL`
-    /// if the kernel is too old.
-    pub fn check() -> io::Result<()> {
-        let mut ring = ring(1)?;
-        let (submitter, submissions, completions) = ring.split();
-        UringSockets::open(1, submitter, submissions, completions).map(drop)
-    }
+/// Checks that this kernel, this process and its limits allow what [`drive`] needs.
+pub(super) fn check() -> io::Result<()> {
+    let mut ring = ring(1)?;
+    let (submitter, submissions, completions) = ring.split();
+    UringSockets::open(1, submitter, submissions, completions).map(drop)
 }
 
-impl Driver for UringDriver {
-    fn drive<T: Target>(
-        self,
-        clients: Vec<Client<T>>,
-        schedule: Box<WorkerSchedule>,
-    ) -> io::Result<WorkerReport> {
-        let mut ring = ring(clients.len() + NOTIFIERS)?;
-        let (submitter, submissions, completions) = ring.split();
-        let sockets = UringSockets::open(clients.len() + NOTIFIERS, submitter, submissions, completions)?;
-        ClientScheduler::work(clients, schedule, sockets)
-    }
+/// Drives clients with io_uring: one ring per thread, any number of clients. Clients without a socket, which only wait
+/// by time, work too.
+pub(super) fn drive<T: Target>(
+    clients: Vec<Client<T>>,
+    schedule: Box<WorkerSchedule>,
+) -> io::Result<WorkerReport> {
+    let mut ring = ring(clients.len() + NOTIFIERS)?;
+    let (submitter, submissions, completions) = ring.split();
+    let sockets = UringSockets::open(clients.len() + NOTIFIERS, submitter, submissions, completions)?;
+    ClientScheduler::work(clients, schedule, sockets)
 }
 
 /// Makes a ring for this many sockets, to be used by the calling thread only.

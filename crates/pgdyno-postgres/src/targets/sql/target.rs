@@ -14,7 +14,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{Event, Level, Probe, Step, Target};
 use pgdyno_script::{Command, Scratch, Sql, Variables};
-use pgdyno_wire::{ConnectOptions, ServerError, Splitter, WireError, libpq, try_connect_unless};
+use pgdyno_wire::{ConnectOptions, ServerError, Splitter, libpq, try_connect_unless};
 
 use super::{
     SharedScripts,
@@ -187,7 +187,7 @@ impl Target for SqlTarget {
             Event::Woken => self.client_state.woken(&mut context),
             Event::Connected => self.client_state.end(Step::Receive),
             Event::Parting => self.client_state.ask_settings(),
-            Event::Sent | Event::Disk(_) => Step::Receive,
+            Event::Sent => Step::Receive,
         }
     }
 
@@ -360,8 +360,6 @@ pub(super) fn sql_of(command: &Command) -> Option<&Sql> {
 /// Prints a notice of the server as libpq does for pgbench.
 fn notice(body: &[u8], sent: impl FnOnce() -> Option<String>, shared: &SharedScripts, probe: &Probe) {
     if shared.is_pgbench() && probe.hears(Level::Plain) {
-        let notice = ServerError { context: None, ..ServerError::parse(body) }.in_statement(sent);
-        let notice = WireError::Server(Box::new(notice));
-        probe.say(Level::Plain, &format!("{}\n", libpq::message(&notice)));
+        probe.say(Level::Plain, &libpq::notice(&ServerError::parse(body).in_statement(sent)));
     }
 }

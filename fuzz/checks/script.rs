@@ -1,9 +1,8 @@
-//! Entry point for fuzzing the script reader. Panics if the reader breaks a promise; returns whether it
+//! Check of the script reader, for fuzzing. Panics if the reader breaks a promise; returns whether it
 //! accepted the input.
 
 use pgdyno_core::random::Random;
-
-use crate::{Action, Automatic, Scratch, ScriptError, Scripts, Variables};
+use pgdyno_script::{Action, Automatic, Scratch, ScriptError, Scripts, Variables};
 
 /// Largest ratio of output to input bytes: `:a` becomes `$12345`.
 const GROWTH: usize = 16;

@@ -3,9 +3,9 @@
 use std::io::{self, Read, Write};
 
 use base64::{Engine, engine::general_purpose::STANDARD};
-use sha2::{Digest, Sha256};
+use ring::{digest, hmac};
 
-use super::message;
+use pgdyno_wire::fake::message;
 
 /// How the server carries out SCRAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -27,11 +27,11 @@ pub enum Scram {
 }
 
 /// Authenticates a client; returns whether its proof was valid. `how` selects the deviation.
-pub(super) fn authenticate(
+pub fn authenticate(
     password: &str,
     how: Scram,
-    input: &mut impl Read,
-    output: &mut impl Write,
+    input: &mut dyn Read,
+    output: &mut dyn Write,
 ) -> io::Result<bool> {
     output.write_all(&message::authentication(10, b"SCRAM-SHA-256\0\0"))?;
     let first = message::read(input, false)?;
@@ -62,7 +62,7 @@ pub(super) fn authenticate(
         return Ok(false);
     }
     if how != Scram::NoSignature {
-        let mut signature = hmac(&verifier.server_key, signed.as_bytes());
+        let mut signature = hmac_sha256(&verifier.server_key, signed.as_bytes()).as_ref().to_vec();
         signature[0] ^= u8::from(how == Scram::WrongSignature);
         let last = format!("v={}", STANDARD.encode(signature));
         output.write_all(&message::authentication(12, last.as_bytes()))?;
@@ -100,20 +100,14 @@ impl Verifier {
 
     /// Verifies a proof, which is the client key XOR the client signature; the hash of that key is stored.
     fn proves(&self, proof: &str, signed: &[u8]) -> bool {
-        let signature = hmac(&self.stored_key, signed);
+        let signature = hmac_sha256(&self.stored_key, signed);
         let proof = STANDARD.decode(proof).unwrap_or_default();
-        let key: Vec<u8> = proof.iter().zip(signature).map(|(proof, signature)| proof ^ signature).collect();
-        Sha256::digest(key).as_slice() == self.stored_key
+        let key: Vec<u8> =
+            proof.iter().zip(signature.as_ref()).map(|(proof, signature)| proof ^ signature).collect();
+        digest::digest(&digest::SHA256, &key).as_ref() == self.stored_key
     }
 }
 
-/// HMAC-SHA-256 (RFC 2104) with a key of at most 64 bytes.
-fn hmac(key: &[u8], text: &[u8]) -> [u8; 32] {
-    let pad = |with: u8| -> Vec<u8> {
-        let mut padded: Vec<u8> = key.iter().map(|byte| byte ^ with).collect();
-        padded.resize(64, with);
-        padded
-    };
-    let inner = Sha256::new().chain_update(pad(0x36)).chain_update(text).finalize();
-    Sha256::new().chain_update(pad(0x5c)).chain_update(inner).finalize().into()
+fn hmac_sha256(key: &[u8], text: &[u8]) -> hmac::Tag {
+    hmac::sign(&hmac::Key::new(hmac::HMAC_SHA256, key), text)
 }

@@ -11,11 +11,13 @@ use std::{
 
 use pgdyno_wire::{
     Address, ConnectOptions, Host, SessionAttrs, connect,
-    fake::{Answer, FakeServer, Greeting, Listen, Request, message, usual},
+    fake::{Answer, FakeServer, Listen, Request, message, usual},
     libpq,
 };
 
 use testkit::left_out;
+
+use crate::greeting::{Greeting, fake};
 
 /// All texts of a refused connection's problem.
 fn refusal(options: &ConnectOptions) -> String {
@@ -25,7 +27,7 @@ fn refusal(options: &ConnectOptions) -> String {
 
 /// A fake server, and one host of a list.
 fn host(greeting: Greeting) -> (FakeServer, Host) {
-    let server = FakeServer::listen(Listen::Loopback, greeting, usual).expect("it listens");
+    let server = fake(Listen::Loopback, greeting, usual);
     let host = server.options(Some("s3cret")).hosts.remove(0);
     (server, host)
 }
@@ -140,10 +142,10 @@ fn a_server_is_what_was_asked_for() {
         ("on", "off", vec![Any, ReadOnly, Primary, PreferStandby]),
         ("on", "on", vec![Any, ReadOnly, Standby, PreferStandby]),
     ] {
-        let new = FakeServer::listen(Listen::Socket, told(read_only, standby), |_| panic!("it was told"));
+        let new = fake(Listen::Socket, told(read_only, standby), |_| panic!("it was told"));
         let standby = if standby == "on" { "t" } else { "f" };
         let old = FakeServer::start(asked(read_only, standby)).expect("it listens");
-        for server in [new.expect("it listens"), old] {
+        for server in [new, old] {
             for target in [Any, ReadWrite, ReadOnly, Primary, Standby, PreferStandby] {
                 let options = ConnectOptions { target, ..server.options(None) };
                 if wanted.contains(&target) {
@@ -176,7 +178,7 @@ fn a_standby_is_preferred_wherever_it_stands_in_the_list() {
 #[test]
 fn a_name_with_several_addresses_is_tried_by_all_of_them() {
     // `localhost` may be both ::1 and 127.0.0.1; the server listens on one of them.
-    let server = FakeServer::listen(Listen::Loopback, Greeting::Trust, usual).expect("it listens");
+    let server = fake(Listen::Loopback, Greeting::Trust, usual);
     let Address::Tcp(_, port) = *server.options(None).address() else { panic!("it listens on TCP") };
     connect(&server.options(None).at(Address::Tcp("localhost".to_owned(), port))).expect("it is one of them");
     let mut by_ip = server.options(None).at(Address::Tcp("no-such-host.invalid".to_owned(), port));

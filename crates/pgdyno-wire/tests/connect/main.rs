@@ -1,5 +1,9 @@
 //! Connecting to honest, faulty, slow and hostile servers.
 
+mod greeting;
+mod hosts;
+mod scram;
+
 use std::{
     net::TcpListener,
     os::unix::net::UnixListener,
@@ -12,15 +16,18 @@ use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_wire::{
     Address, ChannelBinding, ConnectOptions, Method, NoticeReceiver, OsUser, ProtocolVersion, RequireAuth,
     Session, Sources, SslMode, connect, connect_unless,
-    fake::{Answer, FakeServer, Greeting, Listen, Request, Scram, message, usual},
+    fake::{Answer, FakeServer, Listen, Request, message, usual},
     libpq,
 };
+
+use greeting::{Greeting, fake};
+use scram::Scram;
 
 /// Far longer than anything here takes on a busy machine, shorter than a hang.
 const QUICK: Duration = Duration::from_secs(300);
 
 fn greeted(greeting: Greeting, password: Option<&str>) -> Result<Session, Problem> {
-    let server = FakeServer::listen(Listen::Socket, greeting, usual).expect("it listens");
+    let server = fake(Listen::Socket, greeting, usual);
     connect(&server.options(password))
 }
 
@@ -45,7 +52,7 @@ fn greetings() -> [Greeting; 3] {
 #[test]
 fn every_way_of_authentication_lets_the_right_password_in() {
     for greeting in greetings() {
-        let server = FakeServer::listen(Listen::Socket, greeting, usual).expect("it listens");
+        let server = fake(Listen::Socket, greeting, usual);
         let mut session = connect(&server.options(Some("s3cret"))).expect("the password is right");
         assert_eq!(session.parameter("server_version"), Some("15.0 (fake)"));
         assert_eq!(session.backend_pid(), 42);
@@ -56,7 +63,7 @@ fn every_way_of_authentication_lets_the_right_password_in() {
 
 #[test]
 fn over_tcp_it_is_the_same() {
-    let server = FakeServer::listen(Listen::Loopback, Greeting::Trust, usual).expect("it listens");
+    let server = fake(Listen::Loopback, Greeting::Trust, usual);
     let mut session = connect(&server.options(None)).expect("everybody is trusted");
     assert_eq!(session.value("SELECT 1").expect("a row").as_deref(), Some("0"));
 }
@@ -128,7 +135,7 @@ fn a_flood_before_the_server_is_ready_ends() {
 fn a_silent_and_a_dripping_server_are_given_up() {
     let notice = message::notice(&"x".repeat(2_000));
     for greeting in [Greeting::Bytes(Vec::new()), Greeting::Drip(notice, 20)] {
-        let server = FakeServer::listen(Listen::Socket, greeting, usual).expect("it listens");
+        let server = fake(Listen::Socket, greeting, usual);
         let options = ConnectOptions { connect_timeout: Duration::from_millis(300), ..server.options(None) };
         let start = Instant::now();
         let problem = connect(&options).expect_err("it says nothing");
@@ -211,10 +218,10 @@ fn addresses_where_nobody_listens_are_named() {
 
 #[test]
 fn a_dead_peer_is_noticed_in_minutes() {
-    let server = FakeServer::listen(Listen::Loopback, Greeting::Trust, usual).expect("it listens");
+    let server = fake(Listen::Loopback, Greeting::Trust, usual);
     let socket = connect(&server.options(None))
-        .and_then(|session| session.into_socket().map_err(|error| Problem::could_not(error.to_string())));
-    let socket = socket.expect("everybody is trusted");
+        .and_then(|session| session.into_parts().map_err(|error| Problem::could_not(error.to_string())));
+    let (socket, _) = socket.expect("everybody is trusted");
     assert!(rustix::net::sockopt::socket_keepalive(&socket).expect("an option of TCP"));
     let idle = rustix::net::sockopt::tcp_keepidle(&socket).expect("an option of TCP");
     assert!(idle <= Duration::from_secs(60), "{idle:?}");
@@ -222,7 +229,7 @@ fn a_dead_peer_is_noticed_in_minutes() {
 
 /// A fake server on TCP, and parameters to connect to it with `sslmode`.
 fn by_tcp(greeting: Greeting, mode: SslMode) -> (FakeServer, ConnectOptions) {
-    let server = FakeServer::listen(Listen::Loopback, greeting, usual).expect("it listens");
+    let server = fake(Listen::Loopback, greeting, usual);
     let mut options = server.options(Some("s3cret"));
     options.tls.mode = mode;
     (server, options)
@@ -316,7 +323,7 @@ fn an_authentication_that_was_not_asked_for_is_refused() {
     ];
     for (greeting, method) in &all {
         for (_, required) in &all {
-            let server = FakeServer::listen(Listen::Socket, greeting.clone(), usual).expect("it listens");
+            let server = fake(Listen::Socket, greeting.clone(), usual);
             let require = RequireAuth { text: required.name().to_owned(), allowed: vec![*required] };
             let options = ConnectOptions { require_auth: Some(require), ..server.options(Some("s3cret")) };
             match connect(&options) {
@@ -342,7 +349,7 @@ fn channel_binding_that_is_required_and_not_there_is_refused() {
         Greeting::Md5(secret()),
         Greeting::Scram(secret(), Scram::Honest),
     ] {
-        let server = FakeServer::listen(Listen::Socket, greeting, usual).expect("it listens");
+        let server = fake(Listen::Socket, greeting, usual);
         let binding = ChannelBinding::Require;
         let text = refusal(&ConnectOptions { channel_binding: binding, ..server.options(Some("s3cret")) });
         assert!(text.to_lowercase().contains("channel binding"), "{text}");
@@ -366,7 +373,7 @@ fn impossible_lengths_are_refused_whenever_they_come() {
         }
     }
     let cut = [message::authentication(0, &[]), message::announced(b'S', 400, b"server_version")].concat();
-    let server = FakeServer::listen(Listen::Socket, Greeting::Bytes(cut), usual).expect("it listens");
+    let server = fake(Listen::Socket, Greeting::Bytes(cut), usual);
     let connect_timeout = Duration::from_millis(300);
     let text = refusal(&ConnectOptions { connect_timeout, ..server.options(None) });
     assert!(text.contains("connect timeout"), "{text}");
@@ -378,7 +385,7 @@ fn a_stop_ends_a_wait_for_a_server_that_is_frozen() {
     let listener = UnixListener::bind(dir.path().join(".s.PGSQL.5432")).expect("it listens");
     rustix::net::listen(&listener, 0).expect("its queue can be shortened");
     let full = Address::Unix(dir.path().to_owned(), 5432);
-    let silent = FakeServer::listen(Listen::Socket, Greeting::Bytes(Vec::new()), usual).expect("it listens");
+    let silent = fake(Listen::Socket, Greeting::Bytes(Vec::new()), usual);
     let deaf = TcpListener::bind("127.0.0.1:0").expect("a port"); // only the kernel accepts
     let deaf = Address::Tcp("127.0.0.1".to_owned(), deaf.local_addr().expect("a port").port());
     let mut options = silent.options(None);
@@ -440,7 +447,7 @@ fn a_version_of_the_protocol_is_agreed_upon() {
         // The secret key of 3.2 has 32 bytes.
         bytes.extend(message::message(b'K', &[7; 36]));
         bytes.extend(message::ready(b'I'));
-        FakeServer::listen(Listen::Socket, Greeting::Bytes(bytes), usual).expect("it listens")
+        fake(Listen::Socket, Greeting::Bytes(bytes), usual)
     };
     let asked = |server: &FakeServer, protocol| ConnectOptions { protocol, ..server.options(None) };
     let older = told(3 << 16, 0);
@@ -475,7 +482,7 @@ fn keys_take_the_place_of_a_password() {
         ("pg/JI9Z+hkSpLRa5btpe9GVrDHJcSEN0viVTVXaZbos=", "wfPLwcE6nTWhTAmQ7tl2KeoiWGPlZqQxSrmfPwDl2dU=");
     let with = |text: String, how| {
         let greeting = Greeting::Scram(verifier.to_owned(), how);
-        let fake = FakeServer::listen(Listen::Socket, greeting, usual).expect("it listens");
+        let fake = fake(Listen::Socket, greeting, usual);
         let os_user = &OsUser { name: Ok("me".to_owned()), home: None };
         let sources =
             Sources { host: None, port: None, user: None, database: Some(&text), env: &|_| None, os_user };
@@ -506,13 +513,11 @@ fn notices_are_heard() {
     let mut welcome = message::notice("mind the step");
     let fields = b"SWARNUNG\0VWARNING\0C01000\0Mder Rand ist nah\0DSehr nah.\0HZurueck.\0Whier\0\0";
     welcome.extend(message::message(b'N', fields));
-    let server = FakeServer::listen(Listen::Socket, Greeting::TrustWith(welcome), |request: &Request| {
-        match request.sql.as_str() {
+    let server =
+        fake(Listen::Socket, Greeting::TrustWith(welcome), |request: &Request| match request.sql.as_str() {
             "loud" => Answer::default().then_bytes(message::notice("loud indeed")).then_complete("LOUD"),
             _ => usual(request),
-        }
-    })
-    .expect("it listens");
+        });
     let heard = Arc::new(Mutex::new(String::new()));
     let into = Arc::clone(&heard);
     let on_notice = NoticeReceiver::new(move |notice| {
@@ -538,17 +543,17 @@ fn a_parameter_with_a_nul_byte_is_refused() {
 #[test]
 fn tcp_is_tuned_as_asked() {
     use rustix::net::sockopt;
-    let server = FakeServer::listen(Listen::Loopback, Greeting::Trust, usual).expect("it listens");
+    let server = fake(Listen::Loopback, Greeting::Trust, usual);
     let mut options = server.options(None);
     options.tcp.idle = Some(Duration::from_secs(77));
     options.tcp.count = Some(3);
     options.tcp.user_timeout_ms = Some(4321);
-    let socket = connect(&options).expect("it trusts everybody").into_socket().expect("a descriptor");
+    let (socket, _) = connect(&options).expect("it trusts everybody").into_parts().expect("a descriptor");
     assert_eq!(sockopt::tcp_keepidle(&socket).expect("an option"), Duration::from_secs(77));
     assert_eq!(sockopt::tcp_keepcnt(&socket).expect("an option"), 3);
     assert_eq!(sockopt::tcp_user_timeout(&socket).expect("an option"), 4321);
     assert!(sockopt::tcp_nodelay(&socket).expect("an option"));
     options.tcp.keepalives = false;
-    let socket = connect(&options).expect("it trusts everybody").into_socket().expect("a descriptor");
+    let (socket, _) = connect(&options).expect("it trusts everybody").into_parts().expect("a descriptor");
     assert!(!sockopt::socket_keepalive(&socket).expect("an option"));
 }
