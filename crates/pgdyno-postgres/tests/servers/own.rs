@@ -16,6 +16,7 @@ impl Place {
     pub fn new() -> Self {
         let state = tempfile::tempdir().expect("a temporary directory can be made");
         fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        testkit::spread(state.path());
         let path = |name| env::var_os(name).map(PathBuf::from);
         let environment = Environment {
             state: Some(state.path().to_owned()),

@@ -36,6 +36,7 @@ impl Place {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         // The server's user must be able to pass through.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        testkit::spread(dir.path());
         Self { dir, cache: None, templates: true }
     }
 
@@ -377,7 +378,10 @@ fn run_in_namespace() {
     let thread = thread::current();
     let test = thread.name().expect("a test has a thread of its name");
     let mut again = in_namespace(env::current_exe().expect("this program has a name"));
-    let output = again.args(["--exact", test, "--nocapture", "--include-ignored"]).output().expect("it has just been tried");
+    let output = again
+        .args(["--exact", test, "--nocapture", "--include-ignored"])
+        .output()
+        .expect("it has just been tried");
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success() && out.contains("1 passed"), "{test}, in a namespace\n{out}{err}");
 }
