@@ -6,10 +6,10 @@ use rustix::fs::{IFlags, ioctl_getflags, ioctl_setflags};
 
 /// Has ext4 keep what is in a directory apart from what is in others.
 ///
-/// Ext4 takes no inode again within minutes of its removal, and looks past all such inodes for every new file. The next
-/// file is looked for where its directory is, and directories are made near their parent, unless that is marked as the
-/// top of trees that have nothing to do with each other. Tests make and remove clusters of a thousand files each: next to
-/// each other they take four times as long. Other file systems need no mark, and refuse it.
+/// Ext4 uses no inode again within minutes of its removal, and looks past all of these for every new file. It looks for
+/// room near the directory of the file, and makes directories near their parent, unless that is marked as the top of
+/// trees that have nothing to do with each other. Tests make and remove clusters of a thousand files each: near each
+/// other, that takes them four times as long. Other file systems need no mark, and refuse it.
 pub fn spread(dir: &Path) {
     if let Ok(dir) = File::open(dir)
         && let Ok(flags) = ioctl_getflags(&dir)
