@@ -4,6 +4,8 @@ mod delays;
 #[cfg(feature = "fixtures")]
 pub mod fixtures;
 mod left_out;
+mod spread;
 
 pub use delays::{Delays, Distribution};
 pub use left_out::left_out;
+pub use spread::spread;

@@ -16,6 +16,7 @@ impl Place {
     pub fn new() -> Self {
         let state = tempfile::tempdir().expect("a temporary directory can be made");
         fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        testkit::spread(state.path());
         let variable = |name: &str| match name {
             "PGDYNO_STATE" => Some(state.path().into()),
             // Clusters are copied from these; how they are made is tested elsewhere.

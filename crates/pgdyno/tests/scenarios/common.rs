@@ -36,6 +36,7 @@ impl Place {
         let dir = tempfile::tempdir().expect("a temporary directory can be made");
         // The server's user must be able to pass through.
         fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        testkit::spread(dir.path());
         Self { dir, cache: None, templates: true }
     }
 
