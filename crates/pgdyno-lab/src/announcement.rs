@@ -106,7 +106,7 @@ impl Announcement {
     fn tables(&mut self, prepared: &Prepared) {
         let asked = &prepared.plan.load;
         let Some(load) = prepared.load.as_ref().filter(|_| !asked.is_default()) else { return };
-        self.fact("tables", LoadTerms::of(load, asked.streams()).words());
+        self.fact("tables", LoadTerms::new(load, asked.streams()).words());
         if load.unlogged {
             self.warn("tables are unlogged: any crash of the server empties them");
         }

@@ -1,7 +1,7 @@
 //! Sizes, and what of the data lies in shared buffers: before the first run, and after the last.
 
 use pgdyno_core::{probe::Held, problem::Problem, stop::Stop};
-use pgdyno_record::HeldRecord;
+use pgdyno_record::FootprintRecord;
 
 use super::{recording::Recording, subject::Subject};
 use crate::Events;
@@ -26,7 +26,7 @@ pub fn look(
     recording: &mut Recording,
     stop: &Stop,
     events: &Events,
-    keep: impl Fn(&mut Recording, usize, &dyn Fn(&mut Option<HeldRecord>)),
+    keep: impl Fn(&mut Recording, usize, &dyn Fn(&mut Option<FootprintRecord>)),
 ) -> Result<(), Problem> {
     recording.stage("sizes", stop, |recording| {
         events.doing("looking at sizes");
@@ -38,7 +38,7 @@ pub fn look(
     })
 }
 
-fn set(record: &mut Option<HeldRecord>, when: When, held: Option<Held>) {
+fn set(record: &mut Option<FootprintRecord>, when: When, held: Option<Held>) {
     let record = record.get_or_insert_default();
     match when {
         When::Before => record.before = held,

@@ -291,7 +291,7 @@ fn a_broken_run_does_not_spoil_the_listing() {
     let listed = list(runs.path()).expect("it can be listed");
     let reasons: Vec<_> = listed.iter().map(|run| run.record.as_ref().err().map_or("", |why| why)).collect();
     assert_eq!(listed.len(), 4);
-    assert!(reasons[0].contains("it is not whole JSON"));
+    assert!(reasons[0].contains("it is not complete JSON"));
     assert!(reasons[1].contains("format version 2"));
     assert!(reasons[2].contains("No such file"));
     assert_eq!((reasons[3], &listed[3].path), ("", &good));

@@ -95,7 +95,7 @@ fn measured_stages(
     look(When::Before, servers, recording, stop, events, held)?;
     let between = BetweenRuns::of(job, prepared);
     if between != BetweenRuns::Nothing {
-        recording.stage("put to rest", stop, |_| {
+        recording.stage("quiesce", stop, |_| {
             servers.iter_mut().try_for_each(|subject| between.begin(subject, prepared))
         })?;
     }

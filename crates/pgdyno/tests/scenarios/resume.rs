@@ -270,7 +270,7 @@ fn what_cannot_be_resumed_is_refused_by_name() {
         record(&place).is_some_and(|record| record["resumed"].as_array().is_some_and(|all| !all.is_empty()))
     });
     let said = place.refused(&["resume"], 3);
-    assert!(said.contains("another pgdyno does"), "{said}");
+    assert!(said.contains("another pgdyno is writing to it"), "{said}");
     assert_eq!(first.wait().expect("it is ours").code(), Some(0));
     place.nothing_is_left();
 }
