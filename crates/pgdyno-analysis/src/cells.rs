@@ -9,15 +9,15 @@ use pgdyno_script::{Builtin, Scripts};
 use crate::estimate::estimate;
 
 /// Reads per committed transaction from which on a source counts: one in twenty transactions. Fewer reads come from
-/// extending tables, which servers before 16 count as reads (history: one in 157 transactions, accounts: one in 61), and
-/// from the system catalogs.
+/// extending tables, which servers before 16 count as reads (history: one in 157 transactions, accounts: one in 61),
+/// and from the system catalogs.
 pub const READS_PER_TRANSACTION: f64 = 0.05;
 /// Bytes of a device read that count as one page.
 const DEVICE_READ_BYTES: f64 = 8_192.0;
 
-/// Where the pages of a run came from, derived from measured reads and never from sizes. `None` if nothing committed, or
-/// if the server reported fewer pages than transactions: a backend reports at most once per second, so a short run may
-/// end before any report.
+/// Where the pages of a run came from, derived from measured reads and never from sizes. `None` if nothing committed,
+/// or if the server reported fewer pages than transactions: a backend reports at most once per second, so a short run
+/// may end before any report.
 pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
     let often = |reads: f64| reads / committed as f64 >= READS_PER_TRANSACTION;
     if committed == 0 {
@@ -38,8 +38,8 @@ pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
 
 /// SQL statements of a transaction without BEGIN and END: QPS is this times TPS.
 ///
-/// For other than built-in scripts it is counted from the statements listed in the run. `None` if none are listed, as for
-/// several scripts, or a script with conditional statements.
+/// For other than built-in scripts it is counted from the statements listed in the run. `None` if none are listed, as
+/// for several scripts, or a script with conditional statements.
 pub fn statements_per_transaction(run: &CellRun) -> Option<u32> {
     if let Some(builtin) = Builtin::by_name(&run.workload.script) {
         return Some(builtin.scripts().get(0).statements_per_transaction());

@@ -7,9 +7,9 @@ use super::student;
 /// A cell is noisy if the half-width of its interval exceeds this share of its mean.
 pub const MAX_HALF_WIDTH: f64 = 0.10;
 
-/// Mean, extremes and 95 % interval of independent observations (runs, never transactions); `None` without observations.
-/// The half-width is Student's t at 95 % times the standard error, absent with fewer than three observations: with two,
-/// an interval of ± 12.7 standard errors would be useless.
+/// Mean, extremes and 95 % interval of independent observations (runs, never transactions); `None` without
+/// observations. The half-width is Student's t at 95 % times the standard error, absent with fewer than three
+/// observations: with two, an interval of ± 12.7 standard errors would be useless.
 pub fn estimate(values: &[f64], unit: &str) -> Option<Estimate> {
     let count = values.len();
     let value = mean(values)?;

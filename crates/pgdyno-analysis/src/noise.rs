@@ -5,11 +5,11 @@ use pgdyno_record::{NoiseRecord, ScriptNoise};
 
 use super::{estimate::sum_of_squares, student};
 
-/// The pooled noise floor of all cells with at least two runs; `None` if no cell has two, since noise is unknown without
-/// repetition. Runs without a commit are ignored.
+/// The pooled noise floor of all cells with at least two runs; `None` if no cell has two, since noise is unknown
+/// without repetition. Runs without a commit are ignored.
 ///
-/// With logarithms, cells of different speed are comparable and a difference is a ratio. The difference of two means of k
-/// blocks is significant if it exceeds t(95 %) · s · √(2/k); k is that of the cell with the fewest runs.
+/// With logarithms, cells of different speed are comparable and a difference is a ratio. The difference of two means of
+/// k blocks is significant if it exceeds t(95 %) · s · √(2/k); k is that of the cell with the fewest runs.
 pub fn pooled(runs: &[CellRun]) -> Option<NoiseRecord> {
     let cells: Vec<Vec<f64>> = runs_by_cell(runs)
         .into_iter()

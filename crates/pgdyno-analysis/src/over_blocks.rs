@@ -5,12 +5,12 @@ use super::{
     student,
 };
 
-/// Tolerated factor between the rates of consecutive blocks. On a busy machine, where single runs scatter by 20 %, noise
-/// alone exceeds it once in seventy times; with a scatter of 10 %, never. If a rate doubles or halves, the state of server
-/// or machine has changed: a cold cache, a throttled disk, another guest.
+/// Tolerated factor between the rates of consecutive blocks. On a busy machine, where single runs scatter by 20 %,
+/// noise alone exceeds it once in seventy times; with a scatter of 10 %, never. If a rate doubles or halves, the state
+/// of server or machine has changed: a cold cache, a throttled disk, another guest.
 pub const MAX_JUMP: f64 = 2.0;
-/// Tolerated rise or fall of the fitted line over the blocks, as a share: the first and the last block then deviate from
-/// the mean by at most [`MAX_HALF_WIDTH`].
+/// Tolerated rise or fall of the fitted line over the blocks, as a share: the first and the last block then deviate
+/// from the mean by at most [`MAX_HALF_WIDTH`].
 pub const MAX_DRIFT: f64 = 2.0 * MAX_HALF_WIDTH;
 /// Significance level of the line, as for the seconds of one run.
 const FALSE_ALARM: f64 = 0.001;

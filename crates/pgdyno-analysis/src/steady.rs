@@ -1,9 +1,9 @@
 //! Tests whether throughput was steady: a different head, a trend, or neither.
 //!
 //! A run is unsteady if a change is both large and significant. A change below 5 % of the mean does not matter (SNIA's
-//! device tests and fio's `steadystate` set such limits); a change that noise alone often causes is ignored. The head of
-//! a run that differs from the rest is found by MSER (K. P. White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69,
-//! 1997).
+//! device tests and fio's `steadystate` set such limits); a change that noise alone often causes is ignored. The head
+//! of a run that differs from the rest is found by MSER (K. P. White, "An effective truncation heuristic for bias
+//! reduction in simulation output", Simulation 69, 1997).
 
 use pgdyno_core::measure::{Interval, SteadyVerdict};
 
@@ -126,8 +126,8 @@ fn ratio(change: f64, error: f64) -> f64 {
     if change == 0.0 { 0.0 } else { change / error }
 }
 
-/// Correction of t for correlated neighbours: √((1−ρ)/(1+ρ)) for a correlation ρ from one window to the next, as for the
-/// effective sample size of a first-order autoregressive series. Negative correlation is ignored.
+/// Correction of t for correlated neighbours: √((1−ρ)/(1+ρ)) for a correlation ρ from one window to the next, as for
+/// the effective sample size of a first-order autoregressive series. Negative correlation is ignored.
 fn correction(residuals: &[f64]) -> f64 {
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
     let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();

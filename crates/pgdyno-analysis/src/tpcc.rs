@@ -10,8 +10,8 @@ use crate::estimate::estimate;
 
 /// Fewest New-Orders per minute and warehouse (clause 4.2.1); with less, there are too many warehouses.
 const LEAST: f64 = 9.0;
-/// Tolerated deviation of a share in standard deviations. With three, one of the nine shares of a cell would exceed it in
-/// one of 45 cells.
+/// Tolerated deviation of a share in standard deviations. With three, one of the nine shares of a cell would exceed it
+/// in one of 45 cells.
 const SIGMAS: f64 = 4.0;
 /// Smallest variance of a count for which the normal approximation is good enough for [`SIGMAS`].
 const LEAST_VARIANCE: f64 = 10.0;
@@ -129,8 +129,8 @@ fn or_too_few(words: String, holds: Option<bool>) -> String {
     if holds.is_some() { words } else { format!("{words}: too few to judge") }
 }
 
-/// Deviation of a count from its expected share in standard deviations of the binomial distribution; `None` if the count
-/// is too small.
+/// Deviation of a count from its expected share in standard deviations of the binomial distribution; `None` if the
+/// count is too small.
 fn sigmas(count: u64, of: u64, share: f64) -> Option<f64> {
     let variance = of as f64 * share * (1.0 - share);
     match of {
@@ -209,8 +209,8 @@ fn ceiling(mix: &Mix) -> f64 {
     DISTRICTS as f64 * 60.0 * mix.share(Transaction::NewOrder) / round_s
 }
 
-/// Checks the New-Orders per warehouse against the ceiling given by keying and think times, and against the lower limit.
-/// The bounds apply to the specification's weights; with other weights there is no verdict.
+/// Checks the New-Orders per warehouse against the ceiling given by keying and think times, and against the lower
+/// limit. The bounds apply to the specification's weights; with other weights there is no verdict.
 fn pace(tpcc: &TpccRun, scripts: &[ScriptRun], nopm: Option<&Estimate>) -> Option<Judged> {
     let each = nopm?.value / tpcc.warehouses as f64;
     let ceiling = ceiling(&tpcc.mix());

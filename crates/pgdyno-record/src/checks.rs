@@ -3,8 +3,8 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The balance check after runs that write. TPC-B: for every key, the sum of deltas in history must equal the balance of
-/// the account, the teller and the branch.
+/// The balance check after runs that write. TPC-B: for every key, the sum of deltas in history must equal the balance
+/// of the account, the teller and the branch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BalanceRecord {
     /// `full`, `touched` or `sums`.

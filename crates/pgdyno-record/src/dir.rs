@@ -143,8 +143,8 @@ impl RunDir {
         self.hidden.as_deref().unwrap_or(&self.path)
     }
 
-    /// Writes `run.json` atomically. The first save makes the run visible. Secrets in the command, in error messages and
-    /// in settings are redacted here as well, in case a caller forgot to.
+    /// Writes `run.json` atomically. The first save makes the run visible. Secrets in the command, in error messages
+    /// and in settings are redacted here as well, in case a caller forgot to.
     ///
     /// # Errors
     /// A [`Problem`] naming the path and the reason. A record that could not be read back, for example because a number
@@ -175,8 +175,8 @@ impl RunDir {
         sync_dir(self.path.parent().unwrap_or(Path::new(".")))
     }
 
-    /// Starts recording a run: `index` is its index in `runs` of `run.json`, `start_s` the due time of its first attempt
-    /// in seconds since the start of pgdyno's run. Ends the previous run.
+    /// Starts recording a run: `index` is its index in `runs` of `run.json`, `start_s` the due time of its first
+    /// attempt in seconds since the start of pgdyno's run. Ends the previous run.
     ///
     /// # Errors
     /// A stream that could not be written.

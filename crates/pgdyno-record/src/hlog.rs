@@ -2,8 +2,8 @@
 //!
 //! Times are seconds since the start of pgdyno's run (the log's `BaseTime`), values are nanoseconds. The tag is
 //! `script/clients/block`, followed by `/warm-up` for intervals of the warm-up; a protocol other than `prepared` is
-//! appended to the script as `_(protocol)`. The format is that of Java's `HistogramLogWriter`, so its tools can read the
-//! file.
+//! appended to the script as `_(protocol)`. The format is that of Java's `HistogramLogWriter`, so its tools can read
+//! the file.
 
 use std::time::{Duration, SystemTime};
 

@@ -99,8 +99,8 @@ impl Stream {
     }
 }
 
-/// Copies a server's log to `dir`/`name` without secrets; compresses it if it is larger than `compress_over` bytes. Like
-/// the log itself, the copy is readable by its owner only.
+/// Copies a server's log to `dir`/`name` without secrets; compresses it if it is larger than `compress_over` bytes.
+/// Like the log itself, the copy is readable by its owner only.
 pub(crate) fn keep(dir: &Path, name: &str, from: &Path, compress_over: u64) -> io::Result<()> {
     let large = fs::metadata(from)?.len() > compress_over;
     let kept = if large { format!("{name}.zst") } else { name.to_owned() };

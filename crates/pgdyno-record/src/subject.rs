@@ -15,7 +15,8 @@ use crate::{BalanceRecord, ConsistencyRecord, FootprintRecord, LoadRecord, Setup
 pub struct SubjectRecord {
     /// Name of the subject; the value of `subject` in runs and cells if there are several.
     pub name: String,
-    /// The requested subject in the syntax of the command line, without secrets; empty if the command has no such option.
+    /// The requested subject in the syntax of the command line, without secrets; empty if the command has no such
+    /// option.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
     /// Name of the script that only this subject runs; absent if all subjects run the same scripts.

@@ -302,8 +302,8 @@ impl Table {
         Some(Self { groups, ..self.clone() })
     }
 
-    /// The part of a long table that is shown in its place, while the whole table is folded or at the end of the report:
-    /// the summary, or nothing if the head shows it. `None` for a short table.
+    /// The part of a long table that is shown in its place, while the whole table is folded or at the end of the
+    /// report: the summary, or nothing if the head shows it. `None` for a short table.
     pub fn shown_in_place(&self) -> Option<Self> {
         match self.rows().count() < LONG {
             true => None,

@@ -57,8 +57,8 @@ pub fn bar(share: f64) -> String {
     "▇".repeat((share * LONGEST).round() as usize)
 }
 
-/// A table as text of any width: a header, then a line a row. Columns whose heading begins
-/// with `<` are left-aligned, the others right-aligned. If there are very many rows, the rest is replaced by their number.
+/// A table as text of any width: a header, then a line a row. Columns whose heading begins with `<` are left-aligned,
+/// the others right-aligned. If there are very many rows, the rest is replaced by their number.
 pub fn grid<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let aligns = head.map(|name| if name.starts_with('<') { Align::Left } else { Align::Right });
     let title = head.map(|name| name.trim_start_matches('<').to_owned());

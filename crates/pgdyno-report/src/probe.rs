@@ -128,7 +128,8 @@ fn ddl_table(table: &DdlTable, baseline: Option<&DdlTable>) -> String {
         .map(|statement| {
             let [middle, least, most] = times(&statement.seconds);
             let other = baseline.and_then(|baseline| {
-                let other = baseline.statements.iter().find(|other| other.statement == statement.statement)?;
+                let other =
+                    baseline.statements.iter().find(|other| other.statement == statement.statement)?;
                 Some(median(&statement.seconds)? / median(&other.seconds)?)
             });
             let rewrite = statement.rewritten.map_or("", |rewritten| if rewritten { "yes" } else { "no" });
@@ -185,9 +186,7 @@ fn count_table(table: &CountTable) -> String {
     }
     if let Some(way) = table.ways.iter().find(|way| way.plan.heap_fetches > 0) {
         let rows = units::plural(way.plan.heap_fetches, "row");
-        text.push_str(&format!(
-            "! the index-only scan fetched {rows} from the table; VACUUM helps\n"
-        ));
+        text.push_str(&format!("! the index-only scan fetched {rows} from the table; VACUUM helps\n"));
     }
     text
 }

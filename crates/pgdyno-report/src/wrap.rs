@@ -65,8 +65,8 @@ pub fn command(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Appends a word, broken if it does not fit on a line. There is no indent after a break within a word, because it would
-/// become part of the word.
+/// Appends a word, broken if it does not fit on a line. There is no indent after a break within a word, because it
+/// would become part of the word.
 fn push_word(word: &str, width: usize, line: &mut String, lines: &mut Vec<String>) {
     let mut quote = None;
     let mut escaped = false;

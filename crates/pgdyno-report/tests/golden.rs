@@ -260,8 +260,8 @@ fn a_record_that_was_read_is_judged_as_the_one_that_was_written() {
     }
 }
 
-/// Six scripts at nine levels of five subjects: the head fits on a screen, its rows are not repeated, and all rows are at
-/// the end.
+/// Six scripts at nine levels of five subjects: the head fits on a screen, its rows are not repeated, and all rows are
+/// at the end.
 #[test]
 fn a_big_plan_has_a_first_screen_that_a_person_reads() {
     let fixture = big_plan();
@@ -276,9 +276,15 @@ fn a_big_plan_has_a_first_screen_that_a_person_reads() {
         let (shown, below) = form.split_once(rows).expect("the whole table stands below");
         let of_subject = |text: &str| text.matches("pg=9").count();
         assert!(of_subject(below) > 54 && of_subject(shown) < 54 * 3, "{form}");
-        let section = shown.to_lowercase().rsplit_once("level by level\n").map(|(_, section)| section.to_owned());
-        let section = section.and_then(|section| Some(section.split_once("throughput and latency")?.0.to_owned()));
-        assert_eq!(of_subject(&section.expect("there is such a section")), 0, "the head has these rows: {form}");
+        let section =
+            shown.to_lowercase().rsplit_once("level by level\n").map(|(_, section)| section.to_owned());
+        let section =
+            section.and_then(|section| Some(section.split_once("throughput and latency")?.0.to_owned()));
+        assert_eq!(
+            of_subject(&section.expect("there is such a section")),
+            0,
+            "the head has these rows: {form}"
+        );
     }
     assert!(page.contains("<details><summary>All rows</summary>"));
 }

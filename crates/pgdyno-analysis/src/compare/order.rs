@@ -3,8 +3,8 @@
 use pgdyno_core::{measure::Arm, random::Random};
 
 /// The arm that runs first in a block, counted from 0: AB BA BA AB, then BA AB AB BA, and so on (the Thue-Morse
-/// sequence). In every four blocks each arm is first twice; a linear drift of the machine, or a quadratic one over eight
-/// blocks, favours neither.
+/// sequence). In every four blocks each arm is first twice; a linear drift of the machine, or a quadratic one over
+/// eight blocks, favours neither.
 pub fn first_of(block: u32) -> Arm {
     if block.count_ones().is_multiple_of(2) { Arm::A } else { Arm::B }
 }
@@ -16,9 +16,9 @@ pub fn first_of(block: u32) -> Arm {
 ///
 /// The first row is 0, 1, n-1, 2, n-2 and so on, in which neighbours differ by each step once (n even) or by half of
 /// the steps twice (n odd); the others are cyclic shifts of it. Every second round is the previous one reversed: for an
-/// even number a row of the same square, for an odd one a row of a second square, which has the other half of the steps.
-/// So a linear drift cancels over every two rounds. Every second cycle reverses each such pair. Three arms: ABC CBA BCA
-/// ACB CAB BAC; two: AB BA BA AB; four: ABDC CDBA BCAD DACB.
+/// even number a row of the same square, for an odd one a row of a second square, which has the other half of the
+/// steps. So a linear drift cancels over every two rounds. Every second cycle reverses each such pair. Three arms: ABC
+/// CBA BCA ACB CAB BAC; two: AB BA BA AB; four: ABDC CDBA BCAD DACB.
 pub fn in_round(arms: usize, round: usize) -> impl Iterator<Item = usize> {
     let pairs = pairs(arms);
     let row = round / 2 % pairs;
@@ -102,7 +102,8 @@ mod tests {
             prop_assert_eq!((uneven(&places), uneven(&after)), (0, 0), "{:?} {:?}", places, after);
         }
 
-        /// As balanced as integers can be for an even number of subjects; a cycle of an odd number has everything twice.
+        /// As balanced as integers can be for an even number of subjects; a cycle of an odd number has everything
+        /// twice.
         #[test]
         fn any_number_of_blocks_is_nearly_as_even(
             subjects in 2..=MAX_SUBJECTS, seed in any::<u64>(), level in 0_u32..40, blocks in 1_u32..80

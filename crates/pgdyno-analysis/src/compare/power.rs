@@ -8,8 +8,8 @@ pub const POWER: f64 = 0.8;
 /// Most additional blocks that are proposed.
 const MOST_BLOCKS: u32 = 10_000;
 
-/// The probability that the t interval at 1 − `alpha` of this number of blocks (at least 2) excludes 0, if the true mean
-/// of ln ratios is `effect_ln` and their standard deviation is `sd_ln`, above 0.
+/// The probability that the t interval at 1 − `alpha` of this number of blocks (at least 2) excludes 0, if the true
+/// mean of ln ratios is `effect_ln` and their standard deviation is `sd_ln`, above 0.
 ///
 /// This is the tail of the noncentral t distribution (Johnson, Kotz and Balakrishnan, "Continuous Univariate
 /// Distributions" 2, chapter 31), integrated over the sample's standard deviation.
@@ -50,7 +50,8 @@ pub fn smallest_effect(sd_ln: f64, blocks: u32, alpha: f64) -> f64 {
 pub fn more_blocks(mean_ln: f64, sd_ln: f64, have: u32, alpha: f64, margin_ln: f64) -> Option<u32> {
     let reach = mean_ln.abs().max(margin_ln - mean_ln.abs());
     let suffices = |blocks: u32| half_width(sd_ln, blocks, alpha) <= reach;
-    // The half-width decreases with every block. Doubles first, because most answers are small and large numbers cost time.
+    // The half-width decreases with every block. Doubles first, because most answers are small and large numbers cost
+    // time.
     let (mut low, mut high) = (have, have + 1);
     while !suffices(high) {
         if high >= MOST_BLOCKS {
@@ -98,8 +99,8 @@ mod tests {
         }
     }
 
-    /// Compared with another integration, in 200,000 steps with erfc to full precision and t of the tables. For 10 and 34
-    /// observations the values also agree with Cohen ("Statistical Power Analysis", 2nd edition): 0.80 and 0.81.
+    /// Compared with another integration, in 200,000 steps with erfc to full precision and t of the tables. For 10 and
+    /// 34 observations the values also agree with Cohen ("Statistical Power Analysis", 2nd edition): 0.80 and 0.81.
     #[test]
     fn power_is_that_of_an_independent_integration() {
         for (blocks, effect, expected) in

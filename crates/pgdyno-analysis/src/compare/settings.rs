@@ -75,8 +75,9 @@ pub(super) const AFFECTS_SPEED: [&str; 42] = [
     "work_mem",
 ];
 
-/// Settings in blocks (`GUC_UNIT_BLOCKS` in `guc_tables.c`, 9.6 to 18). Most of their defaults are a number of blocks, so
-/// the bytes depend on the block size; the defaults of `io_combine_limit` and of parallel scans are a number of bytes.
+/// Settings in blocks (`GUC_UNIT_BLOCKS` in `guc_tables.c`, 9.6 to 18). Most of their defaults are a number of blocks,
+/// so the bytes depend on the block size; the defaults of `io_combine_limit` and of parallel scans are a number of
+/// bytes.
 const COUNT_BLOCKS: [&str; 8] = [
     "backend_flush_after",
     "bgwriter_flush_after",
@@ -184,8 +185,8 @@ mod tests {
         ServerFacts { block_bytes, defaults: Some(defaults.iter().map(pair).collect()), ..server() }
     }
 
-    /// Defaults reported by 18.6, built with block sizes of 8 and 32 KiB: 64, 32 and 0 blocks; the last one is divided by
-    /// the block size.
+    /// Defaults reported by 18.6, built with block sizes of 8 and 32 KiB: 64, 32 and 0 blocks; the last one is divided
+    /// by the block size.
     #[test]
     fn what_counts_blocks_follows_from_their_size() {
         let small = with_defaults(

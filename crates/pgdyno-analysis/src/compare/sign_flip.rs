@@ -4,8 +4,8 @@
 pub const EXACT_UP_TO: usize = 32;
 
 /// The two-sided p of the sign-flip test (Fisher's randomisation test for pairs): without a difference, each
-/// observation could as well have the opposite sign, and p is the share of all 2^n sign patterns whose sum is at least as
-/// far from 0 as the observed one. The test is nonparametric; it only assumes that A and B are exchangeable in each
+/// observation could as well have the opposite sign, and p is the share of all 2^n sign patterns whose sum is at least
+/// as far from 0 as the observed one. The test is nonparametric; it only assumes that A and B are exchangeable in each
 /// block. `None` with more than [`EXACT_UP_TO`] observations, or without any.
 ///
 /// All patterns are counted by combining the sums over both halves of the observations.

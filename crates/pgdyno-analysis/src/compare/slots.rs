@@ -47,8 +47,8 @@ pub struct Window {
 
 impl Slots {
     /// The indexes of the arms of all slots: ABC CBA BCA ACB CAB BAC; with two arms AB BA BA AB. Over twice as many
-    /// rounds as there are arms, each arm is in every position, and right after every other arm, equally often (the design
-    /// of Williams, see [`in_round`]); a linear drift cancels over every two rounds.
+    /// rounds as there are arms, each arm is in every position, and right after every other arm, equally often (the
+    /// design of Williams, see [`in_round`]); a linear drift cancels over every two rounds.
     pub fn order(self) -> impl Iterator<Item = usize> {
         (0..self.rounds as usize).flat_map(move |round| in_round(self.arms, round))
     }

@@ -6,8 +6,8 @@ const MAX_SCORE: f64 = 3.5;
 /// The median absolute deviation over the standard deviation of a normal distribution.
 const MAD_OVER_SD: f64 = 0.6745;
 
-/// The Hodges-Lehmann estimate: the median of the means of all pairs of observations, including each with itself. `None`
-/// without observations.
+/// The Hodges-Lehmann estimate: the median of the means of all pairs of observations, including each with itself.
+/// `None` without observations.
 pub fn hodges_lehmann(observations: &[f64]) -> Option<f64> {
     let pairs = observations
         .iter()

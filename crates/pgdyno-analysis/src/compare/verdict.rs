@@ -13,8 +13,8 @@ use super::{
 /// Fewest blocks for which the sign-flip test can reach the level of the last look: 2/2^7 is 0.016.
 const SIGN_FLIP_FROM: u32 = EARLY_LOOKS[0].blocks - 1;
 
-/// Judges the blocks so far, given as ln B − ln A, at the last look that they reach; later blocks count at the next look.
-/// `margin` is a positive share. `None` with fewer than two blocks.
+/// Judges the blocks so far, given as ln B − ln A, at the last look that they reach; later blocks count at the next
+/// look. `margin` is a positive share. `None` with fewer than two blocks.
 ///
 /// Margin and interval are compared as logarithms, ln(1 + margin) on either side, so that A and B are interchangeable.
 pub fn judge(ln_ratios: &[f64], looks: &[Look], margin: f64) -> Option<Comparison> {

@@ -48,8 +48,8 @@ pub(super) fn resumed(record: &RunRecord) -> Option<Doubt> {
     (!mixed.is_empty()).then(|| doubt(DoubtKind::Resumed, detail, advice, mixed.into_iter().collect()))?
 }
 
-/// The result of a run with an outage does not show the server's speed, even if few attempts were lost: in a closed loop
-/// no attempt begins during the outage.
+/// The result of a run with an outage does not show the server's speed, even if few attempts were lost: in a closed
+/// loop no attempt begins during the outage.
 pub(super) fn connections_lost(record: &RunRecord) -> Option<Doubt> {
     let longest_s = |runs: &[&CellRun]| {
         let outages = runs.iter().filter_map(|run| run.outage).filter(|outage| outage.lost > 0);
@@ -64,8 +64,8 @@ pub(super) fn connections_lost(record: &RunRecord) -> Option<Doubt> {
         ns => format!("; for {:.1} s no client was connected", ns as f64 / 1e9),
     };
     let detail = format!(
-        "connections were lost {} times and re-established {} times, after {} failed attempts; a client was disconnected \
-         for up to {longest_s:.1} s{none}",
+        "connections were lost {} times and re-established {} times, after {} failed attempts; a client was \
+         disconnected for up to {longest_s:.1} s{none}",
         all.lost, all.made_again, all.refused
     );
     let advice = "Check the server's log for a crash or a restart: the mean includes the outage.";

@@ -108,8 +108,8 @@ pub(super) fn blocks_changed(changed: &[(String, Change)]) -> Option<Doubt> {
     doubt(DoubtKind::UnsteadyBlocks, detail, advice, changed.iter().map(|(name, _)| name.clone()).collect())
 }
 
-/// Not raised for cells whose blocks jump or drift, which have a more specific doubt, nor for several subjects: those are
-/// compared within a block, where scatter between blocks cancels.
+/// Not raised for cells whose blocks jump or drift, which have a more specific doubt, nor for several subjects: those
+/// are compared within a block, where scatter between blocks cancels.
 pub(super) fn noisy(record: &RunRecord) -> Option<Doubt> {
     if record.subjects.len() > 1 {
         return None;

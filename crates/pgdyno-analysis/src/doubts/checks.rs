@@ -27,13 +27,13 @@ pub(super) fn inconsistent(of: &SubjectRuns<'_>) -> Option<Doubt> {
         (_, Some(example)) => format!("the TPC-C tables violate {conditions}, the first: {example}"),
         (_, None) => format!("the TPC-C tables violate {conditions}"),
     };
-    let advice = "Do not use its numbers. Unless the tables were inconsistent before (`pgdyno tpcc check`), keep the data \
-                  directory and the server's log: the server lost or fabricated rows.";
+    let advice = "Do not use its numbers. Unless the tables were inconsistent before (`pgdyno tpcc check`), keep the \
+                  data directory and the server's log: the server lost or fabricated rows.";
     doubt(DoubtKind::Inconsistent, detail, advice, Vec::new())
 }
 
-/// Raised if built-in scripts wrote and the data was not checked. The writes of custom scripts are unknown; then the plan
-/// gives the reason for the missing check, and there is no doubt.
+/// Raised if built-in scripts wrote and the data was not checked. The writes of custom scripts are unknown; then the
+/// plan gives the reason for the missing check, and there is no doubt.
 pub(super) fn not_checked(of: &SubjectRuns<'_>) -> Option<Doubt> {
     let known = |workload: &Workload| Builtin::by_name(&workload.script).is_some_and(Builtin::writes);
     let unchecked = of.subject.balance.is_none() && of.runs.iter().any(|run| known(&run.workload));

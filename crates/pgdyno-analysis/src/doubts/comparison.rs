@@ -27,7 +27,8 @@ pub(super) fn aa_differs(comparison: &ComparisonRecord) -> Option<Doubt> {
         "A seems to differ from A in {} A/A blocks: the method reports false differences on this machine",
         floor.blocks
     );
-    let advice = "Use a longer warm-up and interval; find out what changes between runs, such as a cache that fills up.";
+    let advice =
+        "Use a longer warm-up and interval; find what changes between runs, such as a cache that fills up.";
     doubt(DoubtKind::SameDiffers, detail, advice, Vec::new())
 }
 
@@ -52,8 +53,8 @@ pub(super) fn unsteady_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     blocks_changed(&changed).map(|doubt| Doubt { cells: Vec::new(), ..doubt })
 }
 
-/// Checkpoints in all blocks of one arm and none of the other. `uneven_checkpoints` covers checkpoints in some blocks of
-/// an arm.
+/// Checkpoints in all blocks of one arm and none of the other. `uneven_checkpoints` covers checkpoints in some blocks
+/// of an arm.
 pub(super) fn checkpoints_in_one_arm(record: &RunRecord) -> Option<Doubt> {
     let seen = |arm: Arm| {
         let runs = record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));

@@ -59,8 +59,8 @@ impl<'a> Ceiling<'a> {
         Some(Self { instrument, waiting: plan.waiting.as_deref()?, jobs: plan.jobs })
     }
 
-    /// The share of its ceiling that a driver thread reached, given the round trips per second of all clients; `None` if
-    /// the ceiling for this way of waiting is unknown.
+    /// The share of its ceiling that a driver thread reached, given the round trips per second of all clients; `None`
+    /// if the ceiling for this way of waiting is unknown.
     pub fn share(&self, clients: u32, round_trips_per_s: f64) -> Option<f64> {
         let threads = self.jobs.min(clients).max(1);
         let most = self.instrument.ceiling(self.waiting, clients.div_ceil(threads))?.round_trips_per_cpu_s;

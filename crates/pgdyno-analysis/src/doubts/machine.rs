@@ -15,8 +15,8 @@ pub const MAX_STEAL: f64 = 0.02;
 /// CPUs that other programs may use. The kernel and pgdyno's observer use a few hundredths.
 pub const MAX_OTHERS_CPUS: f64 = 0.15;
 
-/// CPUs that the servers of all other subjects together may use while one is measured: of one CPU as much as the default
-/// equivalence margin (2 %). An idle server uses less than a thousandth.
+/// CPUs that the servers of all other subjects together may use while one is measured: of one CPU as much as the
+/// default equivalence margin (2 %). An idle server uses less than a thousandth.
 pub const MAX_IDLE_CPUS: f64 = 0.02;
 
 /// Bytes that these servers may write during a run. Statistics files and the like take a few pages, a checkpoint or
@@ -52,8 +52,8 @@ pub(super) fn idle_servers_busy(record: &RunRecord) -> Option<Doubt> {
     names.sort();
     names.dedup();
     let detail = format!("while a subject was measured, the servers of the others {}", did.join(" and "));
-    let advice = "Check their logs (server-N.log) for autovacuum, a checkpoint or a background job of an extension, and \
-                  turn it off.";
+    let advice = "Check their logs (server-N.log) for autovacuum, a checkpoint or a background job of an extension, \
+                  and turn it off.";
     (!did.is_empty()).then(|| doubt(DoubtKind::IdleServersBusy, detail, advice, names))?
 }
 

@@ -2,8 +2,8 @@
 
 use crate::{block::Row, document::Document};
 
-/// A header, then one line per run in execution order, or in a comparison one line per block (RFC 4180 with line feeds).
-/// Absent values are empty fields.
+/// A header, then one line per run in execution order, or in a comparison one line per block (RFC 4180 with line
+/// feeds). Absent values are empty fields.
 pub fn csv(document: &Document) -> String {
     let header = document.data.columns.iter().map(|column| column.name.plain()).collect();
     let row = |row: &Row| row.cells.iter().map(|cell| field(&cell.text.plain())).collect();

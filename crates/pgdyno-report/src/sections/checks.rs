@@ -175,12 +175,15 @@ fn noise_by_script(run: &Run<'_>) -> Option<Block> {
 pub fn noise_in_short(run: &Run<'_>) -> Fact {
     let said = |text: Phrase| Fact::new("noise floor", text);
     let scripts = run.record.noise_by_script.len();
-    let under =
-        |difference: Phrase, verb: &str| phrase!["differences below ", difference, verb];
+    let under = |difference: Phrase, verb: &str| phrase!["differences below ", difference, verb];
     let of = |at: &Place<'_>| Phrase::from(at.figure("smallest_difference", Percent));
     if run.record.comparison.is_some() {
         let smallest = run.root().figure("comparison/floor/smallest_effect", Percent);
-        return said(smallest.map_or("unknown".into(), |of| phrase![Some(of), " is the smallest effect that can be shown"]));
+        return said(
+            smallest.map_or("unknown".into(), |of| {
+                phrase![Some(of), " is the smallest effect that can be shown"]
+            }),
+        );
     }
     said(match () {
         () if run.record.noise.is_none() => "unknown".into(),

@@ -44,7 +44,10 @@ pub fn answer(comparison: &ComparisonRecord, source: &Source) -> Phrase {
             so_far,
         ],
         Verdict::CannotTell { more_blocks: None } => {
-            phrase!["Cannot tell, and no reasonable number of blocks would suffice: use longer runs. ", so_far]
+            phrase![
+                "Cannot tell, and no reasonable number of blocks would suffice: use longer runs. ",
+                so_far
+            ]
         }
     }
 }

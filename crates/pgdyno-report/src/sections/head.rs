@@ -149,8 +149,7 @@ pub fn cards(run: &Run<'_>) -> Vec<Fact> {
         ),
         None => noise(run),
     });
-    let doubts =
-        if run.record.doubts.is_empty() { "none known" } else { "each with advice below" };
+    let doubts = if run.record.doubts.is_empty() { "none known" } else { "each with advice below" };
     cards.push(card("Doubts", run.root().figure("doubts", Length), vec![doubts.into()]));
     cards
 }

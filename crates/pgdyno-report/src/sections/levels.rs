@@ -66,7 +66,8 @@ impl<'a> Work<'a> {
     }
 }
 
-/// Every subject in every script: its best level, the comparison with the baseline there, and the verdicts of all levels.
+/// Every subject in every script: its best level, the comparison with the baseline there, and the verdicts of all
+/// levels.
 pub fn summary(run: &Run<'_>, levels: &LevelsRecord) -> Table {
     let columns = vec![
         Column::text("subject"),

@@ -127,9 +127,7 @@ fn note(run: &Run<'_>, index: usize) -> Phrase {
 fn load(cell: &CellSummary, at: &Place<'_>) -> Phrase {
     match at.figure("workload/rate_per_s", Rate) {
         Some(rate) => phrase!["open loop at ", Some(rate), "/s"],
-        None if cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced) => {
-            "keying and think times".into()
-        }
+        None if cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced) => "keying and think times".into(),
         None => "closed loop".into(),
     }
 }

@@ -189,9 +189,7 @@ pub fn consistency(run: &Run<'_>) -> Option<Phrase> {
     let found = joined(checked, " ");
     match found.is_empty() {
         false => Some(found),
-        true => was_driven(run).then(|| {
-            "not checked (--no-check, or consistency in [check]).".into()
-        }),
+        true => was_driven(run).then(|| "not checked (--no-check, or consistency in [check]).".into()),
     }
 }
 

@@ -25,8 +25,8 @@ pub const HTML_MARK: &str = r#"<meta name="generator" content="pgdyno">"#;
 /// The whole report as HTML.
 ///
 /// Every value of the run is in an element with `data-src` (its JSON pointer in `run.json`), `data-value` (the recorded
-/// value), `data-format` and, for a share, `data-of` (pointer of the whole); charts have the same for each point. Text in
-/// `data-fixed` elements comes from pgdyno, not from the run.
+/// value), `data-format` and, for a share, `data-of` (pointer of the whole); charts have the same for each point. Text
+/// in `data-fixed` elements comes from pgdyno, not from the run.
 pub fn html(document: &Document) -> String {
     let title = format!("pgdyno: {}", document.heading.plain());
     let page = html! {

@@ -136,7 +136,7 @@ fn throughput(stretches: &[Stretch<'_>], number: usize) -> Option<Chart> {
     let chart = || Chart {
         id: format!("time-tps-{number}"),
         title: "Throughput over time",
-        note: "transactions per second; seconds under load, without gaps between runs; warm-up shaded; client counts above",
+        note: "transactions per second; seconds under load, runs end to end, warm-up shaded; clients above",
         legend: Vec::new(),
         ..wide(stretches, linear(0.0, max, ticks(max, 5), short_rate), lines.collect(), stops.collect())
     };
