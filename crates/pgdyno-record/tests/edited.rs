@@ -81,7 +81,7 @@ fn one_figure_that_was_edited_is_edited() {
 }
 
 #[test]
-fn a_seal_made_anew_does_not_hide_a_cell_that_contradicts_its_blocks() {
+fn a_recomputed_seal_does_not_hide_a_cell_that_contradicts_its_blocks() {
     let runs = tempfile::tempdir().expect("a directory");
     let path = written(runs.path());
     edit(&path, |json| {

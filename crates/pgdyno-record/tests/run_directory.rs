@@ -256,7 +256,7 @@ fn no_secret_of_a_setting_reaches_the_disk() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_named_beforehand() {
+fn an_unwritable_directory_is_named_before_the_run() {
     let runs = temporary();
     let link = runs.path().join("link");
     symlink(runs.path(), &link).expect("a link");

@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_obeys_nothing_that_somebody_else_recorded() {
+    fn escape_sequences_in_a_record_do_not_reach_the_terminal() {
         let mut record = fixtures::complete().record;
         record.subjects[0].server.as_mut().expect("the fixture has one").version =
             "18\u{1b}[2J\nforged".into();

@@ -47,7 +47,7 @@ fn width(text: &str) -> usize {
 }
 
 #[test]
-fn text_is_as_somebody_read_it() {
+fn text_matches_the_golden_files() {
     for (name, fixture) in variants() {
         let document = Document::new(&fixture.record, &fixture.timeline());
         let got = text(&document, Paint::Plain);
@@ -108,7 +108,7 @@ fn paste_is_short_and_whole() {
 
 /// CPUs of a pinned server are shown at the head of every form.
 #[test]
-fn a_server_on_some_processors_is_told() {
+fn cpus_of_a_pinned_server_are_shown() {
     let mut fixture = fixtures::complete();
     (fixture.record.plan.server_cpus, fixture.record.plan.driver_cpus) = (vec![0], vec![1]);
     let of = fixture.record.host.cpu.allowed.len();
@@ -167,7 +167,7 @@ fn paste_gives_up_words_before_doubts() {
 }
 
 #[test]
-fn markdown_and_csv_are_as_somebody_read_them() {
+fn markdown_and_csv_match_the_golden_files() {
     for (name, fixture) in variants() {
         let document = Document::new(&fixture.record, &fixture.timeline());
         check(&format!("{name}.md"), &markdown(&document));

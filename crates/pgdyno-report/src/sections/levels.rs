@@ -261,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// The same script a second time over another protocol.
+    /// Adds the script over a second protocol.
     fn over_two_protocols(record: &mut RunRecord) {
         let mut cells = record.cells.clone();
         cells.iter_mut().for_each(|cell| cell.workload.protocol = "simple".into());

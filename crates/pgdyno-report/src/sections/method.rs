@@ -35,8 +35,8 @@ const COMPARISON: [&str; 5] = [
     "A block is one run of A and one of B in succession, in the order AB BA BA AB. Its observation is the logarithm of \
      B over A. The effect is the mean of the observations as a share, with a confidence interval by Student's t.",
     "The looks at the result and their confidence levels were fixed in advance. If A and B are equal, all looks \
-     together report faster or slower at most one time in twenty. An interval within the equivalence margin means no difference \
-     that matters.",
+     together report faster or slower at most one time in twenty. An interval within the equivalence margin means no \
+     difference that matters.",
     "The sign-flip test counts the share of all sign patterns with a mean as far from zero; Hodges-Lehmann is an \
      estimate robust to outliers. Outliers are marked and never removed.",
     "A/A blocks, two runs of A, measure the noise of the machine. An effect below the smallest one that this number of \
@@ -49,8 +49,8 @@ const COMPARISON: [&str; 5] = [
 
 const LEVELS: [&str; 4] = [
     "At every level the subjects ran one after the other within each block, with the same rows, in an order that \
-     changes from block to block and depends on the seed. Each subject has its own server and data; the other servers are \
-     idle.",
+     changes from block to block and depends on the seed. Each subject has its own server and data; the other servers \
+     are idle.",
     "The verdict on a level is computed from the logarithms of the ratios within its blocks, with a 95 % confidence \
      interval by Student's t. An interval above zero means faster, below zero slower, within the equivalence margin no \
      difference that matters; otherwise the result is cannot tell. There is no verdict in an open loop, where TPS \
