@@ -88,7 +88,7 @@ pub fn durability(run: &Run<'_>) -> Phrase {
         (Some(_), tiers) if tiers.len() > 1 => {
             let one = |(Reverse(tier), cells): (&Reverse<DurabilityTier>, &Vec<usize>)| {
                 let names = joined(cells.iter().map(|cell| run.name_of(*cell)), ", ");
-                phrase![names, ": ", tier.label()]
+                phrase![names, " ", tier.label()]
             };
             phrase!["differs: ", joined(tiers.iter().map(one), "; ")]
         }
@@ -113,7 +113,7 @@ fn of_several(run: &Run<'_>) -> Phrase {
         return tiers[0].unwrap_or("unknown: the commands start their own servers").into();
     }
     let one = |(index, tier): (usize, &Option<&'static str>)| {
-        phrase![run.name(index), ": ", tier.unwrap_or("unknown")]
+        phrase![run.name(index), " ", tier.unwrap_or("unknown")]
     };
     phrase!["differs: ", joined(tiers.iter().enumerate().map(one), "; ")]
 }
