@@ -1,4 +1,4 @@
-//! What a record's measurements come to: cells, comparisons, noise and doubts, from nothing but the record.
+//! Computes cells, comparisons, noise and doubts from the measurements of a record, and from nothing else.
 
 use pgdyno_core::measure::{CellSummary, Histograms, Workload};
 use pgdyno_record::{BlockKind, ComparisonRecord, RunLatencies, RunRecord, TimeRecord};
@@ -9,8 +9,8 @@ use crate::{
     doubts, noise,
 };
 
-/// Says anew what the runs, blocks and checks of a record come to. `latencies` holds the added histograms of the cells;
-/// those of a cell that is not among them stay as the record has them.
+/// Recomputes all results of a record from its runs, blocks and checks. `latencies` has the added histograms of the
+/// cells; a cell without one keeps the latencies of the record.
 pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     let fewest = record.runs.iter().map(|run| run.counts.committed).min();
     if let Some(comparison) = &mut record.comparison {
@@ -29,11 +29,11 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     }
     record.noise = noise::pooled(&record.runs);
     record.noise_by_script = noise::by_script(&record.runs);
-    record.time = TimeRecord::of(&record.stages, &record.runs, &record.resumed);
+    record.time = TimeRecord::from_stages(&record.stages, &record.runs, &record.resumed);
     record.doubts = doubts::judge(record);
 }
 
-/// The latencies of the cells of a record: those of the runs that they sum up, added.
+/// The latency histograms of a record's cells, added over the runs that they summarise.
 pub fn latencies_of_cells(record: &RunRecord, runs: Vec<RunLatencies>) -> Vec<(Workload, Histograms)> {
     let counted = record.comparison.as_ref().map(ComparisonRecord::counted_blocks);
     let mut cells: Vec<(Workload, Histograms)> = Vec::new();
@@ -50,7 +50,7 @@ pub fn latencies_of_cells(record: &RunRecord, runs: Vec<RunLatencies>) -> Vec<(W
     cells
 }
 
-/// Histograms are not in a record, what was read off them is.
+/// Keeps the percentiles of a cell, because its histogram is not in the record.
 fn keep_latency(cell: &mut CellSummary, before: &[CellSummary]) {
     let Some(known) = before.iter().find(|known| known.workload == cell.workload) else { return };
     cell.latency.clone_from(&known.latency);
@@ -61,13 +61,13 @@ fn keep_latency(cell: &mut CellSummary, before: &[CellSummary]) {
     }
 }
 
-/// Says anew what the blocks of a comparison come to. `fewest` are the fewest commits of a run that pgdyno itself
-/// drove.
+/// Recomputes the result of a comparison from its blocks. `fewest` is the smallest number of commits of a run that
+/// pgdyno itself drove.
 fn conclude(comparison: &mut ComparisonRecord, fewest: Option<u64>) {
     for kind in [BlockKind::Ab, BlockKind::Aa] {
-        let wild = outliers(&comparison.ln_ratios(kind));
+        let flags = outliers(&comparison.ln_ratios(kind));
         let blocks = comparison.blocks.iter_mut().filter(|block| block.kind == kind);
-        blocks.zip(wild).for_each(|(block, wild)| block.outlier = wild);
+        blocks.zip(flags).for_each(|(block, outlier)| block.outlier = outlier);
     }
     let result = compare::judge(&comparison.ln_ratios(BlockKind::Ab), &comparison.looks, comparison.margin);
     let result = result.map(|result| result.resting_on(fewest));

@@ -1,4 +1,4 @@
-//! From single runs to the rows of a report.
+//! Summarises the runs of each cell.
 
 use pgdyno_core::measure::{
     CellRun, CellSummary, Counts, CpuUse, Histograms, IoUse, Latency, ScriptRun, ServedFrom, Waits, Workload,
@@ -8,24 +8,24 @@ use pgdyno_script::{Builtin, Scripts};
 
 use crate::estimate::estimate;
 
-/// Pages for each committed transaction from which on a source counts: one read in twenty transactions.
-/// Below it are pages that a table grows by, which servers before 16 count as read (history: one in 157
-/// transactions, accounts: one in 61), and what a session reads of the catalogue.
+/// Reads per committed transaction from which on a source counts: one in twenty transactions. Fewer reads come from
+/// extending tables, which servers before 16 count as reads (history: one in 157 transactions, accounts: one in 61),
+/// and from the system catalogs.
 pub const READS_PER_TRANSACTION: f64 = 0.05;
-/// Bytes that are taken for one page read from a device.
+/// Bytes of a device read that count as one page.
 const DEVICE_READ_BYTES: f64 = 8_192.0;
 
-/// Where the pages of a run came from, by reads that were measured and never by sizes; `None` where nothing
-/// committed, and where the server had told of fewer pages than one a transaction: a backend tells at most once a
-/// second, so a short run may end before any has.
+/// Where the pages of a run came from, derived from measured reads and never from sizes. `None` if nothing committed,
+/// or if the server reported fewer pages than transactions: a backend reports at most once per second, so a short run
+/// may end before any report.
 pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
     let often = |reads: f64| reads / committed as f64 >= READS_PER_TRANSACTION;
     if committed == 0 {
         return None;
     }
     let device = io.device_read_bytes.map(|bytes| bytes as f64 / DEVICE_READ_BYTES);
-    let untold = io.blocks_hit + io.blocks_read < committed;
-    if untold && !device.is_some_and(often) {
+    let unreported = io.blocks_hit + io.blocks_read < committed;
+    if unreported && !device.is_some_and(often) {
         return None;
     }
     Some(match (often(io.blocks_read as f64), device) {
@@ -38,22 +38,22 @@ pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
 
 /// SQL statements of a transaction without BEGIN and END: QPS is this times TPS.
 ///
-/// For a built-in script it is known; for another one it is counted from the statements that its run lists. `None`
-/// where it lists none: several scripts, or one whose branches leave some out.
+/// For other than built-in scripts it is counted from the statements listed in the run. `None` if none are listed, as
+/// for several scripts, or a script with conditional statements.
 pub fn statements_per_transaction(run: &CellRun) -> Option<u32> {
     if let Some(builtin) = Builtin::by_name(&run.workload.script) {
         return Some(builtin.scripts().get(0).statements_per_transaction());
     }
     let counted = run.statements.iter().map(|one| match Scripts::one("statement", &one.statement) {
         Ok(scripts) => scripts.get(0).statements_per_transaction(),
-        // It was run, so it is a statement, only not one that this language reads by itself.
+        // It was executed, so it is a statement, although the script parser rejects it on its own.
         Err(_) => 1,
     });
     (!run.statements.is_empty()).then(|| counted.sum())
 }
 
-/// One row for each cell, in the order of their first runs. `latencies` holds the histograms of each cell,
-/// those of all its blocks added; a cell without one has no latency.
+/// Summarises every cell, in the order of their first runs. `latencies` has the histograms of each cell, added over its
+/// blocks; a cell without one has no latency.
 pub fn summarise(runs: &[CellRun], latencies: &[(Workload, Histograms)]) -> Vec<CellSummary> {
     let latency =
         |workload: &Workload| latencies.iter().find(|(of, _)| of == workload).map(|(_, latency)| latency);
@@ -93,7 +93,7 @@ fn summary(workload: &Workload, runs: &[&CellRun], histograms: Option<&Histogram
     })
 }
 
-/// The scripts of a cell: counts added up, percentiles of the added histograms.
+/// The scripts of a cell, with added counts and percentiles of the added histograms.
 fn scripts(runs: &[&CellRun], histograms: Option<&Histograms>) -> Vec<ScriptRun> {
     let mut whole: Vec<ScriptRun> = runs.first().map(|run| run.scripts.clone()).unwrap_or_default();
     for run in runs.iter().skip(1) {
@@ -106,7 +106,7 @@ fn scripts(runs: &[&CellRun], histograms: Option<&Histograms>) -> Vec<ScriptRun>
     whole
 }
 
-/// Attempts that ended without a commit, over all that ended; 1 where attempts fell due and none ended.
+/// Share of the ended attempts that did not commit; 1 if attempts fell due and none ended.
 fn miss_rate(runs: &[&CellRun]) -> f64 {
     let ended: u64 = runs.iter().map(|run| run.counts.ended()).sum();
     let missed: u64 = runs.iter().map(|run| missed(&run.counts)).sum();
@@ -123,10 +123,10 @@ pub(super) fn missed(counts: &Counts) -> u64 {
 }
 
 fn waits(runs: &[&CellRun]) -> Option<Waits> {
-    let mut looked = runs.iter().filter_map(|run| run.waits.as_ref()).peekable();
-    looked.peek()?;
+    let mut sampled = runs.iter().filter_map(|run| run.waits.as_ref()).peekable();
+    sampled.peek()?;
     let mut all = Waits::default();
-    looked.for_each(|waits| all.merge(waits));
+    sampled.for_each(|waits| all.merge(waits));
     Some(all)
 }
 
@@ -140,32 +140,32 @@ fn slowest_source(runs: &[&CellRun]) -> Option<ServedFrom> {
     runs.iter().filter_map(|run| run.served_from).max_by_key(rank)
 }
 
-/// Mean share of the time that the busiest driver thread was on a processor, 0 to 1.
+/// Mean CPU use of the busiest driver thread, 0 to 1.
 pub(super) fn busiest_worker(runs: &[&CellRun]) -> f64 {
     mean_of(runs, |cpu| cpu.busiest_worker)
 }
 
-/// Mean number of processors that other programs used, where it is known of any run.
+/// Mean number of CPUs that other programs used; unknown values count as 0.
 pub(super) fn others_cpus(runs: &[&CellRun]) -> f64 {
     mean_of(runs, |cpu| cpu.others_cpus.unwrap_or(0.0))
 }
 
-/// Mean share of processor time that the hypervisor took, where it is known of any run.
+/// Mean CPU steal as a share of CPU time; unknown values count as 0.
 pub(super) fn steal(runs: &[&CellRun]) -> f64 {
     mean_of(runs, |cpu| cpu.steal.unwrap_or(0.0))
 }
 
-/// Mean number of processors that the servers of other subjects used meanwhile, where it is known of any run.
+/// Mean number of CPUs that the servers of other subjects used, over the runs in which it is known.
 pub(super) fn idle_cpus(runs: &[&CellRun]) -> f64 {
     mean(runs.iter().filter_map(|run| Some(run.idle?.cpus)))
 }
 
-/// Mean of the bytes that they wrote in the time of a run, where it is known of any.
+/// Mean bytes that the servers of other subjects wrote during a run, over the runs in which they are known.
 pub(super) fn idle_written_bytes(runs: &[&CellRun]) -> f64 {
     mean(runs.iter().filter_map(|run| Some(run.idle?.written_bytes? as f64)))
 }
 
-/// Mean of figures, of which there may be none.
+/// Mean; 0 without a figure.
 fn mean(figures: impl Iterator<Item = f64>) -> f64 {
     let (sum, count) = figures.fold((0.0, 0), |(sum, count), figure| (sum + figure, count + 1));
     sum / f64::from(count.max(1))
@@ -186,7 +186,7 @@ mod tests {
         IoUse { blocks_hit: 1_000_000, blocks_read, device_read_bytes, ..IoUse::default() }
     }
 
-    /// A run of which nothing was seen says nothing, not that nothing was done.
+    /// An unobserved run is excluded from the mean, not counted as 0.
     #[test]
     fn idle_servers_that_were_not_seen_do_not_count() {
         let (mut seen, unseen) = (run("tpcb-like", 1, 10.0), run("tpcb-like", 1, 10.0));
@@ -204,7 +204,7 @@ mod tests {
             (io(1_000, Some(8_192)), 1_000, Some(ServedFrom::PageCache)),
             (io(1_000, Some(8_192_000)), 1_000, Some(ServedFrom::Disk)),
             (io(1_000, Some(8_192_000)), 0, None),
-            // Nobody has told of these transactions yet, unless the kernel has.
+            // No backend has reported these transactions yet; only the kernel's counters may show reads.
             (io(0, Some(0)), 1_000_001, None),
             (io(0, Some(8_192_000_000)), 1_000_001, Some(ServedFrom::Disk)),
         ] {

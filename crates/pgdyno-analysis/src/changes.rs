@@ -1,11 +1,10 @@
-//! What a run is said to have come to now, where it said something else itself.
+//! Differences between the results of a record and the results recomputed from it.
 
 use pgdyno_record::RunRecord;
 
 use crate::{Doubt, compare::Comparison};
 
-/// Results of a record that are not those of the same record as it was judged before, in words: cells, verdicts,
-/// doubts.
+/// Describes the cells, verdicts and doubts that differ between a record and the same record after another analysis.
 pub fn changes(before: &RunRecord, after: &RunRecord) -> Vec<String> {
     let mut changes = Vec::new();
     for cell in &after.cells {
@@ -22,7 +21,7 @@ pub fn changes(before: &RunRecord, after: &RunRecord) -> Vec<String> {
         ];
         let changed = figures.into_iter().filter(|(_, then, now)| !agree(*then, *now));
         changes.extend(
-            changed.map(|(what, then, now)| format!("{what} of {name}: {} → {}", said(then), said(now))),
+            changed.map(|(what, then, now)| format!("{what} of {name}: {} → {}", shown(then), shown(now))),
         );
     }
     let verdict = |record: &RunRecord| record.comparison.as_ref().and_then(|of| of.result.clone());
@@ -38,7 +37,7 @@ pub fn changes(before: &RunRecord, after: &RunRecord) -> Vec<String> {
     changes
 }
 
-/// Whether two figures are the same but for the order in which they were added up.
+/// Whether two figures are equal, up to the rounding of sums in another order.
 fn agree(then: Option<f64>, now: Option<f64>) -> bool {
     match (then, now) {
         (Some(then), Some(now)) => (then - now).abs() <= 1e-9 * then.abs().max(now.abs()),
@@ -54,7 +53,7 @@ fn p99(cell: &pgdyno_core::measure::CellSummary) -> Option<f64> {
     cell.latency.as_ref()?.p99_ns.map(|ns| ns as f64)
 }
 
-fn said(figure: Option<f64>) -> String {
+fn shown(figure: Option<f64>) -> String {
     figure.map_or_else(|| "–".to_owned(), |figure| format!("{figure:.1}"))
 }
 
@@ -63,10 +62,10 @@ fn answer(result: Option<&Comparison>) -> String {
 }
 
 fn doubts(before: &[Doubt], after: &[Doubt]) -> Vec<String> {
-    let told = |doubt: &Doubt| format!("{:?}: {}", doubt.kind, doubt.detail);
+    let describe = |doubt: &Doubt| format!("{:?}: {}", doubt.kind, doubt.detail);
     let gone = before.iter().filter(|doubt| !doubt.is_of_reader() && !after.contains(doubt));
     let new = after.iter().filter(|doubt| !before.contains(doubt));
-    gone.map(|doubt| format!("no more doubted: {}", told(doubt)))
-        .chain(new.map(|doubt| format!("doubted now: {}", told(doubt))))
+    gone.map(|doubt| format!("doubt removed: {}", describe(doubt)))
+        .chain(new.map(|doubt| format!("doubt added: {}", describe(doubt))))
         .collect()
 }

@@ -4,12 +4,12 @@ use pgdyno_core::measure::Estimate;
 
 use super::student;
 
-/// A cell is noisy where its half-width exceeds this share of its mean.
+/// A cell is noisy if the half-width of its interval exceeds this share of its mean.
 pub const MAX_HALF_WIDTH: f64 = 0.10;
 
-/// Mean, extremes and 95 % interval of independent observations (runs, never transactions); `None`
-/// where there is none. The half-width is Student's t at 95 % times the standard error, absent below
-/// three observations: with two, the interval (± 12.7 standard errors) would say nothing.
+/// Mean, extremes and 95 % interval of independent observations (runs, never transactions); `None` without
+/// observations. The half-width is Student's t at 95 % times the standard error, absent with fewer than three
+/// observations: with two, an interval of ± 12.7 standard errors would be useless.
 pub fn estimate(values: &[f64], unit: &str) -> Option<Estimate> {
     let count = values.len();
     let value = mean(values)?;
@@ -27,12 +27,12 @@ pub fn estimate(values: &[f64], unit: &str) -> Option<Estimate> {
     })
 }
 
-/// The mean; `None` where there is no value.
+/// The mean; `None` without a value.
 pub(super) fn mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
-/// The sum of squared deviations from the mean, in two passes, so that nothing cancels.
+/// The sum of squared deviations from the mean, in two passes to avoid cancellation.
 pub(super) fn sum_of_squares(values: &[f64]) -> f64 {
     let mean = mean(values).unwrap_or(0.0);
     values.iter().map(|value| (value - mean).powi(2)).sum()

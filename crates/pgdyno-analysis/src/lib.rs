@@ -1,4 +1,4 @@
-//! What recorded numbers mean: spread, steadiness, noise floor and doubts.
+//! Analysis of recorded runs: spread, steady state, noise floor, verdicts and doubts.
 
 mod analyse;
 pub mod cells;

@@ -1,15 +1,15 @@
-//! What a machine can tell apart: the scatter between blocks of the same cell.
+//! The noise floor: the scatter between blocks of the same cell.
 
 use pgdyno_core::measure::{CellRun, Workload, runs_by_cell};
 use pgdyno_record::{NoiseRecord, ScriptNoise};
 
 use super::{estimate::sum_of_squares, student};
 
-/// The noise floor of all cells with at least two runs, pooled; `None` if no cell has two, since without repetition
-/// nothing is known about noise. Runs without a commit are left out.
+/// The pooled noise floor of all cells with at least two runs; `None` if no cell has two, since noise is unknown
+/// without repetition. Runs without a commit are ignored.
 ///
-/// Logarithms make cells of different speed comparable and a difference a ratio. The difference of two means of k
-/// blocks stands out if it exceeds t(95 %) · s · √(2/k); k is that of the cell with the fewest runs.
+/// With logarithms, cells of different speed are comparable and a difference is a ratio. The difference of two means of
+/// k blocks is significant if it exceeds t(95 %) · s · √(2/k); k is that of the cell with the fewest runs.
 pub fn pooled(runs: &[CellRun]) -> Option<NoiseRecord> {
     let cells: Vec<Vec<f64>> = runs_by_cell(runs)
         .into_iter()
@@ -26,8 +26,8 @@ pub fn pooled(runs: &[CellRun]) -> Option<NoiseRecord> {
     Some(NoiseRecord { between_blocks, degrees_of_freedom, smallest_difference })
 }
 
-/// The noise floor of each script's cells by themselves, in the order of their first runs: reads and writes scatter
-/// differently. Scripts without a repetition have none. Each subject and protocol is a group of its own.
+/// The noise floor of each script, subject and protocol, in the order of their first runs, because reads and writes
+/// scatter differently. Scripts without repetition have none.
 pub fn by_script(runs: &[CellRun]) -> Vec<ScriptNoise> {
     let same = |a: &Workload, b: &Workload| {
         (&a.subject, &a.script, &a.protocol) == (&b.subject, &b.script, &b.protocol)
@@ -79,7 +79,7 @@ mod tests {
         assert_eq!(pooled(&[run("select-only", 1, 5.0), run("select-only", 8, 9.0)]), None);
     }
 
-    /// The figure does what it says: of pairs of cells without a difference about 5 % differ by more.
+    /// Of pairs of cells without a difference, about 5 % differ by more than the smallest difference.
     #[test]
     fn equal_cells_exceed_the_smallest_difference_one_time_in_twenty() {
         let mut normal = crate::steady::tests::Normal::seeded(7);

@@ -1,35 +1,35 @@
-//! Whether the blocks of one cell met the same server, or one that changed from block to block.
+//! Detects jumps and drifts of a rate over the blocks of a cell.
 
 use super::{
     estimate::{MAX_HALF_WIDTH, mean},
     student,
 };
 
-/// By what factor the rate of a block may differ from that of the one before. Single runs on a busy machine scatter by
-/// 20 %, and then two of them differ by this factor once in seventy times; where they scatter by 10 % they never do.
-/// What doubles or halves a rate is another state of server or machine: a cold cache, a throttled disk, a neighbour.
+/// Tolerated factor between the rates of consecutive blocks. On a busy machine, where single runs scatter by 20 %,
+/// noise alone exceeds it once in seventy times; with a scatter of 10 %, never. If a rate doubles or halves, the state
+/// of server or machine has changed: a cold cache, a throttled disk, another guest.
 pub const MAX_JUMP: f64 = 2.0;
-/// By what share a fitted line may rise or fall over the blocks: beyond it the first and the last of them lie further
-/// from the mean than an interval may reach ([`MAX_HALF_WIDTH`] on either side).
+/// Tolerated rise or fall of the fitted line over the blocks, as a share: the first and the last block then deviate
+/// from the mean by at most [`MAX_HALF_WIDTH`].
 pub const MAX_DRIFT: f64 = 2.0 * MAX_HALF_WIDTH;
-/// How seldom noise alone may show such a line: as for the seconds of one run.
+/// Significance level of the line, as for the seconds of one run.
 const FALSE_ALARM: f64 = 0.001;
 
-/// How a rate changed over blocks.
+/// A change of a rate over blocks.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Change {
-    /// From one block to the next, by more than [`MAX_JUMP`].
+    /// A change from one block to the next by more than [`MAX_JUMP`].
     Jump {
-        /// Number of the block before it, from 1.
+        /// Number of the block before the jump, from 1.
         block: usize,
-        /// Rate of that block.
+        /// Rate of the block before the jump.
         from: f64,
-        /// Rate of the block after it.
+        /// Rate of the block after the jump.
         to: f64,
     },
-    /// Along a line, by more than [`MAX_DRIFT`].
+    /// A linear trend over all blocks by more than [`MAX_DRIFT`].
     Drift {
-        /// From the first block to the last, as a share.
+        /// Change from the first to the last block, as a share.
         change: f64,
         /// Number of blocks.
         blocks: usize,
@@ -37,13 +37,13 @@ pub enum Change {
 }
 
 impl Change {
-    /// The strongest change in the rates of blocks, which are given in the order they were measured; a jump before a
-    /// line. `None` where they are steady, or too few to tell.
-    pub fn of(rates: &[f64]) -> Option<Self> {
+    /// Finds the strongest change in the rates of blocks, given in execution order. Jumps take precedence over drifts.
+    /// `None` if the rates are steady, or too few.
+    pub fn find(rates: &[f64]) -> Option<Self> {
         jump(rates).or_else(|| drift(rates))
     }
 
-    /// How strong it is: the size of its logarithm.
+    /// Strength of the change: the absolute value of its logarithm.
     pub fn strength(self) -> f64 {
         match self {
             Self::Jump { from, to, .. } => apart(from, to),
@@ -52,7 +52,7 @@ impl Change {
     }
 }
 
-/// The size of the logarithm of a ratio; nothing between two rates of 0, and more than anything beside one of them.
+/// The absolute value of the logarithm of a ratio: 0 for two rates of 0, infinite if only one of them is 0.
 fn apart(from: f64, to: f64) -> f64 {
     if from == to { 0.0 } else { (to / from).ln().abs() }
 }
@@ -63,7 +63,7 @@ fn jump(rates: &[f64]) -> Option<Change> {
     (apart(from, to) > MAX_JUMP.ln()).then_some(Change::Jump { block, from, to })
 }
 
-/// A line through the logarithms of the rates, over the numbers of the blocks.
+/// Fits a line to the logarithms of the rates over the block numbers.
 fn drift(rates: &[f64]) -> Option<Change> {
     let blocks = rates.len();
     if blocks < 3 || rates.iter().any(|rate| *rate <= 0.0) {
@@ -91,15 +91,15 @@ mod tests {
 
     #[test]
     fn a_block_that_is_twice_as_fast_as_the_one_before_is_a_jump() {
-        assert_eq!(Change::of(&[1_000.0, 1_999.0]), None);
+        assert_eq!(Change::find(&[1_000.0, 1_999.0]), None);
         let jump = Change::Jump { block: 1, from: 1_443.0, to: 25_060.0 };
-        assert_eq!(Change::of(&[1_443.0, 25_060.0]), Some(jump));
-        // The largest is told, also one downwards.
-        let found = Change::of(&[1_000.0, 2_100.0, 400.0, 410.0]);
+        assert_eq!(Change::find(&[1_443.0, 25_060.0]), Some(jump));
+        // The largest jump is reported, also a downward one.
+        let found = Change::find(&[1_000.0, 2_100.0, 400.0, 410.0]);
         assert_eq!(found, Some(Change::Jump { block: 2, from: 2_100.0, to: 400.0 }));
-        assert_eq!(Change::of(&[0.0, 0.0]), None);
-        assert_eq!(Change::of(&[5.0, 0.0]), Some(Change::Jump { block: 1, from: 5.0, to: 0.0 }));
-        assert_eq!((Change::of(&[]), Change::of(&[7.0])), (None, None));
+        assert_eq!(Change::find(&[0.0, 0.0]), None);
+        assert_eq!(Change::find(&[5.0, 0.0]), Some(Change::Jump { block: 1, from: 5.0, to: 0.0 }));
+        assert_eq!((Change::find(&[]), Change::find(&[7.0])), (None, None));
     }
 
     #[test]
@@ -108,25 +108,25 @@ mod tests {
         let noise = [1.01, 0.99, 1.0, 1.01, 0.99, 1.0];
         let rising: Vec<f64> =
             (0..).zip(noise).map(|(at, noise)| 1_000.0 * 1.06f64.powi(at) * noise).collect();
-        let Some(Change::Drift { change, blocks: 6 }) = Change::of(&rising) else {
-            panic!("{:?}", Change::of(&rising));
+        let Some(Change::Drift { change, blocks: 6 }) = Change::find(&rising) else {
+            panic!("{:?}", Change::find(&rising));
         };
         assert!((0.30..0.37).contains(&change), "{change}");
         let falling: Vec<f64> = rising.iter().rev().copied().collect();
-        assert!(matches!(Change::of(&falling), Some(Change::Drift { change, .. }) if change < -0.2));
-        // 15 % are within what an interval may be wide; two points make no line.
+        assert!(matches!(Change::find(&falling), Some(Change::Drift { change, .. }) if change < -0.2));
+        // 15 % are tolerated; two points are too few for a line.
         let slow: Vec<f64> = (0..6).map(|at| 1_000.0 * 1.028f64.powi(at)).collect();
-        assert_eq!((Change::of(&slow), Change::of(&[1_000.0, 1_300.0])), (None, None));
+        assert_eq!((Change::find(&slow), Change::find(&[1_000.0, 1_300.0])), (None, None));
     }
 
-    /// The thresholds are for what noise does not do.
+    /// Noise alone rarely exceeds the thresholds.
     #[test]
     fn noise_alone_seldom_shows_either() {
         let mut normal = Normal::seeded(11);
         let mut found = |sd: f64, blocks: usize| {
             let rates =
                 |normal: &mut Normal| (0..blocks).map(|_| (sd * normal.draw()).exp()).collect::<Vec<_>>();
-            (0..2_000).filter(|_| Change::of(&rates(&mut normal)).is_some()).count()
+            (0..2_000).filter(|_| Change::find(&rates(&mut normal)).is_some()).count()
         };
         assert!(found(0.10, 16) <= 6 && found(0.10, 6) <= 6 && found(0.10, 3) <= 6);
         // Two runs that scatter by 20 % each: 14 of 1,000 differ by more than the factor.

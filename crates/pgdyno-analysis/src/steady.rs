@@ -1,10 +1,9 @@
-//! Whether throughput was steady: cut, trend, or neither.
+//! Tests whether throughput was steady: a different head, a trend, or neither.
 //!
-//! The question has two parts, size and evidence. A change below 5 % of the mean does not matter (SNIA's
-//! device tests and fio's `steadystate` set such limits); a change that noise alone often makes is not
-//! shown. A verdict against a run needs both. Where the head of a run differs is found by MSER (K. P.
-//! White, "An effective truncation heuristic for bias reduction in simulation output", Simulation 69,
-//! 1997).
+//! A run is unsteady if a change is both large and significant. A change below 5 % of the mean does not matter (SNIA's
+//! device tests and fio's `steadystate` set such limits); a change that noise alone often causes is ignored. The head
+//! of a run that differs from the rest is found by MSER (K. P. White, "An effective truncation heuristic for bias
+//! reduction in simulation output", Simulation 69, 1997).
 
 use pgdyno_core::measure::{Interval, SteadyVerdict};
 
@@ -13,27 +12,27 @@ use super::{
     student,
 };
 
-/// Fewest windows of a second that can be judged.
+/// Fewest one-second windows for a verdict.
 pub const MIN_WINDOWS: usize = 10;
 /// A change of this share of the mean matters.
 pub const MAX_CHANGE: f64 = 0.05;
-/// A run without change is called unsteady at most this often by either test, if its noise is independent
-/// from second to second. A thorough run judges some tens of runs, so this must be small.
+/// False alarm rate of each of the two tests, if the noise is independent from second to second. It must be small,
+/// because a thorough run has dozens of runs.
 pub const FALSE_ALARMS: f64 = 0.001;
-/// Windows of a batch where there are enough of them (MSER-5).
+/// Windows per batch, if there are enough windows (MSER-5).
 const BATCH: usize = 5;
-/// Correlation of neighbouring windows is corrected for up to this value: beyond it nothing is known.
+/// Largest correlation of neighbouring windows that is corrected for; beyond it the correction is unreliable.
 const MAX_CORRELATION: f64 = 0.9;
 
-/// One way in which throughput may have changed.
+/// A change of throughput within a run.
 struct Change {
-    /// By how much, as a share of the mean.
+    /// Size of the change as a share of the mean.
     size: f64,
-    /// Change over its standard error.
+    /// The change divided by its standard error.
     t: f64,
-    /// What |t| exceeds once in a thousand times without a change.
+    /// Critical value: |t| exceeds it once in a thousand times without a change.
     critical: f64,
-    /// Squares left over when the change is taken out.
+    /// Residual sum of squares without the change.
     left_over: f64,
 }
 
@@ -43,7 +42,7 @@ impl Change {
     }
 }
 
-/// Commits per second of each interval of a run that does not belong to the warm-up, in order.
+/// Commits per second of the measured intervals of a run, in order.
 pub fn windows(intervals: &[Interval], run: u32) -> Vec<f64> {
     let measured = intervals.iter().filter(|i| i.run == run && !i.warm_up && i.duration_ns > 0);
     measured.map(|i| i.counts.committed as f64 / (i.duration_ns as f64 / 1e9)).collect()
@@ -51,8 +50,8 @@ pub fn windows(intervals: &[Interval], run: u32) -> Vec<f64> {
 
 /// Judges the commits per second of a run's windows, each of one second.
 ///
-/// Where head and line both explain the windows, the one that leaves less unexplained gives the verdict. A
-/// run in which nothing committed would have to go as a whole.
+/// If both a different head and a trend are significant, the one with the smaller residual gives the verdict. For a run
+/// without commits the head is the whole run.
 pub fn judge(windows: &[f64]) -> SteadyVerdict {
     if windows.len() < MIN_WINDOWS {
         return SteadyVerdict::TooShort;
@@ -75,7 +74,7 @@ fn trending(trend: &Change) -> SteadyVerdict {
     SteadyVerdict::Trending { change: trend.size }
 }
 
-/// The fitted line: its rise over the interval.
+/// The rise of the fitted line over the interval.
 fn slope(windows: &[f64], mean: f64) -> Change {
     let n = windows.len() as f64;
     let middle = (n - 1.0) / 2.0;
@@ -94,7 +93,7 @@ fn slope(windows: &[f64], mean: f64) -> Change {
     }
 }
 
-/// The head that MSER would cut, in windows, and how far it lies from the rest; `None` where it cuts nothing.
+/// The head that MSER would cut, in windows, and its distance from the rest; `None` if MSER cuts nothing.
 fn head(windows: &[f64]) -> Option<(usize, Change)> {
     let size = (windows.len() / MIN_WINDOWS).clamp(1, BATCH);
     let batches: Vec<f64> = windows.chunks_exact(size).filter_map(mean).collect();
@@ -109,27 +108,26 @@ fn head(windows: &[f64]) -> Option<(usize, Change)> {
     let mut residuals: Vec<f64> = head.iter().map(|y| y - head_mean).collect();
     residuals.extend(rest.iter().map(|y| y - rest_mean));
     let degrees = rest.len() as u32 - 1;
-    // Only the rest tells what noise is: a head of one batch has no scatter of its own, or that of a ramp.
+    // Noise is estimated from the rest only: the scatter of the head may be zero (one batch) or that of a ramp.
     let variance = sum_of_squares(rest) / f64::from(degrees);
     let error = (variance * (1.0 / head.len() as f64 + 1.0 / rest.len() as f64)).sqrt();
     let change = Change {
         size: (head_mean - rest_mean) / rest_mean,
         t: ratio(head_mean - rest_mean, error) * correction(&residuals[cut..]),
-        // The cut was chosen among several, which all had their chance (Bonferroni).
+        // The cut was chosen among several candidates (Bonferroni).
         critical: student::two_sided(1.0 - FALSE_ALARMS / candidates as f64, degrees),
         left_over: sum_of_squares(&residuals),
     };
     Some((cut, change))
 }
 
-/// A change over its error; without any error, a change is certain.
+/// A change divided by its error; infinite without an error.
 fn ratio(change: f64, error: f64) -> f64 {
     if change == 0.0 { 0.0 } else { change / error }
 }
 
-/// What correlated neighbours leave of t: √((1−ρ)/(1+ρ)) for a correlation ρ from one window to the next,
-/// as for the effective sample size of a first-order autoregressive series. Anticorrelation is not taken as
-/// gain.
+/// Correction of t for correlated neighbours: √((1−ρ)/(1+ρ)) for a correlation ρ from one window to the next, as for
+/// the effective sample size of a first-order autoregressive series. Negative correlation is ignored.
 fn correction(residuals: &[f64]) -> f64 {
     let squares: f64 = residuals.iter().map(|r| r * r).sum();
     let products: f64 = residuals.windows(2).map(|pair| pair[0] * pair[1]).sum();
@@ -157,7 +155,7 @@ pub(super) mod tests {
         }
     }
 
-    /// A run of `n` seconds: a level of 1000 with a shape, and noise of `cv` with correlation `rho`.
+    /// A run of `n` seconds: a mean of 1000 times a shape, and noise of `cv` with correlation `rho`.
     fn series(n: usize, cv: f64, rho: f64, seed: u64, shape: impl Fn(f64) -> f64) -> Vec<f64> {
         let mut normal = Normal::seeded(seed);
         let mut state = normal.draw();
@@ -168,7 +166,7 @@ pub(super) mod tests {
         seconds.collect()
     }
 
-    /// How many of a thousand runs are called unsteady.
+    /// The number of unsteady verdicts in a thousand runs.
     fn alarms(n: usize, cv: f64, rho: f64, shape: impl Fn(f64) -> f64 + Copy) -> usize {
         (0..1_000).filter(|&seed| judge(&series(n, cv, rho, seed, shape)) != SteadyVerdict::Steady).count()
     }
@@ -199,7 +197,7 @@ pub(super) mod tests {
         };
         let mut cuts: Vec<f64> = (0..50).map(cut).collect();
         cuts.sort_by(f64::total_cmp);
-        // The ramp has lost all but 5 % after 5 s; MSER may cut more, and at most half.
+        // The ramp is within 5 % of its end after 5 s; MSER may cut more, and at most half.
         assert!(cuts[0] >= 2.0 && cuts[25] <= 9.0 && cuts[49] <= 15.0, "{cuts:?}");
     }
 

@@ -25,12 +25,12 @@ fn within(t: f64, degrees: u32) -> f64 {
 /// intervals `confidence` is 0.95.
 ///
 /// # Panics
-/// Where `degrees` is 0 or `confidence` is no probability.
+/// If `degrees` is 0 or `confidence` is not a probability.
 pub fn two_sided(confidence: f64, degrees: u32) -> f64 {
     assert!(degrees > 0 && confidence > 0.0 && confidence < 1.0, "t at {confidence} with {degrees} degrees");
     // Beyond this the quantile differs from the limit by less than one in 10^4, and the series gets long.
     let degrees = degrees.min(5_000);
-    // Bisection on the angle, which is bounded where t is not.
+    // Bisection on the angle, which is bounded, unlike t.
     let root = f64::from(degrees).sqrt();
     let (mut low, mut high) = (0.0, FRAC_PI_2);
     for _ in 0..60 {

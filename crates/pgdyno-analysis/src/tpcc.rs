@@ -1,4 +1,4 @@
-//! How a run of TPC-C is judged by the clauses of the specification.
+//! Checks a TPC-C run against the clauses of the specification.
 
 use pgdyno_core::{
     measure::{CellRun, Estimate, Judged, ScriptRun, SteadyVerdict, TpccCell, TpccRun},
@@ -8,22 +8,21 @@ use pgdyno_core::{
 
 use crate::estimate::estimate;
 
-/// Fewest New-Orders a minute that a warehouse must have (clause 4.2.1): fewer warehouses would have done.
+/// Fewest New-Orders per minute and warehouse (clause 4.2.1); with less, there are too many warehouses.
 const LEAST: f64 = 9.0;
-/// Standard deviations that a share may be off: of nine shares of a cell one would else be beyond three in one of 45
-/// cells.
+/// Tolerated deviation of a share in standard deviations. With three, one of the nine shares of a cell would exceed it
+/// in one of 45 cells.
 const SIGMAS: f64 = 4.0;
-/// Variance of a count from which on its distribution is near enough to a normal one for [`SIGMAS`]: below it a share
-/// can be anything.
+/// Smallest variance of a count for which the normal approximation is good enough for [`SIGMAS`].
 const LEAST_VARIANCE: f64 = 10.0;
-/// Fewest Deliveries whose share of those that found nothing is judged: one more would else be beyond it.
+/// Fewest Deliveries for judging the share of skipped ones; with fewer, a single one could exceed the limit.
 const LEAST_DELIVERIES: u64 = 100;
-/// Most Deliveries that may find a district without an order, as a share (clause 2.7.4.2).
+/// Largest share of Deliveries that may find a district without an order (clause 2.7.4.2).
 const MOST_SKIPPED: f64 = 0.01;
-/// Seconds within which nine of ten deliveries must be carried out once they are queued (clause 5.2.5.3 and 2.7.2.2).
+/// Seconds within which 90 % of Deliveries must be executed after they were queued (clauses 5.2.5.3 and 2.7.2.2).
 const DELIVERY_S: f64 = 80.0;
 
-/// A cell of TPC-C from its runs, and from what its scripts came to over all of them; `None` for other workloads.
+/// Summarises a TPC-C cell from its runs and its added scripts; `None` for other workloads.
 pub fn cell(runs: &[&CellRun], scripts: &[ScriptRun]) -> Option<TpccCell> {
     let mut parts = runs.iter().filter_map(|run| run.tpcc.as_ref());
     let mut run = parts.next()?.clone();
@@ -37,13 +36,13 @@ pub fn cell(runs: &[&CellRun], scripts: &[ScriptRun]) -> Option<TpccCell> {
     Some(TpccCell { run, nopm, tpm, judged })
 }
 
-/// New-Orders a minute that were carried out and not rolled back: of the five scripts of a run, and its length.
+/// NOPM: New-Orders per minute that were not rolled back, from the five scripts of a run and its duration.
 pub fn nopm(scripts: &[ScriptRun], duration_ns: u64) -> Option<f64> {
     let orders = scripts.get(Transaction::NewOrder as usize)?;
     per_minute(orders.committed - orders.rolled_back, duration_ns)
 }
 
-/// Transactions a minute of all kinds, with those that were rolled back as they must: what the articles call tpmTOTAL.
+/// TPM: transactions of all kinds per minute, including intended rollbacks; also known as tpmTOTAL.
 fn tpm(run: &CellRun) -> Option<f64> {
     per_minute(run.counts.committed, run.duration_ns)
 }
@@ -52,7 +51,7 @@ fn per_minute(count: u64, duration_ns: u64) -> Option<f64> {
     (duration_ns > 0).then(|| count as f64 * 60e9 / duration_ns as f64)
 }
 
-/// Everything that a cell can be judged by, with the steadiness of its runs.
+/// Checks a cell against all clauses, including steady state.
 fn judge(
     tpcc: &TpccRun,
     scripts: &[ScriptRun],
@@ -70,7 +69,7 @@ fn judge(
     } else {
         judged.push(Judged {
             clause: "5.2.5".into(),
-            words: "terminals neither keyed nor thought: response times are not judged".into(),
+            words: "no keying and think times: response times are not judged".into(),
             holds: None,
         });
     }
@@ -78,12 +77,12 @@ fn judge(
     judged
 }
 
-/// Whether the weights are those that the specification allows.
+/// Checks whether the specification allows the weights.
 fn weights(tpcc: &TpccRun) -> Vec<Judged> {
     let mix = tpcc.mix();
     let short = Transaction::ALL.into_iter().filter_map(|transaction| {
         let (least, is) = (transaction.terms().least_percent?, mix.share(transaction) * 100.0);
-        (is < least).then(|| format!("{} {is:.0} % where {least:.0} % are asked for", transaction.name()))
+        (is < least).then(|| format!("{} {is:.0} %, required {least:.0} %", transaction.name()))
     });
     let short: Vec<_> = short.collect();
     let list = tpcc.weights.map(|weight| weight.to_string()).join("/");
@@ -94,17 +93,17 @@ fn weights(tpcc: &TpccRun) -> Vec<Judged> {
     vec![Judged { clause: "5.2.3".into(), words, holds: Some(short.is_empty()) }]
 }
 
-/// Where the load is known the two constants are apart, since the run's is drawn so.
+/// If the constant of the load is known, the run draws its own far enough from it.
 fn constants(tpcc: &TpccRun) -> Option<Judged> {
     (!tpcc.load_constant_known).then(|| Judged {
         clause: "2.1.6.1".into(),
-        words: "it is not known by which constant the load drew last names: that of the run may be too near"
+        words: "the load's constant C for last names is unknown; the run's constant may be too close to it"
             .into(),
         holds: None,
     })
 }
 
-/// Whether the transactions that were carried out came as often as their weights say.
+/// Checks whether the shares of the executed transactions match the weights.
 fn mix(tpcc: &TpccRun, scripts: &[ScriptRun]) -> Judged {
     let total: u64 = scripts.iter().map(|script| script.committed).sum();
     let mix = tpcc.mix();
@@ -115,9 +114,9 @@ fn mix(tpcc: &TpccRun, scripts: &[ScriptRun]) -> Judged {
     let found: Vec<_> = scripts.iter().map(|script| percent(script.committed, total)).collect();
     let failed: u64 = scripts.iter().map(|script| script.failed).sum();
     let words = match failed {
-        0 => format!("carried out {}", found.join(" / ")),
+        0 => format!("executed {}", found.join(" / ")),
         _ => format!(
-            "carried out {}; {} failed, and are not among them",
+            "executed {}; {} failed transactions not included",
             found.join(" / "),
             units::count(failed)
         ),
@@ -125,13 +124,13 @@ fn mix(tpcc: &TpccRun, scripts: &[ScriptRun]) -> Judged {
     Judged { clause: "5.2.4".into(), words: or_too_few(words, holds), holds }
 }
 
-/// Says why nothing is judged of a number.
+/// Appends the reason if there is no verdict.
 fn or_too_few(words: String, holds: Option<bool>) -> String {
-    if holds.is_some() { words } else { format!("{words}: too few to tell") }
+    if holds.is_some() { words } else { format!("{words}: too few to judge") }
 }
 
-/// Deviations of a count from its share of a number, by the binomial distribution; `None` where there is too little to
-/// judge.
+/// Deviation of a count from its expected share in standard deviations of the binomial distribution; `None` if the
+/// count is too small.
 fn sigmas(count: u64, of: u64, share: f64) -> Option<f64> {
     let variance = of as f64 * share * (1.0 - share);
     match of {
@@ -149,23 +148,23 @@ fn percent(count: u64, of: u64) -> String {
     }
 }
 
-/// What terminals enter by chance.
+/// Checks the shares of random input.
 fn shares(tpcc: &TpccRun, scripts: &[ScriptRun]) -> Vec<Judged> {
     let of = &tpcc.shares;
-    // What the server made of them, not what was entered: an item may be missing that is no unused one.
+    // Actual rollbacks, not entered unused items: another item may be missing from the tables.
     let (undone, orders) = scripts.first().map_or((0, 0), |orders| (orders.rolled_back, orders.committed));
     let several = tpcc.warehouses > 1;
     let remote = |share: f64| if several { share } else { 0.0 };
     [
-        ("2.4.1.4", "New-Orders rolled back", undone, orders, 0.01),
-        ("2.4.1.5", "lines of another warehouse", of.remote_lines, of.lines, remote(0.01)),
-        ("2.5.1.2", "payments of another warehouse", of.remote_payments, of.payments, remote(0.15)),
-        ("2.5.1.2", "customers by name", of.named, of.customers, 0.6),
+        ("2.4.1.4", "rolled-back New-Orders", undone, orders, 0.01),
+        ("2.4.1.5", "order lines from a remote warehouse", of.remote_lines, of.lines, remote(0.01)),
+        ("2.5.1.2", "Payments to a remote warehouse", of.remote_payments, of.payments, remote(0.15)),
+        ("2.5.1.2", "customers selected by last name", of.named, of.customers, 0.6),
     ]
     .into_iter()
     .map(|(clause, what, count, all, share)| {
         let (found, of) = (percent(count, all), units::count(all));
-        let words = format!("{what} {found} of {of}, {:.0} % asked for", share * 100.0);
+        let words = format!("{what} {found} of {of}, required {:.0} %", share * 100.0);
         let holds = sigmas(count, all, share).map(|sigmas| sigmas <= SIGMAS);
         Judged { clause: clause.into(), words: or_too_few(words, holds), holds }
     })
@@ -175,19 +174,19 @@ fn shares(tpcc: &TpccRun, scripts: &[ScriptRun]) -> Vec<Judged> {
 fn skipped(shares: &Shares) -> Judged {
     let share = shares.skipped_deliveries as f64 / shares.deliveries.max(1) as f64;
     let found = percent(shares.skipped_deliveries, shares.deliveries);
-    let words = format!("Deliveries that found a district without an order {found}");
+    let words = format!("Deliveries with a district without an order {found}");
     let enough = shares.deliveries >= LEAST_DELIVERIES;
     let holds = enough.then_some(share <= MOST_SKIPPED || shares.skipped_deliveries <= 1);
     Judged { clause: "2.7.4.2".into(), words: or_too_few(words, holds), holds }
 }
 
-/// Nine of ten within the limit, from the moment of sending.
+/// Checks the 90th percentiles of the response times, counted from sending.
 fn responses(scripts: &[ScriptRun]) -> Vec<Judged> {
     let all = Transaction::ALL.into_iter().zip(scripts);
     all.map(|(transaction, script)| {
-        // A Delivery is answered when it is queued; what is measured is when it was carried out.
+        // A Delivery is answered when it is queued; measured is the time until it was executed.
         let (limit_s, what) = match transaction {
-            Transaction::Delivery => (DELIVERY_S, " carried out"),
+            Transaction::Delivery => (DELIVERY_S, " executed"),
             _ => (transaction.terms().response_s, ""),
         };
         let p90_s = script.p90_ns.map(|ns| ns as f64 / 1e9);
@@ -199,8 +198,8 @@ fn responses(scripts: &[ScriptRun]) -> Vec<Judged> {
     .collect()
 }
 
-/// Most New-Orders a minute that the ten terminals of a warehouse can enter by their pace: 12.86 with the weights of
-/// the specification, whose transactions take 21 seconds of keying and thinking on average.
+/// Most New-Orders per minute that the ten terminals of a warehouse can enter, given keying and think times: 12.86 with
+/// the weights of the specification, whose keying and think times are 21 seconds on average.
 fn ceiling(mix: &Mix) -> f64 {
     let round = |transaction: Transaction| {
         let terms = transaction.terms();
@@ -210,32 +209,32 @@ fn ceiling(mix: &Mix) -> f64 {
     DISTRICTS as f64 * 60.0 * mix.share(Transaction::NewOrder) / round_s
 }
 
-/// Nobody can enter more than the pace allows; one who enters much less had too little to do it with. The bounds are
-/// those of the specification's weights: of others it is only told.
+/// Checks the New-Orders per warehouse against the ceiling given by keying and think times, and against the lower
+/// limit. The bounds apply to the specification's weights; with other weights there is no verdict.
 fn pace(tpcc: &TpccRun, scripts: &[ScriptRun], nopm: Option<&Estimate>) -> Option<Judged> {
     let each = nopm?.value / tpcc.warehouses as f64;
     let ceiling = ceiling(&tpcc.mix());
     let seen = scripts.first()?.committed as f64;
-    // The number of New-Orders scatters by its root: what lies within that tells nothing.
-    let room = 1.0 + SIGMAS / seen.max(1.0).sqrt();
+    // A count scatters by its square root: within that range there is no verdict.
+    let scatter = 1.0 + SIGMAS / seen.max(1.0).sqrt();
     let holds = match each {
         _ if tpcc.mix() != Mix::SPECIFICATION => None,
         each if (LEAST..=ceiling).contains(&each) => Some(true),
-        each if (LEAST / room..=ceiling * room).contains(&each) => None,
+        each if (LEAST / scatter..=ceiling * scatter).contains(&each) => None,
         _ => Some(false),
     };
     let words = format!(
-        "{each:.2} New-Orders a minute and warehouse, {:.1} % of the ceiling of {ceiling:.2}",
+        "{each:.2} New-Orders per minute and warehouse, {:.1} % of the ceiling of {ceiling:.2}",
         100.0 * each / ceiling
     );
     let words = match tpcc.mix() == Mix::SPECIFICATION {
         true => or_too_few(words, holds),
-        false => format!("{words}: the bounds are those of the specification's weights"),
+        false => format!("{words}; not judged, because the weights are not the specification's"),
     };
     Some(Judged { clause: "4.2.1".into(), words, holds })
 }
 
-/// Whether throughput was steady in all runs: the first in which it was not is told.
+/// Checks whether throughput was steady in all runs; reports the first unsteady run.
 fn steady(runs: &[&SteadyVerdict]) -> Judged {
     let rank = |verdict: &&&SteadyVerdict| match verdict {
         SteadyVerdict::Steady => 0,
@@ -251,7 +250,7 @@ fn steady(runs: &[&SteadyVerdict]) -> Judged {
         SteadyVerdict::NotSteady { cut_s } => {
             (format!("not steady: the first {cut_s:.0} s differ from the rest"), Some(false))
         }
-        SteadyVerdict::TooShort => ("too short to tell whether it was steady".to_owned(), None),
+        SteadyVerdict::TooShort => ("too short to judge steady state".to_owned(), None),
     };
     Judged { clause: "5.5.1".into(), words, holds }
 }
@@ -262,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// A cell that has all that is asked for: a million transactions of ten warehouses' terminals.
+    /// A cell that meets all clauses: a million transactions by the terminals of ten warehouses.
     fn good() -> (TpccRun, Vec<ScriptRun>) {
         let shares = Shares {
             orders: 450_000,
@@ -318,7 +317,7 @@ mod tests {
         assert_eq!(all.len(), 14);
     }
 
-    /// Every judgement by a fault that it must find, and by no other.
+    /// Every clause is violated by its own fault, and by no other.
     #[test]
     fn each_fault_is_found_by_its_clause() {
         type Fault = fn(&mut TpccRun, &mut Vec<ScriptRun>);
@@ -359,9 +358,9 @@ mod tests {
         scripts.iter_mut().zip(counts).for_each(|(script, count)| script.committed = count);
         let all = judged(&run, &scripts, 60_000.0);
         let short = all.iter().find(|one| one.clause == "5.2.3").expect("it is judged");
-        assert_eq!(short.words, "weights 40/36/8/8/8: Payment 36 % where 43 % are asked for");
+        assert_eq!(short.words, "weights 40/36/8/8/8: Payment 36 %, required 43 %");
         assert_eq!(short.holds, Some(false));
-        // Without terminals that think neither pace nor response times are judged.
+        // Without keying and think times neither pace nor response times are judged.
         assert!(!all.iter().any(|one| ["4.2.1", "5.2.5.3"].contains(&one.clause.as_str())));
     }
 
@@ -372,8 +371,8 @@ mod tests {
         let run = TpccRun { warehouses: 1, shares, ..run };
         let all = judged(&run, &[], 10.0);
         let lines = all.iter().find(|one| one.clause == "2.4.1.5").expect("it is judged");
-        assert!(lines.words.ends_with("0 % asked for") && lines.holds == Some(true), "{lines:?}");
-        let payments = all.iter().find(|one| one.words.starts_with("payments")).expect("it is judged");
+        assert!(lines.words.ends_with("required 0 %") && lines.holds == Some(true), "{lines:?}");
+        let payments = all.iter().find(|one| one.words.starts_with("Payments")).expect("it is judged");
         assert_eq!(payments.holds, None);
         let worst =
             judge(&run, &[], None, &[&SteadyVerdict::TooShort, &SteadyVerdict::NotSteady { cut_s: 3.0 }]);

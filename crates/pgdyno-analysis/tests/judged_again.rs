@@ -1,4 +1,4 @@
-//! A saved record judged again by the rules at hand.
+//! A saved record analysed by the current rules.
 
 use pgdyno_analysis::{analyse, changes};
 use testkit::fixtures;
@@ -20,5 +20,5 @@ fn a_different_result_is_reported() {
     let doubt = other.doubts.remove(0);
     let reported = changes(&record, &other);
     assert!(reported[0].starts_with("TPS of ") && reported[0].contains(" → "), "{reported:?}");
-    assert!(reported[1].contains("no more doubted") && reported[1].contains(&doubt.detail), "{reported:?}");
+    assert!(reported[1].contains("doubt removed") && reported[1].contains(&doubt.detail), "{reported:?}");
 }

@@ -1,7 +1,7 @@
 //! Data sizes, and how much of the data is in shared buffers: before the first run and after the last.
 
 use pgdyno_core::{probe::Held, problem::Problem, stop::Stop};
-use pgdyno_record::HeldRecord;
+use pgdyno_record::FootprintRecord;
 
 use super::{recording::Recording, subject::Subject};
 use crate::Events;
@@ -26,7 +26,7 @@ pub fn measure_footprint(
     recording: &mut Recording,
     stop: &Stop,
     events: &Events,
-    keep: impl Fn(&mut Recording, usize, &dyn Fn(&mut Option<HeldRecord>)),
+    keep: impl Fn(&mut Recording, usize, &dyn Fn(&mut Option<FootprintRecord>)),
 ) -> Result<(), Problem> {
     recording.stage("sizes", stop, |recording| {
         events.doing("measuring sizes");
@@ -38,7 +38,7 @@ pub fn measure_footprint(
     })
 }
 
-fn set(record: &mut Option<HeldRecord>, when: When, footprint: Option<Held>) {
+fn set(record: &mut Option<FootprintRecord>, when: When, footprint: Option<Held>) {
     let record = record.get_or_insert_default();
     match when {
         When::Before => record.before = footprint,

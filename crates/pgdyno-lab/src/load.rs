@@ -69,7 +69,7 @@ fn record_of(plan: &LoadPlan, streams: u64, outcome: &LoadOutcome) -> LoadRecord
     let each_s = |amount: u64| (copy_s > 0.0).then(|| amount as f64 / copy_s);
     let by_server = plan.way == Way::Server;
     LoadRecord {
-        terms: Some(LoadTerms::of(plan, streams)),
+        terms: Some(LoadTerms::new(plan, streams)),
         rows: outcome.rows,
         rows_per_s: each_s(outcome.rows),
         copy_bytes: outcome.copy_bytes,

@@ -6,7 +6,7 @@ use pgdyno_core::{measure::DataState, problem::Problem, stop::Stop};
 use pgdyno_plan::{SqlText, Steps, Work, WorkloadFiles, WorkloadPlan};
 use pgdyno_postgres::load::{StepVariables, carry_out, data_state, prewarm_own, settle};
 use pgdyno_record::{
-    MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord, redact_sql,
+    SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadFilesRecord, WorkloadRecord, redact_sql,
 };
 use pgdyno_script::{Automatic, Definition};
 use pgdyno_wire::{Session, WireError};
@@ -143,7 +143,7 @@ pub fn before_run(
 }
 
 /// The record of the files before anything runs.
-pub fn first_record(files: &WorkloadFiles, workloads: &[WorkloadPlan]) -> Option<MaterialRecord> {
+pub fn first_record(files: &WorkloadFiles, workloads: &[WorkloadPlan]) -> Option<WorkloadFilesRecord> {
     if !files.is_own() {
         return None;
     }
@@ -159,7 +159,7 @@ pub fn first_record(files: &WorkloadFiles, workloads: &[WorkloadPlan]) -> Option
         variables: variables(&work.definitions),
         reset: work.reset.as_ref().and_then(|reset| reset.texts.first()).map(text),
     });
-    Some(MaterialRecord { setup, workloads: workloads.collect() })
+    Some(WorkloadFilesRecord { setup, workloads: workloads.collect() })
 }
 
 fn weighted((of, &weight): (&SqlText, &u32)) -> WeightedText {

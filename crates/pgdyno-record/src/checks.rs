@@ -1,10 +1,10 @@
-//! What was checked after the runs.
+//! Results of the data checks after the runs.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// The balance check after runs that write (TPC-B: what was added to accounts, tellers and branches is what
-/// history holds, key by key).
+/// The balance check after runs that write. TPC-B: for every key, the sum of deltas in history must equal the balance
+/// of the account, the teller and the branch.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BalanceRecord {
     /// `full`, `touched` or `sums`.
@@ -13,31 +13,31 @@ pub struct BalanceRecord {
     pub rows_examined: u64,
     /// Rows of history.
     pub history_rows: u64,
-    /// Commits that pgdyno counted in transactions that write history; in doubt ones apart.
+    /// Commits that pgdyno counted in transactions that write history, without those in doubt.
     pub committed: u64,
-    /// Attempts in doubt: history may hold up to this many rows more.
+    /// Attempts in doubt: history may have up to this many additional rows.
     pub in_doubt: u64,
     /// Violations found; 0 is good.
     pub violations: u64,
-    /// The first violations in words.
+    /// Descriptions of the first violations.
     pub examples: Vec<String>,
-    /// Seconds it took.
+    /// Duration of the check in seconds.
     pub duration_s: f64,
 }
 
-/// The check of TPC-C's tables: the conditions of clause 3.3.2, and more.
+/// The consistency check of the TPC-C tables: the conditions of clause 3.3.2, and more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConsistencyRecord {
     /// Warehouses found.
     pub warehouses: u64,
-    /// Conditions that were looked at.
+    /// Conditions checked.
     pub conditions: u32,
     /// Rows examined over all tables, in one snapshot.
     pub rows_examined: u64,
-    /// Conditions that do not hold; 0 is good.
+    /// Violated conditions; 0 is good.
     pub violations: u64,
-    /// The first places where one does not, in words.
+    /// Descriptions of the first violations.
     pub examples: Vec<String>,
-    /// Seconds it took.
+    /// Duration of the check in seconds.
     pub duration_s: f64,
 }

@@ -27,7 +27,7 @@ use crate::{
         EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SERVER_LOG, SLOWEST_ATTEMPTS, TIMELINE,
     },
     redact::{redact, redact_setting},
-    seal,
+    sealing,
     stream::{self, COMPRESS_OVER_BYTES, Stream},
 };
 
@@ -35,17 +35,17 @@ mod reopen;
 
 /// A run directory being written.
 ///
-/// Until the first [`RunDir::save`] it is hidden under a name with a leading dot, and dropping it removes it:
-/// a run either has a `run.json` that can be read or is not there at all. Streams are appended as `*.partial`
-/// with one write an interval, so a killed process loses at most the interval it was in.
+/// Until the first [`RunDir::save`] the directory is hidden under a name with a leading dot, and dropping the value
+/// removes it: a visible run always has a readable `run.json`. Streams are appended as `*.partial` with one write per
+/// interval, so a killed process loses at most the current interval.
 #[derive(Debug)]
 pub struct RunDir {
     id: String,
-    /// The name it has from the first save on.
+    /// Path from the first save on.
     path: PathBuf,
-    /// The name it has before; `None` afterwards.
+    /// Path before the first save; `None` afterwards.
     hidden: Option<PathBuf>,
-    /// Held while the directory is written.
+    /// Lock on the directory, kept until the value is dropped.
     _lock: File,
     started: SystemTime,
     timeline: Stream,
@@ -55,34 +55,33 @@ pub struct RunDir {
     observations: Stream,
     events: Stream,
     current: Option<CurrentRun>,
-    /// Digests of the other files, once they are whole.
+    /// Digests of the other files, once they are complete.
     digests: BTreeMap<String, String>,
     max_intervals: usize,
     compress_over: u64,
 }
 
-/// The run of a cell whose intervals are coming in.
+/// The run of a cell that is being recorded.
 #[derive(Debug)]
 struct CurrentRun {
     index: u32,
     tag: String,
     start_s: f64,
     coarsener: Coarsener,
-    /// The line of its drain, which comes last.
+    /// The slowest attempts of the drain, written as the last line.
     drain: Option<SlowInterval>,
-    /// Where its lines begin in the streams.
+    /// Offset of the run's first line in each stream, in bytes.
     timeline_from: u64,
     latency_from: u64,
     slowest_from: u64,
 }
 
 impl RunDir {
-    /// Makes `RUNS/<YYYYMMDDThhmmssZ>-<name>-<4 hex>` and proves that it can be written. Call it before
-    /// anything is measured.
+    /// Creates `RUNS/<YYYYMMDDThhmmssZ>-<name>-<4 hex>` and verifies that it is writable. Call it before the first
+    /// measurement.
     ///
     /// # Errors
-    /// A [`Problem`] naming the path and the reason: `runs` is a symbolic link or no directory, or it cannot
-    /// be written.
+    /// A [`Problem`] naming the path and the reason: `runs` is a symbolic link, not a directory, or not writable.
     pub fn create(runs: &Path, name: &str, started: Timestamp) -> Result<Self, Problem> {
         make_runs_dir(runs)?;
         remove_leftovers(runs);
@@ -93,12 +92,13 @@ impl RunDir {
                 Err(e) if e.kind() == io::ErrorKind::AlreadyExists => continue,
                 Err(e) => return Err(could_not_write(&path, &e)),
                 Ok(()) if fs::symlink_metadata(&path).is_ok() => drop(fs::remove_dir(&hidden)),
-                Ok(()) => return Self::probed(id, path, hidden, started),
+                Ok(()) => return Self::writable(id, path, hidden, started),
             }
         }
     }
 
-    fn probed(id: String, path: PathBuf, hidden: PathBuf, started: Timestamp) -> Result<Self, Problem> {
+    /// Opens a new hidden directory and writes a test file there.
+    fn writable(id: String, path: PathBuf, hidden: PathBuf, started: Timestamp) -> Result<Self, Problem> {
         let run_dir = Self {
             id,
             path,
@@ -116,15 +116,15 @@ impl RunDir {
             max_intervals: MAX_INTERVALS,
             compress_over: COMPRESS_OVER_BYTES,
         };
-        let probe = run_dir.dir().join("probe");
-        // A page, because a full disk still takes an empty file.
-        let probed = write_atomically(&probe, &[b'\n'; 8192]).and_then(|()| fs::remove_file(&probe));
-        probed.map_err(|e| could_not_write(&run_dir.path, &e))?;
+        let test_file = run_dir.dir().join("probe");
+        // A page, because an empty file can be created on a full disk, too.
+        let written = write_atomically(&test_file, &[b'\n'; 8192]).and_then(|()| fs::remove_file(&test_file));
+        written.map_err(|e| could_not_write(&run_dir.path, &e))?;
         Ok(run_dir)
     }
 
-    /// Sets the intervals that a run keeps, at least 2 ([`MAX_INTERVALS`] by default), and the size in bytes above
-    /// which a stream is compressed at the end ([`COMPRESS_OVER_BYTES`] by default).
+    /// Sets the most intervals recorded for a run, at least 2 ([`MAX_INTERVALS`] by default), and the size in bytes
+    /// above which a stream is compressed at the end ([`COMPRESS_OVER_BYTES`] by default).
     pub fn limit_streams(&mut self, max_intervals: usize, compress_over_bytes: u64) {
         (self.max_intervals, self.compress_over) = (max_intervals, compress_over_bytes);
     }
@@ -134,7 +134,7 @@ impl RunDir {
         &self.id
     }
 
-    /// Where the run directory is from the first [`RunDir::save`] on.
+    /// Path of the run directory from the first [`RunDir::save`] on.
     pub fn path(&self) -> &Path {
         &self.path
     }
@@ -143,16 +143,15 @@ impl RunDir {
         self.hidden.as_deref().unwrap_or(&self.path)
     }
 
-    /// Writes `run.json`: the old or the new one is there at any instant. The first save makes the run
-    /// visible. Passwords in the command and in texts of errors are cut out, should anybody have forgotten
-    /// to.
+    /// Writes `run.json` atomically. The first save makes the run visible. Secrets in the command, in error messages
+    /// and in settings are redacted here as well, in case a caller forgot to.
     ///
     /// # Errors
-    /// A [`Problem`] naming the path and the reason; or that the record could not be read back, in which case
-    /// nothing is written (a number in it is not finite).
+    /// A [`Problem`] naming the path and the reason. A record that could not be read back, for example because a number
+    /// is not finite, is not written.
     pub fn save(&mut self, record: &RunRecord) -> Result<(), Problem> {
         let record = without_secrets(record);
-        let json = seal::sealed(record, self.digests.clone()).map_err(|e| self.unreadable(&e))?;
+        let json = sealing::sealed(record, self.digests.clone()).map_err(|e| self.unreadable(&e))?;
         serde_json::from_slice::<RunRecord>(&json).map_err(|e| self.unreadable(&e))?;
         let path = self.dir().join(RUN_JSON);
         write_atomically(&path, &json).map_err(|e| could_not_write(&self.path.join(RUN_JSON), &e))?;
@@ -165,10 +164,10 @@ impl RunDir {
             self.path.display()
         ))
         .detail(error.to_string())
-        .hint("this is a fault of pgdyno: please report it")
+        .hint("this is a bug of pgdyno: please report it")
     }
 
-    /// Gives the directory its name.
+    /// Renames the hidden directory to its final name.
     fn show(&mut self) -> io::Result<()> {
         let Some(hidden) = &self.hidden else { return Ok(()) };
         fs::rename(hidden, &self.path)?;
@@ -176,11 +175,11 @@ impl RunDir {
         sync_dir(self.path.parent().unwrap_or(Path::new(".")))
     }
 
-    /// Announces the run of a cell: `index` in `run.json`'s `runs`, and `start_s`, the instant at which its
-    /// first attempt is due, in seconds since the start of pgdyno's run. Ends the run before it.
+    /// Starts recording a run: `index` is its index in `runs` of `run.json`, `start_s` the due time of its first
+    /// attempt in seconds since the start of pgdyno's run. Ends the previous run.
     ///
     /// # Errors
-    /// What could not be written.
+    /// A stream that could not be written.
     pub fn begin_run(
         &mut self,
         index: u32,
@@ -205,14 +204,14 @@ impl RunDir {
         Ok(())
     }
 
-    /// Appends one interval of the current run, with its slowest attempts. Its `run` and its figures of latency are
-    /// set here, the latter from the histogram, so that the files agree.
+    /// Appends one interval of the current run with its slowest attempts. The index of the run and the latency figures
+    /// are set here, the latter from the histogram, so that the files agree.
     ///
     /// # Errors
-    /// What could not be written.
+    /// A stream that could not be written.
     ///
     /// # Panics
-    /// Without [`RunDir::begin_run`].
+    /// If [`RunDir::begin_run`] was not called.
     pub fn interval(
         &mut self,
         mut interval: Interval,
@@ -227,8 +226,8 @@ impl RunDir {
         if full { self.halve() } else { Ok(()) }
     }
 
-    /// Keeps the slowest attempts that ended in the drain of the current run: it is in no other stream. `start_ns`
-    /// is since the run's first attempt was due.
+    /// Records the slowest attempts that ended in the drain of the current run; the drain is in no other stream.
+    /// `start_ns` counts from the due time of the run's first attempt.
     pub fn drain(&mut self, start_ns: u64, duration_ns: u64, attempts: Vec<SlowAttempt>) {
         if let Some(current) = self.current.as_mut().filter(|_| !attempts.is_empty()) {
             let (run, part) = (current.index, Part::Drain);
@@ -245,7 +244,7 @@ impl RunDir {
         self.slowest.append(dir, &slowest)
     }
 
-    /// Rewrites the lines of the current run with every two neighbours joined.
+    /// Rewrites the lines of the current run with every two neighbouring intervals merged.
     fn halve(&mut self) -> Result<(), Problem> {
         let Some(mut run) = self.current.take() else { return Ok(()) };
         let dir = self.hidden.clone().unwrap_or_else(|| self.path.clone());
@@ -254,18 +253,18 @@ impl RunDir {
         let slowest = self.slowest.partial_path(&dir);
         let rewritten =
             run.rewrite(&timeline, &latency, &slowest).map_err(|e| could_not_write(&timeline, &e))?;
-        self.timeline.replace(&dir, &beside(&timeline))?;
-        self.latency.replace(&dir, &beside(&latency))?;
-        self.slowest.replace(&dir, &beside(&slowest))?;
+        self.timeline.replace(&dir, &new_version(&timeline))?;
+        self.latency.replace(&dir, &new_version(&latency))?;
+        self.slowest.replace(&dir, &new_version(&slowest))?;
         run.coarsener.halved(rewritten);
         self.current = Some(run);
         Ok(())
     }
 
-    /// Ends the current run, if there is one: writes the interval that was still being joined.
+    /// Ends the current run, if any, and writes its last merged interval.
     ///
     /// # Errors
-    /// What could not be written.
+    /// A stream that could not be written.
     pub fn end_run(&mut self) -> Result<(), Problem> {
         let rest = self.current.as_mut().and_then(|run| run.coarsener.finish());
         rest.iter().try_for_each(|slice| self.append(slice))?;
@@ -274,19 +273,19 @@ impl RunDir {
         drain.iter().try_for_each(|drain| self.slowest.append(dir, &json_line(drain)))
     }
 
-    /// Appends one second of the host.
+    /// Appends one observation of the host.
     ///
     /// # Errors
-    /// What could not be written.
+    /// A stream that could not be written.
     pub fn observation(&mut self, observation: &Observation) -> Result<(), Problem> {
         let dir = self.hidden.as_deref().unwrap_or(&self.path);
         self.observations.append(dir, &json_line(observation))
     }
 
-    /// Keeps the latencies of a finished run as a whole.
+    /// Appends the latency histograms of a finished run to `runs.hlog`.
     ///
     /// # Errors
-    /// What could not be written.
+    /// A stream that could not be written.
     pub fn latencies_of_run(&mut self, index: u32, run: &CellRun, of: &Histograms) -> Result<(), Problem> {
         let dir = self.hidden.as_deref().unwrap_or(&self.path);
         let mut lines = if self.run_latencies.bytes() == 0 { hlog::header(self.started) } else { Vec::new() };
@@ -297,35 +296,35 @@ impl RunDir {
     /// The stream of events, to be appended line by line while the run lasts.
     ///
     /// # Errors
-    /// If it cannot be opened.
+    /// The file could not be opened.
     pub fn event_log(&mut self) -> Result<File, Problem> {
         let dir = self.hidden.as_deref().unwrap_or(&self.path);
         self.events.shared(dir)
     }
 
-    /// Keeps a copy of the server's log, as it is now.
+    /// Copies the server's log in its current state, without secrets.
     ///
     /// # Errors
-    /// Where it cannot be read or written.
+    /// The log could not be read, or the copy could not be written.
     pub fn keep_server_log(&self, log: &Path) -> Result<(), Problem> {
         self.keep_log(log, SERVER_LOG)
     }
 
-    /// The same under another name, where there are several servers.
+    /// Copies the log of one of several servers to a file of this name, without secrets.
     ///
     /// # Errors
-    /// Where it cannot be read or written.
+    /// The log could not be read, or the copy could not be written.
     pub fn keep_log(&self, log: &Path, name: &str) -> Result<(), Problem> {
         stream::keep(self.dir(), name, log, self.compress_over)
             .map_err(|e| could_not_write(&self.path.join(name), &e))
     }
 
-    /// Ends the recording: streams get their final names (compressed with zstd over 10 MB), then the record
-    /// is saved, so a status that is not `partial` means that all streams are there. Gives the directory's
-    /// path.
+    /// Ends the recording: renames the streams to their final names (compressed with zstd if larger than 10 MB), then
+    /// saves the record, so a status other than `partial` means that all streams are complete. Returns the path of the
+    /// directory.
     ///
     /// # Errors
-    /// What could not be written; the directory stays readable and partial then.
+    /// A file that could not be written; the directory then stays readable and partial.
     pub fn finish(mut self, record: &RunRecord) -> Result<PathBuf, Problem> {
         self.end_run()?;
         let dir = self.dir().to_path_buf();
@@ -334,7 +333,7 @@ impl RunDir {
         for stream in [timeline, latency, slowest, run_latencies, observations, events] {
             stream.finish(&dir, *compress_over)?;
         }
-        self.digests = seal::files(&dir).map_err(|e| {
+        self.digests = sealing::files(&dir).map_err(|e| {
             Problem::could_not(format!("could not seal {}: {}", self.path.display(), reason(&e)))
         })?;
         self.save(record)?;
@@ -343,17 +342,17 @@ impl RunDir {
 }
 
 impl RunDir {
-    /// Whether the log of a server is kept in it.
+    /// Whether the directory has a copy of a server's log.
     pub fn keeps_log(&self) -> bool {
         let is_log = |name: &str| name.starts_with("server") && name.contains(".log");
         let entries = fs::read_dir(self.dir()).into_iter().flatten().flatten();
         entries.into_iter().any(|entry| entry.file_name().to_str().is_some_and(is_log))
     }
 
-    /// Takes the directory away with all that is in it: nothing was recorded.
+    /// Removes the directory with its content.
     ///
     /// # Errors
-    /// It cannot be removed.
+    /// The directory could not be removed.
     pub fn discard(mut self) -> Result<(), Problem> {
         let hidden = self.path.with_file_name(format!(".{}.new", self.id));
         if self.hidden.is_none() {
@@ -361,12 +360,12 @@ impl RunDir {
                 Problem::could_not(format!("could not remove {}: {}", self.path.display(), reason(&e)))
             })?;
         }
-        self.hidden = Some(hidden); // dropping it removes what is hidden
+        self.hidden = Some(hidden); // dropping a hidden directory removes it
         Ok(())
     }
 }
 
-/// A directory that was never saved leaves no trace.
+/// A directory that was never saved is removed.
 impl Drop for RunDir {
     fn drop(&mut self) {
         if let Some(hidden) = &self.hidden {
@@ -375,7 +374,7 @@ impl Drop for RunDir {
     }
 }
 
-/// What the streams say of one slice.
+/// One line of each stream for a slice.
 struct Lines {
     timeline: Vec<u8>,
     latency: Vec<u8>,
@@ -383,7 +382,7 @@ struct Lines {
 }
 
 impl CurrentRun {
-    /// The lines of the streams for one slice.
+    /// Formats the lines of the streams for a slice.
     fn lines(&self, slice: &Slice) -> Lines {
         let interval = &slice.interval;
         let start = Duration::from_secs_f64(self.start_s.max(0.0)) + Duration::from_nanos(interval.start_ns);
@@ -392,8 +391,8 @@ impl CurrentRun {
         Lines { timeline: json_line(interval), latency, slowest: json_line(&slow_interval(slice)) }
     }
 
-    /// Writes the streams anew beside themselves, and gives how many lines this run has left. One slice at a
-    /// time: memory does not grow with the run.
+    /// Writes coarsened copies of the streams next to them and returns the remaining lines of this run. Works slice by
+    /// slice, so memory does not grow with the run.
     fn rewrite(&self, timeline: &Path, latency: &Path, slowest: &Path) -> io::Result<usize> {
         let mut old = [
             tail(timeline, self.timeline_from)?,
@@ -429,14 +428,14 @@ impl CurrentRun {
     }
 }
 
-/// The slowest attempts of a slice as a line of their own.
+/// The slowest attempts of a slice as a line of `slowest.ndjson`.
 fn slow_interval(slice: &Slice) -> SlowInterval {
     let Interval { run, start_ns, duration_ns, warm_up, .. } = slice.interval;
     let part = if warm_up { Part::WarmUp } else { Part::Measured };
     SlowInterval { run, start_ns, duration_ns, part, attempts: slice.slowest.clone() }
 }
 
-/// The record without secrets in its texts and settings, as it is written: the last line of defence of invariant 2.
+/// The record as it is written, without secrets in texts and settings: the last safeguard for invariant 2.
 pub fn without_secrets(record: &RunRecord) -> RunRecord {
     let mut clean = record.clone();
     clean.command = redact(&clean.command);
@@ -480,20 +479,21 @@ fn json_line(value: &impl serde::Serialize) -> Vec<u8> {
     line
 }
 
-fn beside(path: &Path) -> PathBuf {
+/// Path of the new version of a file.
+fn new_version(path: &Path) -> PathBuf {
     path.with_extension("new")
 }
 
-/// A reader of what follows `from`.
+/// A reader that starts at the offset `from`.
 fn tail(path: &Path, from: u64) -> io::Result<BufReader<File>> {
     let mut file = File::open(path)?;
     file.seek(SeekFrom::Start(from))?;
     Ok(BufReader::new(file))
 }
 
-/// A writer of the file's new version that already holds the first `to` bytes.
+/// A writer of the file's new version, which already has the first `to` bytes.
 fn head(path: &Path, to: u64) -> io::Result<BufWriter<File>> {
-    let new = beside(path);
+    let new = new_version(path);
     let _ = fs::remove_file(&new);
     let mut writer = BufWriter::new(File::create_new(new)?);
     io::copy(&mut File::open(path)?.take(to), &mut writer)?;
@@ -510,25 +510,26 @@ fn read_slice(from: &mut [impl BufRead; 3]) -> io::Result<Option<Slice>> {
     }
     let interval = serde_json::from_str(&lines[0]).map_err(io::Error::other)?;
     let logged = hlog::parse(lines[1].trim_end()).map_err(io::Error::other)?;
-    let logged = logged.ok_or_else(|| io::Error::other("an interval is missing in the histogram log"))?;
+    let logged = logged.ok_or_else(|| io::Error::other("an interval is missing from the histogram log"))?;
     let slow: SlowInterval = serde_json::from_str(&lines[2]).map_err(io::Error::other)?;
     Ok(Some(Slice { interval, latency: logged.latency, slowest: slow.attempts }))
 }
 
 fn make_runs_dir(runs: &Path) -> Result<(), Problem> {
-    let problem = |why: &str| Problem::could_not(format!("could not keep runs in {}: {why}", runs.display()));
+    let problem =
+        |why: &str| Problem::could_not(format!("could not create runs in {}: {why}", runs.display()));
     match fs::symlink_metadata(runs) {
         Ok(meta) if meta.is_dir() => Ok(()),
-        Ok(meta) if meta.is_symlink() => Err(problem("it is a symbolic link, and those are not followed")
-            .hint("name the directory itself with --runs")),
+        Ok(meta) if meta.is_symlink() => Err(problem("it is a symbolic link, which pgdyno does not follow")
+            .hint("give the path of the directory itself with --runs")),
         Ok(_) => Err(problem("it is not a directory").hint("choose another with --runs")),
         Err(e) if e.kind() == io::ErrorKind::NotFound => fs::create_dir_all(runs)
-            .map_err(|e| problem(&reason(&e)).hint("choose a directory that you may write with --runs")),
-        Err(e) => Err(problem(&reason(&e)).hint("choose a directory that you may write with --runs")),
+            .map_err(|e| problem(&reason(&e)).hint("choose a writable directory with --runs")),
+        Err(e) => Err(problem(&reason(&e)).hint("choose a writable directory with --runs")),
     }
 }
 
-/// Removes hidden directories that were left by a kill before their first save, once they are an hour old.
+/// Removes hidden directories of killed processes that never saved, if they are older than an hour.
 fn remove_leftovers(runs: &Path) {
     let old = |path: &Path| {
         let modified = fs::symlink_metadata(path).and_then(|meta| meta.modified());

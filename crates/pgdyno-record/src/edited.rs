@@ -1,26 +1,27 @@
-//! Whether a record says what was measured: its seal is checked by who reads it, its figures against each other here.
+//! Detects records that were edited: the reader verifies the seal, this file checks that the figures agree with each
+//! other.
 
 use pgdyno_core::{
     measure::{CellRun, CellSummary, runs_by_cell},
     results::{Doubt, DoubtKind},
 };
 
-/// Share by which two ways to compute one figure may differ: that of a sum in another order.
+/// Relative difference allowed between two computations of one figure, for sums added in another order.
 const ROUNDING: f64 = 1e-9;
 
-/// The doubt about a record that is not as it was written. `broken` says what of its seal does not hold; blocks and
-/// cells are checked whatever the seal says, since it can be made anew. `counted` are the runs that the cells sum up:
-/// all of them, or those that the result of a comparison rests on.
+/// Returns a doubt if the record was edited. `broken` lists violations of the seal; blocks and cells are checked in any
+/// case, because a seal can be recomputed. `counted` are the runs that the cells summarise: all runs, or those that the
+/// result of a comparison is computed from.
 pub fn judge(
     broken: &[String],
     runs: &[CellRun],
     counted: &[CellRun],
     cells: &[CellSummary],
 ) -> Option<Doubt> {
-    let of_runs = runs.iter().filter_map(against_its_counts);
-    let of_cells = cells.iter().filter_map(|cell| against_its_blocks(cell, counted));
+    let of_runs = runs.iter().filter_map(tps_mismatch);
+    let of_cells = cells.iter().filter_map(|cell| summary_mismatch(cell, counted));
     let seen: Vec<String> = broken.iter().cloned().chain(of_cells).chain(of_runs).collect();
-    let advice = "Do not use its numbers: measure again, or get the record as it was written.";
+    let advice = "Do not use its numbers: measure again, or obtain the original record.";
     (!seen.is_empty()).then(|| Doubt {
         kind: DoubtKind::Edited,
         detail: seen.join("; "),
@@ -29,17 +30,17 @@ pub fn judge(
     })
 }
 
-/// Whether TPS of a block is what its transactions and its time give.
-fn against_its_counts(run: &CellRun) -> Option<String> {
+/// Describes a block whose TPS does not equal its transactions over its time.
+fn tps_mismatch(run: &CellRun) -> Option<String> {
     let tps = run.counts.committed as f64 * 1e9 / run.duration_ns as f64;
     (run.duration_ns > 0 && !agree(run.tps, tps)).then(|| {
         let (cell, block) = (run.workload.cell(), run.block + 1);
-        format!("block {block} of {cell} says {:.1} TPS, its transactions and time give {tps:.1}", run.tps)
+        format!("block {block} of {cell} has {:.1} TPS, but its transactions and time give {tps:.1}", run.tps)
     })
 }
 
-/// Whether TPS of a cell is the mean of its blocks, and its latency that of as many transactions as theirs.
-fn against_its_blocks(cell: &CellSummary, runs: &[CellRun]) -> Option<String> {
+/// Describes a cell whose TPS is not the mean of its blocks, or whose latency count is not the sum of theirs.
+fn summary_mismatch(cell: &CellSummary, runs: &[CellRun]) -> Option<String> {
     let name = cell.workload.cell();
     let blocks = runs_by_cell(runs).into_iter().find(|(workload, _)| **workload == cell.workload);
     let Some((_, blocks)) = blocks else { return Some(format!("{name} has no block")) };
@@ -47,11 +48,13 @@ fn against_its_blocks(cell: &CellSummary, runs: &[CellRun]) -> Option<String> {
     if !agree(cell.tps.value, tps) || cell.tps.count != blocks.len() as u64 {
         let (said, count) = (cell.tps.value, cell.tps.count);
         let given = blocks.len();
-        return Some(format!("{name} says {said:.1} TPS of {count} blocks, its {given} give {tps:.1}"));
+        return Some(format!(
+            "{name} has {said:.1} TPS from {count} blocks, but its {given} blocks give {tps:.1}"
+        ));
     }
     let samples: u64 = blocks.iter().filter_map(|run| Some(run.latency.as_ref()?.count)).sum();
     let said = cell.latency.as_ref().map(|latency| latency.count)?;
-    (said != samples).then(|| format!("{name} says {said} latencies, its blocks have {samples}"))
+    (said != samples).then(|| format!("{name} has {said} latencies, but its blocks have {samples}"))
 }
 
 fn agree(one: f64, other: f64) -> bool {

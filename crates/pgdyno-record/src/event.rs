@@ -1,11 +1,11 @@
-//! `events.ndjson`: what happened while a run lasted.
+//! `events.ndjson`: the events of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::redact::redact;
 
-/// Something that happened.
+/// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "event", rename_all = "kebab-case")]
 pub enum Event {
@@ -14,11 +14,11 @@ pub enum Event {
         /// Name of the stage, for example `load`.
         stage: String,
     },
-    /// A stage ended, whether or not it did what it should.
+    /// A stage ended, successfully or not.
     StageEnded {
         /// Name of the stage.
         stage: String,
-        /// Length in seconds.
+        /// Duration in seconds.
         duration_s: f64,
     },
     /// Work of unknown length began.
@@ -30,59 +30,59 @@ pub enum Event {
     Counting {
         /// The work, for example `loading`.
         what: String,
-        /// Units to be done.
+        /// Units in total.
         total: u64,
-        /// What is counted, in the plural: `rows`.
+        /// Name of the unit in the plural, for example `rows`.
         unit: String,
     },
-    /// Units done of the work that is being counted.
+    /// Progress of the work announced by [`Event::Counting`].
     Counted {
         /// Units done so far.
         done: u64,
     },
-    /// All runs of the experiment began.
+    /// The runs of the experiment begin.
     Measuring {
-        /// Seconds that they take.
+        /// Planned duration of all runs in seconds.
         seconds: f64,
     },
-    /// Time measured, of what [`Event::Measuring`] told.
+    /// Progress of the runs announced by [`Event::Measuring`].
     Measured {
         /// Seconds so far.
         seconds: f64,
     },
-    /// What is being done now, within the work that began last.
+    /// The current part of the work that began last.
     Now {
-        /// For example `tpcb-like 4 clients, block 2`.
+        /// Description, for example `tpcb-like 4 clients, block 2`.
         what: String,
     },
-    /// A run of a cell is in the record.
+    /// A run was added to the record.
     RunRecorded {
         /// Index of the run in `runs`.
         run: u32,
-        /// Script and clients, for example `tpcb-like/4`, after the name of the subject if there are several.
+        /// Name of the cell, for example `tpcb-like/4`; it begins with the name of the subject if there are several.
         cell: String,
-        /// Block, from 0.
+        /// Number of the block, from 0.
         block: u32,
         /// Transactions per second within the measured interval.
         tps: f64,
     },
-    /// Something that a person who waits wants to know.
+    /// A message for the user.
     Note {
         /// One sentence without a full stop.
         text: String,
     },
-    /// Something that may be wrong.
+    /// A warning.
     Warning {
         /// One sentence without a full stop.
         text: String,
-        /// What can be done about it.
+        /// A remedy.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
     },
 }
 
 impl Event {
-    /// Whether the event only moves a progress bar; such events are not kept.
+    /// Whether the event only updates a progress bar; such events are not recorded.
     pub fn is_progress(&self) -> bool {
         matches!(self, Self::Counted { .. } | Self::Measured { .. })
     }
@@ -99,7 +99,7 @@ pub struct EventLine {
 }
 
 impl EventLine {
-    /// An event without secrets in its texts.
+    /// Creates a line with secrets redacted from the texts of the event.
     pub fn new(at_s: f64, event: &Event) -> Self {
         let mut event = event.clone();
         match &mut event {
@@ -121,7 +121,7 @@ impl EventLine {
         Self { at_s, event }
     }
 
-    /// The line as it is written, with its end.
+    /// The line as JSON with a line feed.
     pub fn to_line(&self) -> Vec<u8> {
         let mut line = serde_json::to_vec(self).unwrap_or_default();
         line.push(b'\n');

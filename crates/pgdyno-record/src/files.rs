@@ -1,4 +1,4 @@
-//! Files that appear whole or not at all.
+//! Atomic writes and the lock of a run directory.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -8,7 +8,7 @@ use std::{
 
 use pgdyno_core::problem::Problem;
 
-/// The problem of a file that could not be written, with a hint where the reason is a common one.
+/// The problem of a file that could not be written, with a hint for common reasons.
 pub(crate) fn could_not_write(path: &Path, error: &io::Error) -> Problem {
     let problem = Problem::could_not(format!("could not write {}: {}", path.display(), reason(error)));
     match error.kind() {
@@ -16,23 +16,23 @@ pub(crate) fn could_not_write(path: &Path, error: &io::Error) -> Problem {
             problem.hint("free some space, or choose another directory with --runs")
         }
         io::ErrorKind::PermissionDenied | io::ErrorKind::ReadOnlyFilesystem => {
-            problem.hint("choose a directory that you may write with --runs")
+            problem.hint("choose a writable directory with --runs")
         }
         _ => problem,
     }
 }
 
-/// The reason of an error as the system says it, without its number.
+/// The operating system's error message without the error number.
 pub(crate) fn reason(error: &io::Error) -> String {
     let text = error.to_string();
     text.split(" (os error").next().unwrap_or(&text).to_owned()
 }
 
-/// Writes a file so that at any instant either the old or the new content is there: a new file beside it,
-/// fsync, rename, fsync of the directory. A symbolic link of that name is replaced, never followed.
+/// Writes a file atomically, so that readers see either the old or the new content: temporary file, fsync, rename,
+/// fsync of the directory. A symbolic link with that name is replaced, never followed.
 ///
 /// # Errors
-/// What the system says; the old content is untouched then.
+/// The error of the operating system; the old content is then unchanged.
 pub fn write_atomically(path: &Path, content: &[u8]) -> io::Result<()> {
     let mut name = path.file_name().ok_or_else(|| io::Error::other("no file name"))?.to_owned();
     name.push(format!(".{}.new", std::process::id()));
@@ -65,20 +65,21 @@ pub(crate) fn sync_dir(path: &Path) -> io::Result<()> {
     File::open(path)?.sync_all()
 }
 
-/// Takes the directory for this process.
+/// Locks the directory for this process.
 ///
 /// # Errors
-/// It cannot be opened, or another process has it.
+/// The directory cannot be opened, or another process has locked it.
 pub(crate) fn lock(path: &Path) -> Result<File, Problem> {
     let dir = File::open(path)
         .map_err(|e| Problem::could_not(format!("could not open {}: {}", path.display(), reason(&e))))?;
     match dir.try_lock() {
         Ok(()) => Ok(dir),
-        Err(fs::TryLockError::WouldBlock) => {
-            Err(Problem::could_not(format!("could not write {}: another pgdyno does", path.display()))
-                .hint("wait until it ends, or stop it"))
-        }
-        // Some network file systems have no locks: then nothing keeps two processes apart.
+        Err(fs::TryLockError::WouldBlock) => Err(Problem::could_not(format!(
+            "could not write {}: another pgdyno is writing to it",
+            path.display()
+        ))
+        .hint("wait until it ends, or stop it")),
+        // Some network file systems do not support locks; two processes are then not excluded.
         Err(fs::TryLockError::Error(_)) => Ok(dir),
     }
 }

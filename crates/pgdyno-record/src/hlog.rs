@@ -1,9 +1,9 @@
-//! `latency.hlog`: the HdrHistogram interval log, one line an interval.
+//! `latency.hlog`: the HdrHistogram interval log, one line per interval.
 //!
-//! Times are seconds since the start of pgdyno's run (the log's `BaseTime`), values are nanoseconds, and the
-//! tag says `script/clients/block`, with `/warm-up` behind it where the interval belongs to the warm-up; behind the
-//! script stands `_(protocol)` where that is not `prepared`. The format is that of Java's `HistogramLogWriter`, so its
-//! tools read it.
+//! Times are seconds since the start of pgdyno's run (the log's `BaseTime`), values are nanoseconds. The tag is
+//! `script/clients/block`, followed by `/warm-up` for intervals of the warm-up; a protocol other than `prepared` is
+//! appended to the script as `_(protocol)`. The format is that of Java's `HistogramLogWriter`, so its tools can read
+//! the file.
 
 use std::time::{Duration, SystemTime};
 
@@ -21,18 +21,18 @@ pub struct LoggedInterval {
     pub tag: String,
     /// Start in seconds since the start of pgdyno's run.
     pub start_s: f64,
-    /// Length in seconds.
+    /// Duration in seconds.
     pub duration_s: f64,
     /// Latencies of the attempts that committed.
     pub latency: Latency,
 }
 
-/// The tag of a run's intervals. Characters that the format forbids become `_`.
+/// The tag of a run's intervals. Characters that the format does not allow are replaced by `_`.
 pub(crate) fn tag(workload: &Workload, block: u32) -> String {
     let plain = |text: &str| text.replace([',', ' ', '\r', '\n', '/'], "_");
     let script = plain(&workload.title());
-    let whose = workload.subject.as_ref().map(|whose| format!("{}/", plain(whose))).unwrap_or_default();
-    format!("{whose}{script}/{}/{block}", workload.clients)
+    let subject = workload.subject.as_ref().map(|name| format!("{}/", plain(name))).unwrap_or_default();
+    format!("{subject}{script}/{}/{block}", workload.clients)
 }
 
 /// The lines of an interval log before the first interval.
@@ -47,7 +47,7 @@ pub fn header(started: SystemTime) -> Vec<u8> {
     out
 }
 
-/// One line of an interval log: `start` is since the time in the header.
+/// One line of an interval log; `start` counts from the time in the header.
 pub fn line(tag: &str, start: Duration, duration: Duration, latency: &Latency) -> Vec<u8> {
     let mut out = Vec::new();
     let mut serializer = V2DeflateSerializer::new();
@@ -75,7 +75,7 @@ pub(crate) fn parse(line: &str) -> Result<Option<LoggedInterval>, String> {
         start_s: entry.start_timestamp().as_secs_f64(),
         duration_s: entry.duration().as_secs_f64(),
         latency: Latency::from_histogram(&histogram)
-            .ok_or("the histogram has another range than pgdyno's")?,
+            .ok_or("the histogram has a different range from pgdyno's")?,
     }))
 }
 
@@ -84,7 +84,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn tags_tell_protocols_and_subjects_apart() {
+    fn tags_distinguish_protocols_and_subjects() {
         let of = |protocol: &str, subject: Option<&str>| Workload {
             script: "select-only".into(),
             protocol: protocol.into(),

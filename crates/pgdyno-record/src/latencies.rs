@@ -1,5 +1,5 @@
-//! `runs.hlog`: the latencies of every run of a cell with all that belongs to them, drain included, in the precision
-//! of the record. From these percentiles can be computed again.
+//! `runs.hlog`: the latency histograms of every run, drain included, in the precision of the record. Percentiles can be
+//! recomputed from them.
 
 use std::time::Duration;
 
@@ -7,9 +7,9 @@ use pgdyno_core::measure::{CellRun, Histograms};
 
 use crate::hlog::{self, LoggedInterval};
 
-/// Beginning of the tag of a run's histograms.
+/// Prefix of the tags of a run's histograms.
 const RUN: &str = "run-";
-/// What stands between it and the number of one of several scripts.
+/// Separator before the index of a script, if a run has several.
 const SCRIPT: &str = "/script-";
 
 /// The latencies of one run.
@@ -17,11 +17,11 @@ const SCRIPT: &str = "/script-";
 pub struct RunLatencies {
     /// Index of the run in `runs`.
     pub run: u32,
-    /// Its latencies.
+    /// Latencies of the run.
     pub histograms: Histograms,
 }
 
-/// The lines of a run: of all its attempts, then of those of each script if there are several.
+/// The lines of a run: a histogram of all attempts, then one per script if there are several.
 pub(crate) fn lines(index: u32, run: &CellRun, of: &Histograms) -> Vec<u8> {
     let start = Duration::from_secs_f64(run.start_s.max(0.0));
     let line = |tag: &str, latency| hlog::line(tag, start, Duration::from_nanos(run.duration_ns), latency);
@@ -32,12 +32,12 @@ pub(crate) fn lines(index: u32, run: &CellRun, of: &Histograms) -> Vec<u8> {
     lines
 }
 
-/// The run that a tag names.
+/// The index of the run in a tag.
 pub(crate) fn run_of(tag: &str) -> Option<u32> {
     tag.strip_prefix(RUN)?.split('/').next()?.parse().ok()
 }
 
-/// The runs of the lines, each with the lines of its scripts. A line of a script whose run is not there is left out.
+/// Groups lines by run. Lines of scripts without a line of their run are ignored.
 pub(crate) fn by_run(lines: Vec<LoggedInterval>) -> Vec<RunLatencies> {
     let mut runs: Vec<RunLatencies> = Vec::new();
     for LoggedInterval { tag, latency, .. } in lines {

@@ -1,16 +1,16 @@
-//! What a run of several subjects adds to `run.json`.
+//! Level-by-level results of several subjects in `run.json`.
 
 use pgdyno_core::results::LevelResult;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What every subject came to beside the first, at each level of each script.
+/// Comparison of every subject with the baseline at each level of each script.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LevelsRecord {
     /// A difference within ± this share does not matter.
     pub margin: f64,
-    /// Levels of which there is a verdict: so many chances of a false alarm at 5 % each.
+    /// Number of levels with a verdict; each has a 5 % chance of a false alarm.
     pub judged: u32,
-    /// Every subject but the first beside the first, level by level.
+    /// The results of every subject except the baseline, level by level.
     pub list: Vec<LevelResult>,
 }

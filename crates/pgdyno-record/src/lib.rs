@@ -3,16 +3,16 @@
 //! ```text
 //! pgdyno-runs/20261120T101502Z-bench-7f3a/
 //!   run.json             everything that lists, comparisons and reports read
-//!   timeline.ndjson      one line an interval
+//!   timeline.ndjson      one line per interval
 //!   latency.hlog         HdrHistogram interval log
-//!   runs.hlog            the same for every run as a whole
-//!   slowest.ndjson       one line an interval: its slowest attempts
-//!   observations.ndjson  one line a second: processors and devices
-//!   events.ndjson        one line an event: stages, runs, warnings
-//!   server.log           the server's own log, where it was ours
+//!   runs.hlog            the same for whole runs
+//!   slowest.ndjson       one line per interval: the slowest attempts
+//!   observations.ndjson  one line per second: CPUs and devices
+//!   events.ndjson        one line per event: stages, runs, warnings
+//!   server.log           copy of the server's log, for own servers
 //! ```
 //!
-//! Streams are `*.partial` while the run lasts and `*.zst` where they came to more than 10 MB. [`RunDir`]
+//! Streams are `*.partial` during the run, and `*.zst` afterwards if larger than 10 MB. [`RunDir`]
 //! writes a directory; [`open`], [`list`] and [`find`] read them.
 
 mod checks;
@@ -21,12 +21,11 @@ mod dir;
 mod edited;
 mod event;
 mod files;
-mod held;
+mod footprint;
 mod hlog;
 mod latencies;
 mod levels;
 mod load;
-mod material;
 mod names;
 mod read;
 mod redact;
@@ -34,24 +33,24 @@ mod resumed;
 mod run;
 mod schema;
 mod seal;
-mod seal_record;
+mod sealing;
 mod stream;
 mod subject;
 mod time;
+mod workload_files;
 
 pub use checks::{BalanceRecord, ConsistencyRecord};
 pub use comparison::{BlockKind, BlockRecord, ComparisonRecord};
 pub use dir::{RunDir, without_secrets};
 pub use event::{Event, EventLine};
 pub use files::write_atomically;
-pub use held::HeldRecord;
+pub use footprint::FootprintRecord;
 pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};
 pub use latencies::RunLatencies;
 pub use levels::LevelsRecord;
 pub use load::{
     KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord, RangeRecord,
 };
-pub use material::{MaterialRecord, SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadRecord};
 pub use names::{EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SLOWEST_ATTEMPTS, TIMELINE};
 pub use read::{Listed, Run, find, list, open};
 pub use redact::{
@@ -60,7 +59,10 @@ pub use redact::{
 pub use resumed::ResumedRecord;
 pub use run::*;
 pub use schema::schemas;
-pub use seal_record::SealRecord;
+pub use seal::SealRecord;
 pub use stream::{COMPRESS_OVER_BYTES, Lines};
 pub use subject::SubjectRecord;
 pub use time::{StageRecord, TimeRecord};
+pub use workload_files::{
+    SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadFilesRecord, WorkloadRecord,
+};

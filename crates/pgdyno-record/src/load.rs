@@ -1,53 +1,53 @@
-//! What `run.json` says of a load.
+//! The load of tables in `run.json`.
 
 use pgdyno_rows::load::{AccountsState, LoadPlan, LoadRequest, Set, Way};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What was loaded and how long it took.
+/// Rows, bytes and durations of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRecord {
-    /// Rows over all tables.
+    /// Rows in all tables.
     pub rows: u64,
-    /// Rows in a second of writing them.
+    /// Rows per second while rows were written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_per_s: Option<f64>,
     /// Bytes sent in COPY data.
     pub copy_bytes: u64,
-    /// The same in a second; absent where nothing was sent.
+    /// Bytes of COPY data per second; absent if none was sent.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub copy_bytes_per_s: Option<u64>,
-    /// Seconds of writing rows, with the creation of the tables.
+    /// Seconds for creating the tables and writing the rows.
     pub copy_s: f64,
-    /// Seconds of VACUUM and ANALYZE.
+    /// Seconds for VACUUM and ANALYZE.
     pub vacuum_s: f64,
-    /// Seconds of primary and foreign keys.
+    /// Seconds for primary and foreign keys.
     pub index_s: f64,
-    /// The stages in order.
+    /// The stages in execution order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<LoadStageRecord>,
-    /// Parallel workers of a key of accounts.
+    /// Parallel workers that built a primary key of accounts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key_workers: Option<KeyWorkersRecord>,
-    /// Size of tables and indexes afterwards in bytes.
+    /// Size of tables and indexes after the load in bytes.
     pub size_bytes: u64,
-    /// `text` or `binary`; `none` where the server made the rows itself.
+    /// `text` or `binary`; `none` if the server generated the rows.
     pub copy_format: String,
-    /// Whether rows were loaded frozen.
+    /// Whether rows were loaded with COPY FREEZE.
     pub freeze: bool,
-    /// How the tables were read into shared buffers afterwards; `None` where they do not fit, and those of `scaleup`
-    /// where the server has no `pg_prewarm`.
+    /// How the tables were read into shared buffers after the load; absent if they do not fit, and for `scaleup` if the
+    /// server has no `pg_prewarm`.
     pub prewarm: Option<PrewarmRecord>,
-    /// How it was asked for.
+    /// The requested kind of load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub terms: Option<LoadTerms>,
-    /// What the server made of `pgbench_accounts`.
+    /// The resulting state of `pgbench_accounts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounts: Option<AccountsState>,
 }
 
 impl LoadRecord {
-    /// How the rows got in, in the words of a comparison.
+    /// The method of loading rows, as shown in a comparison.
     pub fn words(&self) -> String {
         let frozen = if self.freeze { ", frozen" } else { "" };
         match self.terms.as_ref().and_then(|terms| terms.options.method) {
@@ -58,56 +58,55 @@ impl LoadRecord {
     }
 }
 
-/// A stage of a load: all tasks of one kind.
+/// A stage of a load, which comprises all tasks of one kind.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadStageRecord {
     /// `rows`, `vacuum`, `analyze`, `primary keys`, `key of the whole` or `foreign keys`.
     pub name: String,
-    /// Its seconds.
+    /// Duration of the stage in seconds.
     pub duration_s: f64,
-    /// Bytes of WAL that the server wrote meanwhile, for whomever; absent where it does not tell.
+    /// Bytes of WAL that the server wrote during the stage, for any session; absent if the server does not report them.
     pub wal_bytes: Option<u64>,
-    /// What the server was seen at, in the order in which it was first seen; empty where nothing was.
-    /// What ends within a fifth of a second may not have been seen.
+    /// Sampled phases, in the order in which they were first seen. Phases shorter than 0.2 s may be missing.
     pub phases: Vec<LoadPhaseRecord>,
 }
 
 /// A phase of VACUUM or of building keys.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadPhaseRecord {
-    /// Its name as the server has it; of keys before 12 what their files tell.
+    /// Name of the phase as the server reports it; for keys before PostgreSQL 12, derived from their files.
     pub name: String,
-    /// Its seconds, over all server processes together.
+    /// Seconds in this phase, added over all server processes.
     pub duration_s: f64,
 }
 
-/// Parallel workers of a key of accounts: what was asked for need not be what came.
+/// Parallel workers that built a primary key of accounts: requested, planned and launched.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct KeyWorkersRecord {
-    /// At most (`max_parallel_maintenance_workers` of the session); absent where the server has none.
+    /// Requested: `max_parallel_maintenance_workers` of the session; absent if the server has no such setting.
     pub asked: Option<u64>,
-    /// What the server planned, over all keys of accounts; absent where it does not say so (before 11).
+    /// Planned by the server, over all keys of accounts; absent before PostgreSQL 11.
     pub planned: Option<RangeRecord>,
-    /// What was seen at work; absent where none of the keys was seen being built, and before 13.
+    /// Launched, as sampled; absent if no sample saw a key being built, and before PostgreSQL 13.
     pub launched: Option<RangeRecord>,
 }
 
-/// The least and the most of a number.
+/// Range of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct RangeRecord {
-    /// The least.
+    /// Smallest value.
     pub least: u64,
-    /// The most.
+    /// Largest value.
     pub most: u64,
 }
 
-/// How tables were to be loaded.
+/// The requested kind of load.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadTerms {
-    /// The tables: TPC-B's, or `test` and `log` of `data.scaleup`.
+    /// The set of tables: TPC-B's, or `test` and `log` of `data.scaleup`.
     #[serde(default, skip_serializing_if = "is_tpcb")]
     pub set: Set,
-    /// Connections that loaded at the same time.
+    /// Parallel connections of the load.
     pub streams: u64,
     /// The options with their values.
     #[serde(flatten)]
@@ -119,18 +118,18 @@ fn is_tpcb(set: &Set) -> bool {
 }
 
 impl LoadTerms {
-    /// Those of a plan that so many connections carry out.
-    pub fn of(plan: &LoadPlan, streams: u64) -> Self {
+    /// The terms of a plan that is executed over this number of connections.
+    pub fn new(plan: &LoadPlan, streams: u64) -> Self {
         let options = LoadRequest { jobs: None, ..LoadRequest::of(plan, streams) };
         Self { set: plan.set, streams, options }
     }
 }
 
-/// The tables, read into shared buffers.
+/// Reading the tables into shared buffers after a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PrewarmRecord {
     /// `pg_prewarm` or `scans`.
     pub method: String,
-    /// Seconds it took.
+    /// Duration in seconds.
     pub duration_s: f64,
 }

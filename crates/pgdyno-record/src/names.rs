@@ -1,9 +1,9 @@
 //! Names of run directories and of the files in them.
 
-/// Name of the file that everything else is read from.
+/// Name of the record, the main file of a run directory.
 pub const RUN_JSON: &str = "run.json";
 
-/// Name of the copy of the server's own log.
+/// Name of the copy of the server's log.
 pub const SERVER_LOG: &str = "server.log";
 
 /// Name of the stream of intervals.
@@ -24,7 +24,7 @@ pub const OBSERVATIONS: &str = "observations.ndjson";
 /// Name of the stream of events.
 pub const EVENTS: &str = "events.ndjson";
 
-/// Bytes of the time at the beginning of an id.
+/// Length of the timestamp at the beginning of an id in bytes.
 pub(crate) const SECOND_LEN: usize = "YYYYMMDDThhmmssZ".len();
 
 /// Whether a name has the form `<YYYYMMDDThhmmssZ>-<name>-<4 hex>`.

@@ -20,68 +20,68 @@ use crate::{
         EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SECOND_LEN, SLOWEST_ATTEMPTS, TIMELINE,
         is_id,
     },
-    seal, stream,
+    sealing, stream,
 };
 
-/// Largest `run.json` that a reader takes.
+/// Size limit for reading `run.json`.
 const MAX_RECORD_BYTES: u64 = 256 << 20;
 
 /// A recorded run.
 #[derive(Debug, Clone)]
 pub struct Run {
-    /// Its directory.
+    /// Path of the run directory.
     pub path: PathBuf,
-    /// Its `run.json`.
+    /// The content of `run.json`.
     pub record: RunRecord,
-    /// The same as it stands in the file, with fields that this version does not know.
+    /// The content of `run.json` as JSON, including fields that this version does not know.
     pub json: Value,
 }
 
 impl Run {
-    /// The intervals, from `timeline.ndjson` in whichever form it is there.
+    /// The intervals, from `timeline.ndjson`, whether partial, complete or compressed.
     ///
     /// # Errors
-    /// A line that cannot be read, other than a torn last one.
+    /// A line that cannot be read, other than an incomplete last line.
     pub fn timeline(&self) -> Result<Lines<Interval>, Problem> {
         stream::read(&self.path, TIMELINE, json_line)
     }
 
-    /// The observations, from `observations.ndjson` in whichever form it is there.
+    /// The observations, from `observations.ndjson`, whether partial, complete or compressed.
     ///
     /// # Errors
-    /// A line that cannot be read, other than a torn last one.
+    /// A line that cannot be read, other than an incomplete last line.
     pub fn observations(&self) -> Result<Lines<Observation>, Problem> {
         stream::read(&self.path, OBSERVATIONS, json_line)
     }
 
-    /// The slowest attempts of every interval, from `slowest.ndjson` in whichever form it is there.
+    /// The slowest attempts of every interval, from `slowest.ndjson`, whether partial, complete or compressed.
     ///
     /// # Errors
-    /// A line that cannot be read, other than a torn last one.
+    /// A line that cannot be read, other than an incomplete last line.
     pub fn slowest(&self) -> Result<Lines<SlowInterval>, Problem> {
         stream::read(&self.path, SLOWEST_ATTEMPTS, json_line)
     }
 
-    /// The latencies of whole runs, from `runs.hlog` in whichever form it is there.
+    /// The latencies of whole runs, from `runs.hlog`, whether partial, complete or compressed.
     ///
     /// # Errors
-    /// A line that cannot be read, other than a torn last one.
+    /// A line that cannot be read, other than an incomplete last line.
     pub fn run_latencies(&self) -> Result<Vec<RunLatencies>, Problem> {
         Ok(latencies::by_run(stream::read(&self.path, RUN_LATENCIES, hlog::parse)?.items))
     }
 
-    /// The events, from `events.ndjson` in whichever form it is there.
+    /// The events, from `events.ndjson`, whether partial, complete or compressed.
     ///
     /// # Errors
-    /// A line that cannot be read, other than a torn last one.
+    /// A line that cannot be read, other than an incomplete last line.
     pub fn events(&self) -> Result<Lines<EventLine>, Problem> {
         stream::read(&self.path, EVENTS, json_line)
     }
 
-    /// The histograms of `latency.hlog` in whichever form it is there.
+    /// The histograms of `latency.hlog`, whether partial, complete or compressed.
     ///
     /// # Errors
-    /// A line that cannot be read, other than a torn last one.
+    /// A line that cannot be read, other than an incomplete last line.
     pub fn latency_log(&self) -> Result<Lines<LoggedInterval>, Problem> {
         stream::read(&self.path, LATENCY_LOG, hlog::parse)
     }
@@ -91,13 +91,13 @@ fn json_line<T: serde::de::DeserializeOwned>(line: &str) -> Result<Option<T>, St
     serde_json::from_str(line).map(Some).map_err(|e| e.to_string())
 }
 
-/// Reads the run in a directory. One that was edited after it was written has [`DoubtKind::Edited`], of the record and
-/// of its JSON.
+/// Reads the run in a directory. If it was edited after it was written, the record and its JSON have a
+/// [`DoubtKind::Edited`].
 ///
 /// [`DoubtKind::Edited`]: pgdyno_core::results::DoubtKind::Edited
 ///
 /// # Errors
-/// A [`Problem`] naming the file: it is not there, is not a run of pgdyno, or was written in a newer format.
+/// A [`Problem`] naming the file: it does not exist, is not a record of pgdyno, or has an unsupported format version.
 pub fn open(path: &Path) -> Result<Run, Problem> {
     let file = path.join(RUN_JSON);
     let (mut record, mut json) = read_record(&file).map_err(|why| {
@@ -105,55 +105,55 @@ pub fn open(path: &Path) -> Result<Run, Problem> {
             .hint("`pgdyno list` shows the runs that can be read")
     })?;
     let broken: Vec<_> =
-        seal::broken(&json, &record).into_iter().chain(seal::broken_files(path, &record)).collect();
-    seal::doubt(&broken, &mut record, &mut json);
+        sealing::broken(&json, &record).into_iter().chain(sealing::broken_files(path, &record)).collect();
+    sealing::doubt(&broken, &mut record, &mut json);
     Ok(Run { path: path.to_path_buf(), record, json })
 }
 
 fn read_record(file: &Path) -> Result<(RunRecord, Value), String> {
     let size = fs::metadata(file).map_err(|e| reason(&e))?;
     if !size.is_file() || size.len() > MAX_RECORD_BYTES {
-        return Err("it is not a file of a size that pgdyno writes".to_owned());
+        return Err("it is not a regular file, or larger than any record that pgdyno writes".to_owned());
     }
     let text = fs::read_to_string(file).map_err(|e| reason(&e))?;
-    let json: Value = serde_json::from_str(&text).map_err(|e| format!("it is not whole JSON ({e})"))?;
+    let json: Value = serde_json::from_str(&text).map_err(|e| format!("it is not complete JSON ({e})"))?;
     if json["format"] != FORMAT {
         return Err("it is not the record of a pgdyno run".to_owned());
     }
     match json["version"].as_u64() {
         Some(version) if version == u64::from(VERSION) => {}
         Some(version) => return Err(format!("it has format version {version}; this pgdyno reads {VERSION}")),
-        None => return Err("it names no format version".to_owned()),
+        None => return Err("it has no format version".to_owned()),
     }
-    // From the text, not the value: only this way an error names its line.
+    // From the text and not from the value, so that errors include the line number.
     serde_json::from_str(&text)
         .map(|record| (record, json))
-        .map_err(|e| format!("its content is wrong ({e})"))
+        .map_err(|e| format!("its content is invalid ({e})"))
 }
 
-/// One entry of a listing.
+/// An entry of a listing.
 #[derive(Debug, Clone)]
 pub struct Listed {
     /// The run directory.
     pub path: PathBuf,
-    /// Its name.
+    /// Name of the run directory.
     pub id: String,
-    /// Its record, or why it cannot be read.
+    /// The record, or the reason why it cannot be read.
     pub record: Result<Box<RunRecord>, String>,
 }
 
-/// Lists the runs in a directory, oldest first, from their `run.json` alone. A broken run is an entry with
-/// the reason; other directories are left out; no directory is an empty list.
+/// Lists the runs in a directory, oldest first, reading only their `run.json`. Unreadable runs are listed with the
+/// reason; other directories are ignored. If the directory does not exist, the list is empty.
 ///
 /// # Errors
-/// The directory is there and cannot be read.
+/// The directory exists and cannot be read.
 pub fn list(runs: &Path) -> Result<Vec<Listed>, Problem> {
     let entries = match fs::read_dir(runs) {
         Ok(entries) => entries,
         Err(e) if e.kind() == std::io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(e) => {
             return Err(Problem::could_not(format!("could not list {}: {}", runs.display(), reason(&e)))
-                .hint("choose the directory of the runs with --runs"));
+                .hint("specify the directory of the runs with --runs"));
         }
     };
     let mut listed: Vec<_> = entries.flatten().filter_map(|entry| list_one(entry.path())).collect();
@@ -162,8 +162,8 @@ pub fn list(runs: &Path) -> Result<Vec<Listed>, Problem> {
 }
 
 impl Listed {
-    /// What runs are ordered by. Ids tell the second alone, in which several short runs may begin; the record tells
-    /// the instant. What cannot be read comes before the runs of its second.
+    /// Sort key. Ids have a resolution of one second, in which several short runs may begin; the record has the exact
+    /// time. Unreadable runs come before the other runs of the same second.
     fn age(&self) -> (&str, Option<Timestamp>, &str) {
         let instant = self.record.as_ref().ok().and_then(|record| record.started_at.parse().ok());
         (self.id.get(..SECOND_LEN).unwrap_or(&self.id), instant, &self.id)
@@ -175,18 +175,18 @@ fn list_one(path: PathBuf) -> Option<Listed> {
     let is_run = !id.starts_with('.') && path.is_dir() && (is_id(&id) || path.join(RUN_JSON).exists());
     is_run.then(|| {
         let record = read_record(&path.join(RUN_JSON)).map(|(mut record, mut json)| {
-            let broken: Vec<_> = seal::broken(&json, &record).into_iter().collect();
-            seal::doubt(&broken, &mut record, &mut json);
+            let broken: Vec<_> = sealing::broken(&json, &record).into_iter().collect();
+            sealing::doubt(&broken, &mut record, &mut json);
             Box::new(record)
         });
         Listed { path, id, record: record.map_err(|why| format!("{RUN_JSON}: {why}")) }
     })
 }
 
-/// The run that somebody means: `last`, a path, an id, or the beginning or end of exactly one id.
+/// Finds a run by `last`, a path, an id, or a unique prefix or suffix of an id.
 ///
 /// # Errors
-/// No run or several runs are meant; the hint names the nearest ids.
+/// No run or several runs match; the hint lists similar ids.
 pub fn find(runs: &Path, wanted: &str) -> Result<PathBuf, Problem> {
     let as_path = Path::new(wanted);
     if wanted.contains('/') || as_path.join(RUN_JSON).is_file() {
@@ -202,40 +202,40 @@ pub fn find(runs: &Path, wanted: &str) -> Result<PathBuf, Problem> {
         let last = listed.iter().rev().find(|run| run.record.is_ok()).map(|run| run.path.clone());
         return last.ok_or_else(|| no_runs(runs));
     }
-    let meant: Vec<_> = match listed.iter().find(|run| run.id == wanted) {
+    let matching: Vec<_> = match listed.iter().find(|run| run.id == wanted) {
         Some(exact) => vec![exact],
-        None => listed.iter().filter(|run| is_meant(&run.id, wanted)).collect(),
+        None => listed.iter().filter(|run| matches(&run.id, wanted)).collect(),
     };
-    match meant[..] {
+    match matching[..] {
         [one] => Ok(one.path.clone()),
         [] if listed.is_empty() => Err(no_runs(runs)),
         [] => Err(Problem::wrong_request(format!("there is no run `{wanted}` in {}", runs.display()))
             .hint(format!("did you mean {}? `pgdyno list` shows all", nearest(&listed, wanted)))),
-        _ => Err(Problem::wrong_request(format!("`{wanted}` could mean {} runs", meant.len()))
-            .detail(ids(meant.iter().rev().take(5).map(|run| run.id.as_str())))
-            .hint("give more of the id, or `last`")),
+        _ => Err(Problem::wrong_request(format!("`{wanted}` matches {} runs", matching.len()))
+            .detail(ids(matching.iter().rev().take(5).map(|run| run.id.as_str())))
+            .hint("give a longer part of the id, or `last`")),
     }
 }
 
-fn is_meant(id: &str, wanted: &str) -> bool {
+fn matches(id: &str, wanted: &str) -> bool {
     !wanted.is_empty() && (id.starts_with(wanted) || id.ends_with(wanted))
 }
 
 fn no_runs(runs: &Path) -> Problem {
     Problem::wrong_request(format!("there is no run in {}", runs.display()))
-        .hint("measure one with `pgdyno bench`, or name the directory of the runs with --runs")
+        .hint("measure one with `pgdyno bench`, or specify the directory of the runs with --runs")
 }
 
-/// The three ids most like what was asked for; of a part of an id, its best matching end counts.
+/// The three most similar ids; compares with the id and with its prefix and suffix of the same length.
 fn nearest(listed: &[Listed], wanted: &str) -> String {
-    let likeness = |id: &str| {
+    let similarity = |id: &str| {
         let part = |text: Option<&str>| text.map_or(0.0, |text| strsim::normalized_levenshtein(text, wanted));
         let length = wanted.len().min(id.len());
         part(Some(id)).max(part(id.get(..length))).max(part(id.get(id.len() - length..)))
     };
-    let mut by_likeness: Vec<_> = listed.iter().map(|run| (likeness(&run.id), run.id.as_str())).collect();
-    by_likeness.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(a.1)));
-    ids(by_likeness.iter().take(3).map(|(_, id)| *id))
+    let mut by_similarity: Vec<_> = listed.iter().map(|run| (similarity(&run.id), run.id.as_str())).collect();
+    by_similarity.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(a.1)));
+    ids(by_similarity.iter().take(3).map(|(_, id)| *id))
 }
 
 fn ids<'a>(ids: impl Iterator<Item = &'a str>) -> String {

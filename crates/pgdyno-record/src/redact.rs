@@ -1,18 +1,18 @@
-//! No secret in the record (invariant 2).
+//! Redacts secrets from what is recorded (invariant 2).
 
 use pgdyno_core::facts::SECRET_SETTINGS;
 
-/// What stands where a secret was.
+/// Replacement of a secret.
 pub const REDACTED: &str = "***";
 
-/// What stands before the second way to a subject's server.
-const SECOND_WAY: &str = ",admin-dsn=";
+/// Prefix of the second connection string of a subject.
+const ADMIN_DSN: &str = ",admin-dsn=";
 
-/// Keys whose value is a secret end with one of these.
+/// Suffixes of keys whose value is a secret.
 const SECRET_ENDINGS: [&str; 7] =
     ["password", "passwd", "passphrase", "secret", "token", "scram_client_key", "scram_server_key"];
 
-/// What the terms of an arm begin with, one of which ends the value of a setting before it.
+/// Prefixes of an arm's terms; the next term ends the value of a setting.
 const TERMS: [&str; 12] = [
     "set:",
     "pg=",
@@ -28,11 +28,10 @@ const TERMS: [&str; 12] = [
     "bundle",
 ];
 
-/// The arguments of a command without the passwords in them: those of URIs (`postgresql://user:SECRET@host`,
-/// and in their query), of conninfo strings (`password=SECRET`, quoted or not), of options
-/// (`--password=SECRET`, `PGPASSWORD=SECRET`), and the whole values of settings that may hold one
-/// (`--set archive_command=…`). Where a malformed URI leaves a doubt about what is secret, more is removed rather than
-/// less.
+/// Redacts the passwords in the arguments of a command: in URIs (`postgresql://user:SECRET@host`, and in the query
+/// part), in conninfo strings (`password=SECRET`, quoted or not), in options (`--password=SECRET`,
+/// `PGPASSWORD=SECRET`), and the whole values of settings that may contain one (`--set archive_command=…`). If a
+/// malformed URI is ambiguous, more is redacted rather than less.
 pub fn redact_command<S: AsRef<str>>(args: &[S]) -> Vec<String> {
     let mut out: Vec<String> = Vec::with_capacity(args.len());
     for arg in args {
@@ -52,7 +51,7 @@ pub fn redact_command<S: AsRef<str>>(args: &[S]) -> Vec<String> {
     out
 }
 
-/// `NAME=VALUE` of a setting.
+/// Redacts `NAME=VALUE` of a setting.
 fn redact_assignment(text: &str) -> String {
     match text.split_once('=') {
         Some((name, value)) => format!("{name}={}", redact_setting(name, value)),
@@ -60,7 +59,7 @@ fn redact_assignment(text: &str) -> String {
     }
 }
 
-/// The value of a setting of the server without the secrets in it: nothing of it where the setting may hold one.
+/// Redacts the value of a server setting: all of it if the setting may contain a secret.
 pub fn redact_setting(name: &str, value: &str) -> String {
     let name = name.trim();
     let secret =
@@ -68,8 +67,8 @@ pub fn redact_setting(name: &str, value: &str) -> String {
     if secret && !value.is_empty() { REDACTED.to_owned() } else { redact(value) }
 }
 
-/// A line of a server's log without the passwords of statements and of connection strings, and without commands that it
-/// ran for a setting.
+/// Redacts a line of a server log: passwords in statements and connection strings, and shell commands run for a
+/// setting.
 pub fn redact_log_line(line: &str) -> String {
     let commands = ["archive command was: ", "command \""];
     let command = commands.iter().filter_map(|before| Some(line.find(before)? + before.len())).min();
@@ -79,7 +78,7 @@ pub fn redact_log_line(line: &str) -> String {
     }
 }
 
-/// One line for a shell that runs the arguments, quoted where they need it, without the passwords.
+/// The arguments as one shell command, quoted as needed, with passwords redacted.
 pub fn command_line<S: AsRef<str>>(args: &[S]) -> String {
     redact_command(args).iter().map(|arg| quote(arg)).collect::<Vec<_>>().join(" ")
 }
@@ -92,13 +91,13 @@ fn quote(arg: &str) -> String {
     }
 }
 
-/// One text without the passwords in it. A subject of a comparison may have a second way to its server, behind
-/// `,admin-dsn=`, with a password of its own.
+/// Redacts the passwords in a text. A subject may have a second connection string after `,admin-dsn=`, with another
+/// password.
 pub fn redact(text: &str) -> String {
     let text = &redact_settings(text);
     let lower = text.to_ascii_lowercase();
     let (mut out, mut done) = (String::with_capacity(text.len()), 0);
-    for (at, second) in lower.match_indices(SECOND_WAY) {
+    for (at, second) in lower.match_indices(ADMIN_DSN) {
         out.push_str(&redact_one(&text[done..at]));
         out.push_str(second);
         done = at + second.len();
@@ -106,8 +105,8 @@ pub fn redact(text: &str) -> String {
     out + &redact_one(&text[done..])
 }
 
-/// Cuts the values of settings that may hold a secret. Where such a value ends cannot be seen, but in an arm, so all
-/// that follows goes.
+/// Redacts the values of settings that may contain a secret. Only in an arm is the end of the value known; elsewhere
+/// the rest of the text is redacted.
 fn redact_settings(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let (mut out, mut done) = (String::with_capacity(text.len()), 0);
@@ -119,7 +118,7 @@ fn redact_settings(text: &str) -> String {
     out + &text[done..]
 }
 
-/// Where the value of the next such setting begins and ends, in a text of small letters.
+/// Begin and end of the value of the next such setting in a lower-case text.
 fn value_of_setting(lower: &str, from: usize) -> Option<(usize, usize)> {
     let found = SECRET_SETTINGS.iter().flat_map(|name| {
         lower[from..].match_indices(name).filter_map(move |(at, _)| {
@@ -138,13 +137,13 @@ fn value_of_setting(lower: &str, from: usize) -> Option<(usize, usize)> {
     Some((start, start + end))
 }
 
-/// Where the value of an arm's setting ends: at the comma before the next term.
+/// End of the value of an arm's setting: the comma before the next term.
 fn end_of_term(value: &str) -> usize {
     let begins_term = |rest: &str| TERMS.iter().any(|term| rest.trim_start().starts_with(term));
     value.match_indices(',').find(|(at, _)| begins_term(&value[at + 1..])).map_or(value.len(), |(at, _)| at)
 }
 
-/// One text with at most one way to a server.
+/// Redacts a text with at most one connection string.
 fn redact_one(text: &str) -> String {
     let lower = text.to_ascii_lowercase();
     let first = |scheme: &&str| lower.find(*scheme).map(|at| at + scheme.len());
@@ -155,7 +154,7 @@ fn redact_one(text: &str) -> String {
     }
 }
 
-/// A script or a statement without the passwords that follow the word: `PASSWORD 'SECRET'`, `password=SECRET`.
+/// Redacts a script or statement: `PASSWORD 'SECRET'`, `password=SECRET`.
 pub fn redact_sql(text: &str) -> String {
     const WORD: &str = "password";
     let lower = text.to_ascii_lowercase();
@@ -182,22 +181,22 @@ pub fn redact_sql(text: &str) -> String {
     out + &text[done..]
 }
 
-/// A URI from behind its scheme on.
+/// Redacts the part of a URI after the scheme.
 fn redact_uri(rest: &str) -> String {
     let authority = &rest[..rest.find(['/', '?', '#']).unwrap_or(rest.len())];
     let Some(colon) = rest.find(':') else { return redact_keys(rest) };
     let at = rest.rfind('@').filter(|at| *at > colon);
-    // `host:5432/db?options=a@b` has an @ and no user: its colons are followed by port numbers.
+    // `host:5432/db?options=a@b` has an @ but no user: the colons are followed by port numbers.
     let no_user = !authority.contains('@') && authority.split(',').all(is_host);
     match at {
         Some(at) if !no_user => format!("{}{REDACTED}{}", &rest[..=colon], redact_keys(&rest[at..])),
-        // No address follows: what stands there may be a password that was cut off.
+        // No address follows: this may be a truncated password.
         None if !no_user => format!("{}{REDACTED}", &rest[..=colon]),
         _ => redact_keys(rest),
     }
 }
 
-/// `host`, `host:port` or `[address]:port`.
+/// Whether a text is `host`, `host:port` or `[address]:port`.
 fn is_host(text: &str) -> bool {
     let port = match text.rsplit_once(']') {
         Some((_, behind)) => behind.strip_prefix(':').unwrap_or(behind),
@@ -206,7 +205,7 @@ fn is_host(text: &str) -> bool {
     port.bytes().all(|b| b.is_ascii_digit())
 }
 
-/// Replaces the values of all `key = value` whose key is a secret's.
+/// Redacts the values of all `key = value` with a secret key.
 fn redact_keys(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     let mut rest = text;
@@ -224,16 +223,16 @@ fn redact_keys(text: &str) -> String {
     out + rest
 }
 
-/// Whether the text before a `=` ends with the name of a secret. A key with a percent sign may hide one.
+/// Whether the text before a `=` ends with the name of a secret. A key with a percent sign may be an encoded one.
 fn is_secret_key(before: &str) -> bool {
     let key = before.trim_end().rsplit([' ', '?', '&', ';', '\'', '"']).next().unwrap_or_default();
     let key = key.to_ascii_lowercase();
     key.contains('%') || SECRET_ENDINGS.iter().any(|ending| key.ends_with(ending))
 }
 
-/// Length of a value: to the closing quote, or to a blank or an `&`; a backslash protects what follows it.
+/// Length of a value: up to the closing quote, or to a blank or an `&`; a backslash escapes the next character.
 fn value_length(value: &str) -> usize {
-    // What was redacted before stays as it is, so that a quote of the shell behind it is not taken away.
+    // An earlier redaction is left unchanged, so that a shell quote after it is not removed.
     if value.starts_with(REDACTED) {
         return REDACTED.len();
     }
@@ -301,7 +300,7 @@ mod tests {
     }
 
     #[test]
-    fn settings_that_may_hold_a_secret_are_cut_whole() {
+    fn settings_that_may_contain_a_secret_are_redacted_completely() {
         let cases = [
             (vec!["--set", "primary_conninfo=host=db password='s3 c'"], "--set 'primary_conninfo=***'"),
             (vec!["--set=Archive_Command=curl -u me:s3 %p"], "'--set=Archive_Command=***'"),
@@ -319,7 +318,7 @@ mod tests {
         ];
         for (args, want) in cases {
             assert_eq!(command_line(&args), want);
-            assert_eq!(redact(&command_line(&args)), want, "twice changes nothing");
+            assert_eq!(redact(&command_line(&args)), want, "redacting twice changes nothing");
         }
         assert_eq!(redact("could not set archive_command = 'cp s3'"), "could not set archive_command = ***");
         assert_eq!(redact_setting("RESTORE_command", "cp s3"), REDACTED);

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ComparisonRecord, LevelsRecord, MaterialRecord, ResumedRecord, SealRecord, StageRecord, SubjectRecord,
-    TimeRecord,
+    ComparisonRecord, LevelsRecord, ResumedRecord, SealRecord, StageRecord, SubjectRecord, TimeRecord,
+    WorkloadFilesRecord,
 };
 
 /// Value of [`RunRecord::format`].
@@ -20,108 +20,109 @@ pub const FORMAT: &str = "pgdyno-run";
 /// Value of [`RunRecord::version`].
 pub const VERSION: u32 = 1;
 
-/// How far a run came.
+/// Status of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Status {
-    /// It is running, or was killed.
+    /// The run is in progress, or was killed.
     Partial,
-    /// It was stopped by the user or by an error; what was measured is kept.
+    /// The run was stopped by the user or by an error; its results so far are kept.
     Stopped,
-    /// It reached its end.
+    /// The run completed.
     Complete,
 }
 
-/// One run of pgdyno: all that `list`, `show` and `report` read.
+/// The record of a pgdyno run, which `list`, `show` and `report` read.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunRecord {
     /// Always `pgdyno-run`.
     pub format: String,
     /// Version of this format.
     pub version: u32,
-    /// How far the run came.
+    /// Status of the run.
     pub status: Status,
     /// Name of the run directory.
     pub id: String,
-    /// What measured.
+    /// Version of pgdyno.
     pub tool: ToolRecord,
-    /// The exact command line that runs it again, with the seed.
+    /// The command line that repeats the run with the same seed.
     pub command: String,
     /// Start, RFC 3339 in UTC.
     pub started_at: String,
-    /// End, RFC 3339 in UTC; absent while it runs.
+    /// End, RFC 3339 in UTC; absent during the run.
     pub finished_at: Option<String>,
-    /// The plan as it was carried out, every `auto` resolved.
+    /// The plan as executed, with every `auto` resolved.
     pub plan: PlanRecord,
     /// The machine that pgdyno ran on.
     pub host: HostFacts,
-    /// Storage under the data of the first subject, where it is on this machine.
+    /// Storage of the first subject's data directory; absent if it is on another machine.
     pub storage: Option<StorageFacts>,
-    /// What the driver can do at most on this machine, as `pgdyno selftest` found; absent where it was never run.
+    /// The driver's ceiling on this machine, as measured by `pgdyno selftest`; absent if it was never run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub instrument: Option<Instrument>,
-    /// What was measured: one, or several beside the first.
+    /// The measured subjects; the first is the baseline.
     pub subjects: Vec<SubjectRecord>,
-    /// Values that were chosen from facts, each with its reason.
+    /// Values chosen from facts, each with its reason.
     pub choices: Vec<Choice>,
-    /// Stages in order with their lengths.
+    /// Stages in execution order with their durations.
     pub stages: Vec<StageRecord>,
-    /// What the time went for; absent before the first run.
+    /// Breakdown of the elapsed time; absent before the first run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeRecord>,
-    /// What a plan brought of its own; absent where it brought nothing.
+    /// SQL files of the plan; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub material: Option<MaterialRecord>,
-    /// Every run of every cell, in the order they ran.
+    pub material: Option<WorkloadFilesRecord>,
+    /// All runs of all cells, in execution order.
     pub runs: Vec<CellRun>,
-    /// Every cell over its blocks; in a comparison over those of A and B that its result rests on, without the runs of
-    /// A against A.
+    /// All cells, each summarised over its blocks; in a comparison over the A/B blocks that the result is computed
+    /// from, without A/A blocks.
     pub cells: Vec<CellSummary>,
-    /// What this machine could tell apart, all cells together.
+    /// Noise floor of all cells together.
     pub noise: Option<NoiseRecord>,
-    /// The same for the cells of each script, which scatter differently.
+    /// Noise floor of the cells of each script.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise_by_script: Vec<ScriptNoise>,
-    /// The comparison of the second subject with the first in blocks; absent where that was not the question.
+    /// The comparison of the second subject with the first in blocks; absent for other runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub comparison: Option<ComparisonRecord>,
-    /// Every subject beside the first, level by level; absent where there is one, and of a comparison in blocks.
+    /// Every subject compared with the baseline, level by level; absent with one subject, and for a comparison in
+    /// blocks.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub levels: Option<LevelsRecord>,
-    /// What a run of `pgdyno pgbench` was asked for and came to in pgbench's terms; absent of other commands.
+    /// Options and results of `pgdyno pgbench` in pgbench's terms; absent for other commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pgbench: Option<PgbenchRecord>,
     /// Reasons to distrust the result.
     pub doubts: Vec<Doubt>,
     /// Why the run stopped early.
     pub error: Option<String>,
-    /// Every time that the run was resumed after it had been killed, stopped, or ended by an error.
+    /// Resumptions of the run after it was killed, stopped, or ended by an error.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<ResumedRecord>,
-    /// What shows that the run was edited after it was written. Set whenever it is written.
+    /// Digests that show whether the run was edited after it was written. Set by every write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<SealRecord>,
 }
 
-/// What measured.
+/// The pgdyno that measured.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ToolRecord {
     /// Version of pgdyno.
     pub version: String,
-    /// Commit it was built from; `unknown` outside a checkout.
+    /// Commit that pgdyno was built from; `unknown` outside a checkout.
     pub commit: String,
 }
 
-/// The plan as it was carried out. It holds no address, no user and no secret.
+/// The plan as executed. It contains no address, no user and no secret.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanRecord {
-    /// Name.
+    /// Name of the plan.
     pub name: String,
-    /// One sentence.
+    /// Description in one sentence.
     pub description: String,
-    /// Seed of every random choice.
+    /// Seed of all random choices.
     pub seed: u64,
-    /// TPC-B scale factor; of a script of one's own, what it sees as `:scale`. Absent where a plan has no such tables.
+    /// TPC-B scale factor, or `:scale` of custom scripts. Absent if the plan has neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<u64>,
     /// Client counts.
@@ -132,104 +133,104 @@ pub struct PlanRecord {
     pub duration_ns: u64,
     /// Warm-up in nanoseconds.
     pub warmup_ns: u64,
-    /// Blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Rate asked for; absent is a closed loop.
+    /// Requested rate per second; absent for a closed loop.
     pub rate_per_s: Option<f64>,
-    /// How workers with more than one client waited for them: `io_uring` or `epoll`.
+    /// How workers with several clients wait for I/O: `io_uring` or `epoll`.
     pub waiting: Option<String>,
-    /// Processors of the driver; empty is any.
+    /// CPUs of the driver; empty if it was not pinned.
     pub driver_cpus: Vec<u32>,
-    /// Processors of the server; empty is any.
+    /// CPUs of the server; empty if it was not pinned.
     pub server_cpus: Vec<u32>,
-    /// Whether driver and server may have run on the same processors.
+    /// Whether driver and server may have run on the same CPUs.
     #[serde(default)]
     pub cores_shared: bool,
-    /// Whether the plan was meant for publication.
+    /// Whether this is a thorough run, for publication.
     pub thorough: bool,
-    /// The flag that makes the run fit for publication, and how long it takes then: `--thorough (24 min)`.
+    /// The flag for a thorough run, with its duration: `--thorough (24 min)`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thorough_hint: Option<String>,
     /// Mode of the balance check: `full`, `touched`, `sums` or `off`.
     pub balance_check: String,
-    /// SHA-256 of all that was asked for, the texts of scripts included: `pgdyno resume` goes on with the same alone.
-    /// Absent of runs that cannot be resumed.
+    /// SHA-256 of the whole request, including the texts of scripts: `pgdyno resume` requires the same request. Absent
+    /// for runs that cannot be resumed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
-    /// Where the server was: `own` or `external`; `none` where commands bring their own.
+    /// `own` or `external` server; `none` if commands start their own servers.
     pub server: String,
     /// Transport of the driver's connections: `unix` or `tcp`; `none` without a server.
     pub transport: String,
 }
 
-/// What this machine could tell apart in this run.
+/// Noise floor of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseRecord {
     /// Standard deviation of ln(TPS) between blocks of the same cell, pooled over all cells, as a share.
     pub between_blocks: f64,
-    /// Degrees of freedom of that figure.
+    /// Degrees of freedom of `between_blocks`.
     pub degrees_of_freedom: u32,
-    /// The smallest difference between two such cells that would stand out at 95 %, as a share.
+    /// The smallest significant difference between two cells at 95 %, as a share.
     pub smallest_difference: f64,
 }
 
 /// A run of `pgdyno pgbench` in pgbench's terms.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PgbenchRecord {
-    /// The scripts in the order of the command line.
+    /// Scripts in the order of the command line.
     pub scripts: Vec<PgbenchScript>,
-    /// Transactions of each client; absent where a time was given.
+    /// Transactions per client (`-t`); absent if a duration was given.
     pub transactions_of_each_client: Option<u64>,
-    /// Most tries of a transaction that meets serialization failures or deadlocks; 0 is no limit.
+    /// Limit on the tries of a transaction after serialization failures or deadlocks (`--max-tries`); 0 is no limit.
     pub max_tries: u32,
-    /// Microseconds from which on a transaction is late.
+    /// Latency limit in microseconds (`-L`).
     pub latency_limit_us: Option<u64>,
-    /// Pause of a client between two transactions, in nanoseconds.
+    /// Think time of a client between two transactions in nanoseconds.
     pub think_time_ns: u64,
-    /// Transactions over one connection; absent where a connection lasts for the run.
+    /// Transactions per connection; absent if connections last for the whole run.
     pub reconnect_after: Option<u64>,
-    /// Transactions a second as pgbench's summary counts them: up to the end of the last one, not within the measured
-    /// interval alone.
+    /// Transactions per second as in pgbench's summary: up to the end of the last transaction, not only within the
+    /// measured interval.
     pub tps: Option<f64>,
-    /// Tries beyond the first.
+    /// Retries.
     pub retries: u64,
-    /// Transactions that were left out as too late.
+    /// Transactions skipped because they were late.
     pub skipped: u64,
     /// Transactions over the latency limit; absent without one.
     pub late: Option<u64>,
 }
 
-/// One script of it.
+/// A script of `pgdyno pgbench`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PgbenchScript {
     /// Name of a built-in script, or the file.
     pub name: String,
-    /// Its weight among the scripts.
+    /// Weight of the script.
     pub weight: u32,
-    /// What stands in it; what follows `PASSWORD` is cut.
+    /// The content, with the values after `PASSWORD` redacted.
     pub text: String,
-    /// Transactions that committed, drain included.
+    /// Committed transactions, drain included.
     pub committed: u64,
-    /// Transactions that failed.
+    /// Failed transactions.
     pub failed: u64,
-    /// Its statements in order.
+    /// Statements in script order.
     pub statements: Vec<StatementSummary>,
 }
 
-/// What this machine could tell apart among the cells of one script.
+/// Noise floor of the cells of one script.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ScriptNoise {
-    /// Name of the script, with the protocol behind it in brackets where that is not `prepared`.
+    /// Name of the script, followed by the protocol in brackets if it is not `prepared`.
     pub script: String,
-    /// Name of the subject whose runs they are, where there are several; absent elsewhere.
+    /// Name of the subject; absent if there is only one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
-    /// The figures.
+    /// The noise floor.
     pub noise: NoiseRecord,
 }
 
 impl RunRecord {
-    /// Place of the subject of a workload in the list: the first where it names none.
+    /// Index of a workload's subject; 0 if the workload names none.
     pub fn place_of(&self, workload: &Workload) -> Option<usize> {
         match &workload.subject {
             None => (!self.subjects.is_empty()).then_some(0),
@@ -237,13 +238,13 @@ impl RunRecord {
         }
     }
 
-    /// The name that runs of a subject bear: none where it is the only one.
+    /// The subject name in the runs of this subject; `None` if it is the only subject.
     pub fn name_in_runs(&self, place: usize) -> Option<&str> {
         let subject = self.subjects.get(place).filter(|_| self.subjects.len() > 1);
         subject.map(|subject| subject.name.as_str())
     }
 
-    /// Index of the first run since the experiment was begun or resumed.
+    /// Index of the first run since the start or the last resumption.
     pub fn first_run_of_session(&self) -> usize {
         self.resumed.last().map_or(0, |last| last.first_run as usize)
     }
@@ -253,12 +254,13 @@ impl RunRecord {
         !self.runs.is_empty() || self.comparison.as_ref().is_some_and(|ab| !ab.blocks.is_empty())
     }
 
-    /// The names of all subjects in order.
+    /// The names of all subjects.
     pub fn names(&self) -> Vec<&str> {
         self.subjects.iter().map(|subject| subject.name.as_str()).collect()
     }
 
-    /// The runs that the cells sum up: all of them, of a comparison those of the blocks that its result rests on.
+    /// The runs that the cells summarise: all runs, or in a comparison those of the blocks that its result is computed
+    /// from.
     pub fn counted_runs(&self) -> Cow<'_, [CellRun]> {
         let Some(comparison) = &self.comparison else { return Cow::Borrowed(&self.runs) };
         let counted = comparison.counted_blocks();

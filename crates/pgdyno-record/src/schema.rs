@@ -1,4 +1,4 @@
-//! JSON Schemas of what a run directory holds.
+//! JSON Schemas of the files in a run directory.
 
 use pgdyno_core::measure::{Interval, Observation, SlowInterval};
 use schemars::{JsonSchema, generate::SchemaSettings};
@@ -6,20 +6,20 @@ use serde_json::Value;
 
 use crate::{EventLine, RunRecord};
 
-/// The published schemas as (file name, schema): `run.json`, and a line of `timeline.ndjson`, of
-/// `observations.ndjson`, of `slowest.ndjson` and of `events.ndjson`. JSON Schema draft 2020-12.
+/// The published schemas as (file name, schema), in JSON Schema draft 2020-12: one of `run.json`, and one of a line of
+/// each `*.ndjson` stream.
 pub fn schemas() -> Vec<(&'static str, Value)> {
     vec![
-        ("run.schema.json", of::<RunRecord>()),
-        ("timeline-line.schema.json", of::<Interval>()),
-        ("observation-line.schema.json", of::<Observation>()),
-        ("slowest-line.schema.json", of::<SlowInterval>()),
-        ("event-line.schema.json", of::<EventLine>()),
+        ("run.schema.json", schema_of::<RunRecord>()),
+        ("timeline-line.schema.json", schema_of::<Interval>()),
+        ("observation-line.schema.json", schema_of::<Observation>()),
+        ("slowest-line.schema.json", schema_of::<SlowInterval>()),
+        ("event-line.schema.json", schema_of::<EventLine>()),
     ]
 }
 
-fn of<T: JsonSchema>() -> Value {
-    // As serialised, not as accepted: a field that is always written is required.
+fn schema_of<T: JsonSchema>() -> Value {
+    // For serialisation, not deserialisation: fields that are always written are required.
     let settings = SchemaSettings::draft2020_12().for_serialize();
     settings.into_generator().into_root_schema_for::<T>().to_value()
 }

@@ -1,101 +1,16 @@
-//! The seal of a record: shows that it was edited after it was written. It is no signature: who edits a record can
-//! make its seal anew.
+//! The seal of a record in `run.json`.
 
-use std::{
-    collections::BTreeMap,
-    fs::{self, File},
-    io::{self, Read},
-    path::Path,
-};
+use std::collections::BTreeMap;
 
-use serde_json::Value;
-use sha2::{Digest, Sha256};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
-use crate::{RunRecord, SealRecord, edited, names::RUN_JSON};
-
-/// Name of the HTML report, which can be written anew at any time.
-const REPORT: &str = "report.html";
-
-/// `run.json` of a record with a seal that covers it and these files.
-///
-/// # Errors
-/// The record cannot be written as JSON.
-pub(crate) fn sealed(record: RunRecord, files: BTreeMap<String, String>) -> serde_json::Result<Vec<u8>> {
-    let seal = SealRecord { sha256: String::new(), files };
-    let mut json = serde_json::to_value(RunRecord { seal: Some(seal), ..record })?;
-    json["seal"]["sha256"] = Value::from(digest(&json));
-    let mut text = serde_json::to_vec_pretty(&json)?;
-    text.push(b'\n');
-    Ok(text)
-}
-
-/// The digest of a record without that in its seal.
-fn digest(json: &Value) -> String {
-    let mut unsealed = json.clone();
-    if let Some(seal) = unsealed.get_mut("seal").and_then(Value::as_object_mut) {
-        seal.remove("sha256");
-    }
-    unsealed.sort_all_objects();
-    hex(&Sha256::digest(unsealed.to_string()))
-}
-
-fn hex(bytes: &[u8]) -> String {
-    bytes.iter().map(|byte| format!("{byte:02x}")).collect()
-}
-
-/// Digests of the files in a run directory, but for the record itself and the report.
-///
-/// # Errors
-/// A file that cannot be read.
-pub(crate) fn files(dir: &Path) -> io::Result<BTreeMap<String, String>> {
-    let mut files = BTreeMap::new();
-    for entry in fs::read_dir(dir)? {
-        let entry = entry?;
-        let Ok(name) = entry.file_name().into_string() else { continue };
-        if entry.file_type()?.is_file() && name != RUN_JSON && name != REPORT {
-            files.insert(name, of_file(&entry.path())?);
-        }
-    }
-    Ok(files)
-}
-
-fn of_file(path: &Path) -> io::Result<String> {
-    let (mut file, mut hash, mut part) = (File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
-    loop {
-        match file.read(&mut part)? {
-            0 => return Ok(hex(&hash.finalize())),
-            bytes => hash.update(&part[..bytes]),
-        }
-    }
-}
-
-/// What of a record's seal does not hold, in words.
-pub(crate) fn broken(json: &Value, record: &RunRecord) -> Option<String> {
-    match &record.seal {
-        None => Some("run.json has no seal, with which every record is written".to_owned()),
-        Some(seal) if seal.sha256 == digest(json) => None,
-        Some(_) => Some("run.json is not as it was written: its SHA-256 is not that of its seal".to_owned()),
-    }
-}
-
-/// The files that are there and not as they were written, in words. One that is gone changes no figure.
-pub(crate) fn broken_files(dir: &Path, record: &RunRecord) -> Vec<String> {
-    let differs = |(name, sealed): &(&String, &String)| {
-        let path = dir.join(name);
-        path.is_file() && of_file(&path).is_ok_and(|found| found != **sealed)
-    };
-    let files = record.seal.iter().flat_map(|seal| &seal.files);
-    files.filter(differs).map(|(name, _)| format!("{name} is not as it was written")).collect()
-}
-
-/// Adds the doubt about a record that was edited, if it was, to it and to its JSON: the last in the list, so that the
-/// others keep their places.
-pub(crate) fn doubt(broken: &[String], record: &mut RunRecord, json: &mut Value) {
-    let Some(doubt) = edited::judge(broken, &record.runs, &record.counted_runs(), &record.cells) else {
-        return;
-    };
-    if let (Some(doubts), Ok(doubt)) = (json["doubts"].as_array_mut(), serde_json::to_value(&doubt)) {
-        doubts.push(doubt);
-    }
-    record.doubts.push(doubt);
+/// Digests of a run at the time it was written.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct SealRecord {
+    /// SHA-256 in hexadecimal of `run.json` without this field: as compact JSON with the keys of every object in byte
+    /// order.
+    pub sha256: String,
+    /// SHA-256 of the other files of the run directory by name, except `report.html`; empty until the run ends.
+    pub files: BTreeMap<String, String>,
 }

@@ -1,4 +1,4 @@
-//! A file of lines that is appended while a run lasts: `NAME.partial`, at the end `NAME` or `NAME.zst`.
+//! A file to which lines are appended during a run: `NAME.partial`, finally `NAME` or `NAME.zst`.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -16,10 +16,10 @@ use crate::{
 
 /// Streams over this many bytes are compressed at the end of a run.
 pub const COMPRESS_OVER_BYTES: u64 = 10_000_000;
-/// Longest line that a reader takes.
+/// Limit on the length of a line.
 const MAX_LINE_BYTES: u64 = 64 << 20;
 
-/// A stream being written. The file appears with the first line.
+/// A stream being written. The file is created with the first line.
 #[derive(Debug)]
 pub(crate) struct Stream {
     name: &'static str,
@@ -41,8 +41,8 @@ impl Stream {
         dir.join(format!("{}.partial", self.name))
     }
 
-    /// Appends whole lines with one write and no buffer of our own: a killed process has lost nothing of
-    /// them. There is no fsync, which would disturb the storage that is being measured.
+    /// Appends whole lines with one write and without a buffer, so a kill of the process loses none of them. There is
+    /// no fsync, which would disturb the storage being measured.
     pub(crate) fn append(&mut self, dir: &Path, lines: &[u8]) -> Result<(), Problem> {
         let path = self.partial_path(dir);
         let written = self.open(&path).and_then(|file| file.write_all(lines));
@@ -58,14 +58,14 @@ impl Stream {
         Ok(self.file.as_mut().expect("it was opened above"))
     }
 
-    /// A handle of the file for somebody else who appends whole lines.
+    /// A second handle of the file, for another writer of whole lines.
     pub(crate) fn shared(&mut self, dir: &Path) -> Result<File, Problem> {
         let path = self.partial_path(dir);
         let shared = self.open(&path).and_then(|file| file.try_clone());
         shared.map_err(|e| could_not_write(&path, &e))
     }
 
-    /// Puts the lines in `rewritten` in the place of the stream, and goes on with it.
+    /// Replaces the stream by the file `rewritten` and opens it for appending.
     pub(crate) fn reopen(&mut self, dir: &Path, rewritten: &Path) -> io::Result<()> {
         let path = self.partial_path(dir);
         fs::rename(rewritten, &path)?;
@@ -75,13 +75,13 @@ impl Stream {
         Ok(())
     }
 
-    /// Puts `rewritten`, a complete new version beside the stream, in its place and goes on appending there.
+    /// Like [`Stream::reopen`], with a [`Problem`] that names the stream.
     pub(crate) fn replace(&mut self, dir: &Path, rewritten: &Path) -> Result<(), Problem> {
         let path = self.partial_path(dir);
         self.reopen(dir, rewritten).map_err(|e| could_not_write(&path, &e))
     }
 
-    /// Gives the stream its final name, compressed where it is over `compress_over` bytes.
+    /// Renames the stream to its final name; compresses it if it is larger than `compress_over` bytes.
     pub(crate) fn finish(&mut self, dir: &Path, compress_over: u64) -> Result<(), Problem> {
         let Some(file) = self.file.take() else { return Ok(()) };
         let partial = self.partial_path(dir);
@@ -99,8 +99,8 @@ impl Stream {
     }
 }
 
-/// Copies a server's log of whatever size to `dir`/`name` without secrets, compressed where it is over `compress_over`
-/// bytes. Like the log itself it can be read by its owner alone.
+/// Copies a server's log to `dir`/`name` without secrets; compresses it if it is larger than `compress_over` bytes.
+/// Like the log itself, the copy is readable by its owner only.
 pub(crate) fn keep(dir: &Path, name: &str, from: &Path, compress_over: u64) -> io::Result<()> {
     let large = fs::metadata(from)?.len() > compress_over;
     let kept = if large { format!("{name}.zst") } else { name.to_owned() };
@@ -118,8 +118,8 @@ pub(crate) fn keep(dir: &Path, name: &str, from: &Path, compress_over: u64) -> i
     rename_durably(&temporary, &dir.join(kept))
 }
 
-/// Bytes that are no text, and a line of more than [`MAX_LINE_BYTES`], which is taken in pieces, stay as they are where
-/// nothing in them is a secret.
+/// Copies a log line by line and redacts secrets. Lines without secrets are copied unchanged, including bytes that are
+/// not UTF-8. Lines longer than [`MAX_LINE_BYTES`] are processed in pieces.
 fn without_secrets(from: &Path, to: &mut impl Write) -> io::Result<()> {
     let mut from = BufReader::new(File::open(from)?);
     let mut line = Vec::new();
@@ -147,7 +147,7 @@ fn compress(from: &Path, to: &Path) -> io::Result<()> {
 pub struct Lines<T> {
     /// The lines in order.
     pub items: Vec<T>,
-    /// Whether a torn last line was left out: the writer was killed while it wrote.
+    /// Whether an incomplete last line was ignored: the writer was killed during the write.
     pub torn: bool,
 }
 
@@ -157,7 +157,7 @@ impl<T> Default for Lines<T> {
     }
 }
 
-/// Reads a stream in whichever form it is there: whole, compressed or partial. No file is no line.
+/// Reads a stream, whether complete, compressed or partial. A missing file has no lines.
 pub(crate) fn read<T>(
     dir: &Path,
     name: &str,
@@ -169,11 +169,11 @@ pub(crate) fn read<T>(
     parse_lines(opened?, parse).map_err(|detail| {
         Problem::could_not(format!("could not read {}", path.display()))
             .detail(detail)
-            .hint("the other files of the run may still be read; run.json holds all results")
+            .hint("the other files of the run may still be readable; run.json has all results")
     })
 }
 
-/// The file that holds a stream, and the names that it has once it is whole.
+/// The file of a stream, and the names of complete files.
 pub(crate) fn form_of(dir: &Path, name: &str) -> Option<(PathBuf, [PathBuf; 2])> {
     let finals = [dir.join(name), dir.join(format!("{name}.zst"))];
     let partial = dir.join(format!("{name}.partial"));
@@ -202,7 +202,7 @@ fn parse_lines<T>(
             break;
         }
         if line.last() != Some(&b'\n') {
-            // Lines are written whole, so one without its end was cut off by a kill.
+            // Lines are written whole: one without a line feed was cut off by a kill.
             lines.torn = true;
             break;
         }

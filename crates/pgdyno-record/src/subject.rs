@@ -1,4 +1,4 @@
-//! What is known of a subject: of what is measured, its server and its data.
+//! Facts and results of a subject in `run.json`.
 
 use pgdyno_core::{
     facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts},
@@ -8,61 +8,62 @@ use pgdyno_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{BalanceRecord, ConsistencyRecord, HeldRecord, LoadRecord, SetupDone};
+use crate::{BalanceRecord, ConsistencyRecord, FootprintRecord, LoadRecord, SetupDone};
 
-/// What is measured: a server with its data, or a command that measures one.
+/// A subject: a server with its data, or an external command that measures one.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SubjectRecord {
-    /// Its name: what `subject` is in runs and cells, where there are several.
+    /// Name of the subject; the value of `subject` in runs and cells if there are several.
     pub name: String,
-    /// What was asked for, in the grammar of the command line, without secrets; empty where the whole command says it.
+    /// The requested subject in the syntax of the command line, without secrets; empty if the command has no such
+    /// option.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
-    /// Name of the script that it alone runs; absent where all subjects run the same.
+    /// Name of the script that only this subject runs; absent if all subjects run the same scripts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
-    /// The command that measures it, without secrets; absent where pgdyno drives.
+    /// The external command that measures the subject, without secrets; absent if pgdyno drives the load.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
-    /// Its server; absent until it is there, and of a command that brings its own.
+    /// The server; absent before it was started or reached, and for commands that start their own.
     pub server: Option<ServerFacts>,
-    /// Name under which `pgdyno ps` lists the server; absent of one that was not made for the run.
+    /// Name of the own server in `pgdyno ps`; absent for an existing server.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub own_server: Option<String>,
-    /// Whether the bundle of its server is one of those tested with this version; absent where the server is no bundle.
+    /// Whether the server's bundle was tested with this version of pgdyno; absent if the server is not from a bundle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle_pinned: Option<bool>,
-    /// The way to its server; absent where that was made for the run.
+    /// The connection to the server; absent for an own server.
     pub connection: Option<ConnectionFacts>,
-    /// Storage under its data, where that is another file system than the run's `storage`.
+    /// Storage of the data directory, if its file system differs from the run's `storage`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub storage: Option<StorageFacts>,
-    /// What a synchronous write costs there; absent where its data is on the file system of the first.
+    /// Cost of a synchronous write on this storage; absent if the data is on the file system of the first subject.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub sync_check: Option<SyncCheck>,
-    /// Settings that were chosen for its server and not for all.
+    /// Settings chosen for this server only.
     pub choices: Vec<Choice>,
-    /// The load of its tables.
+    /// The load of the tables.
     pub load: Option<LoadRecord>,
     /// The setup of the plan's own tables.
     pub setup: Option<SetupDone>,
-    /// Sizes, and what of them lay in shared buffers, before and after the runs.
+    /// Sizes of the data and their share in shared buffers, before and after the runs.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub held: Option<HeldRecord>,
-    /// The check of its data.
+    pub held: Option<FootprintRecord>,
+    /// The balance check.
     pub balance: Option<BalanceRecord>,
-    /// The check of TPC-C's tables; absent where there are none.
+    /// The consistency check of the TPC-C tables; absent without such tables.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub consistency: Option<ConsistencyRecord>,
-    /// Whether it can be compared with the first; absent of the first itself.
+    /// Whether the subject is comparable with the first; absent for the first.
     pub comparable: Option<Comparable>,
-    /// Facts and settings that it does not share with the first, which is `a`.
+    /// Facts and settings that differ from the first subject, which is `a`.
     pub differences: Vec<Difference>,
 }
 
 impl SubjectRecord {
-    /// The way to its server, also where that was made for the run; `None` where no server is known.
-    pub fn way(&self) -> Option<ConnectionFacts> {
+    /// The connection to the server, existing or own; `None` if no server is known.
+    pub fn connection_facts(&self) -> Option<ConnectionFacts> {
         self.server.as_ref()?;
         Some(self.connection.clone().unwrap_or_else(ConnectionFacts::of_own_server))
     }

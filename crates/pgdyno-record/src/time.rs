@@ -1,4 +1,4 @@
-//! What a run's time went for, stage by stage and over all.
+//! Durations of the stages and parts of a run.
 
 use pgdyno_core::measure::CellRun;
 use schemars::JsonSchema;
@@ -6,49 +6,53 @@ use serde::{Deserialize, Serialize};
 
 use crate::ResumedRecord;
 
-/// One stage of a run.
+/// A stage of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageRecord {
-    /// Name, for example `load`.
+    /// Name of the stage, for example `load`.
     pub name: String,
     /// Start in seconds since the start of the run.
     pub start_s: f64,
-    /// Length in seconds.
+    /// Duration in seconds.
     pub duration_s: f64,
 }
 
-/// What the time went for, in seconds. The parts add up to the whole.
+/// Breakdown of the elapsed time in seconds. The parts add up to `whole_s`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TimeRecord {
-    /// From the start of the first stage to the end of the last, without the time between an end and a resumption.
+    /// From the start of the first stage to the end of the last, without the gaps before resumptions.
     pub whole_s: f64,
-    /// Servers being made and started, or reached.
+    /// Creating and starting own servers, or connecting to existing ones.
     pub server_s: f64,
-    /// Loading, setup and replication, and quiescing the servers afterwards.
+    /// Loading, setup and replication of tables, and quiescing the servers afterwards.
     pub load_s: f64,
-    /// Data being put back into its first state before runs, and looked at.
+    /// Restoring and inspecting the data before runs.
     pub reset_s: f64,
     /// Warm-ups.
     pub warmup_s: f64,
     /// Measured intervals.
     pub measured_s: f64,
-    /// CHECKPOINTs before and after runs: like resets they give all runs one state to begin from.
+    /// CHECKPOINTs before and after runs, which give all runs the same initial state.
     pub checkpoint_s: f64,
-    /// Clients connecting before runs.
+    /// Connecting the clients before runs.
     #[serde(default)]
     pub connect_s: f64,
-    /// All else: drains, the storage check, the check of the data, clean-up, the record.
+    /// The rest: drains, storage check, check of the data, clean-up, writing the record.
     pub rest_s: f64,
-    /// Connections and all else: what pgdyno's way of measuring takes beside measuring itself.
+    /// `connect_s` and `rest_s`: the overhead of pgdyno's method.
     pub overhead_s: f64,
 }
 
-/// Stages that load.
+/// Stages that count as load.
 const LOADING: [&str; 4] = ["load", "setup", "replication", "quiesce"];
 
 impl TimeRecord {
-    /// From stages and runs; `None` before the first run.
-    pub fn of(all: &[StageRecord], cell_runs: &[CellRun], resumed: &[ResumedRecord]) -> Option<Self> {
+    /// Computes the breakdown; `None` before the first run.
+    pub fn from_stages(
+        all: &[StageRecord],
+        cell_runs: &[CellRun],
+        resumed: &[ResumedRecord],
+    ) -> Option<Self> {
         let begin_s = all.iter().map(|stage| stage.start_s).reduce(f64::min)?;
         let end_s = all.iter().map(|stage| stage.start_s + stage.duration_s).reduce(f64::max)?;
         if cell_runs.is_empty() {
@@ -79,7 +83,7 @@ impl TimeRecord {
     }
 }
 
-/// Seconds in which nobody worked at the run: before each time that it was resumed.
+/// Seconds of the gaps before resumptions.
 fn idle_s(all: &[StageRecord], cell_runs: &[CellRun], resumed: &[ResumedRecord]) -> f64 {
     let ends = || {
         let of_stages = all.iter().map(|stage| (stage.start_s, stage.start_s + stage.duration_s));

@@ -11,13 +11,13 @@ use serde_json::Value;
 use sha2::{Digest, Sha256};
 use testkit::fixtures;
 
-/// A run as it was written, whose figures agree with each other.
+/// Writes a run whose figures agree with each other.
 fn written(runs: &Path) -> PathBuf {
     fixtures::complete().write(runs).expect("it is written")
 }
 
-/// What `open` says of the record's being edited, and what `list` does.
-fn told(path: &Path) -> (Option<String>, bool) {
+/// The detail of the doubt that `open` raises, and whether `list` raises one.
+fn edited(path: &Path) -> (Option<String>, bool) {
     let edited = |record: &RunRecord| {
         let doubt = record.doubts.iter().find(|doubt| doubt.kind == DoubtKind::Edited);
         doubt.map(|doubt| doubt.detail.clone())
@@ -37,7 +37,7 @@ fn edit(path: &Path, change: impl Fn(&mut Value)) {
     fs::write(&file, serde_json::to_vec(&json).expect("JSON")).expect("it can be written");
 }
 
-/// The digest that a seal holds, as docs/run-directory.md describes it.
+/// The digest of a seal, as docs/run-directory.md describes it.
 fn digest(json: &Value) -> String {
     let mut unsealed = json.clone();
     unsealed["seal"].as_object_mut().expect("a seal").remove("sha256");
@@ -49,78 +49,84 @@ fn digest(json: &Value) -> String {
 fn a_record_as_it_was_written_is_not_doubted() {
     let runs = tempfile::tempdir().expect("a directory");
     let path = written(runs.path());
-    assert_eq!(told(&path), (None, false));
-    // Blanks and the order of keys are nobody's figures; a report is written anew.
+    assert_eq!(edited(&path), (None, false));
+    // White space, the order of keys and a rewritten report change no figure.
     edit(&path, Value::sort_all_objects);
     fs::write(path.join("report.html"), "anything").expect("it can be written");
     fs::remove_file(path.join(LATENCY_LOG)).expect("it is there");
-    assert_eq!(told(&path), (None, false));
+    assert_eq!(edited(&path), (None, false));
 }
 
 #[test]
-fn one_figure_that_was_edited_is_told() {
+fn one_figure_that_was_edited_is_edited() {
     let runs = tempfile::tempdir().expect("a directory");
     for pointer in
         ["/cells/0/latency/p99_ns", "/subjects/0/server/version", "/doubts/0/detail", "/runs/0/counts/failed"]
     {
         let path = written(runs.path());
         edit(&path, |json| *json.pointer_mut(pointer).expect("it is there") = 7.into());
-        // A word in the place of a number and the other way round is no record any more.
+        // A word instead of a number, or a number instead of a word, makes the record unreadable.
         if let Ok(run) = open(&path) {
             let doubt = run.record.doubts.last().expect("there is one");
             assert_eq!(doubt.kind, DoubtKind::Edited, "{pointer}");
-            assert!(doubt.detail.contains("its SHA-256 is not that of its seal"), "{}", doubt.detail);
+            assert!(doubt.detail.contains("its SHA-256 is not the one in its seal"), "{}", doubt.detail);
         }
         fs::remove_dir_all(path).expect("it is ours");
     }
     let path = written(runs.path());
     edit(&path, |json| json["cells"][0]["tps"]["value"] = 1e6.into());
-    let (detail, listed) = told(&path);
-    let detail = detail.expect("it is told");
-    assert!(detail.contains("says 1000000.0 TPS of 3 blocks") && listed, "{detail}");
+    let (detail, listed) = edited(&path);
+    let detail = detail.expect("there is a doubt");
+    assert!(detail.contains("has 1000000.0 TPS from 3 blocks") && listed, "{detail}");
 }
 
 #[test]
-fn a_seal_made_anew_does_not_hide_a_cell_that_contradicts_its_blocks() {
+fn a_recomputed_seal_does_not_hide_a_cell_that_contradicts_its_blocks() {
     let runs = tempfile::tempdir().expect("a directory");
     let path = written(runs.path());
     edit(&path, |json| {
         json["cells"][1]["tps"]["value"] = 1e6.into();
         json["seal"]["sha256"] = digest(json).into();
     });
-    let (detail, listed) = told(&path);
-    let detail = detail.expect("it is told");
-    assert!(!detail.contains("seal") && detail.contains("says 1000000.0 TPS") && listed, "{detail}");
+    let (detail, listed) = edited(&path);
+    let detail = detail.expect("there is a doubt");
+    assert!(!detail.contains("seal") && detail.contains("has 1000000.0 TPS") && listed, "{detail}");
 }
 
 #[test]
-fn a_record_without_its_seal_and_a_stream_that_was_edited_are_told() {
+fn a_record_without_its_seal_and_a_stream_that_was_edited_are_edited() {
     let runs = tempfile::tempdir().expect("a directory");
     let path = written(runs.path());
     let stream = path.join(TIMELINE);
     let lines = fs::read_to_string(&stream).expect("it is there");
     fs::write(&stream, lines.lines().skip(1).map(|line| format!("{line}\n")).collect::<String>())
         .expect("it can be written");
-    assert_eq!(told(&path), (Some("timeline.ndjson is not as it was written".to_owned()), false));
+    assert_eq!(edited(&path), (Some("timeline.ndjson was changed after it was written".to_owned()), false));
     edit(&path, |json| drop(json.as_object_mut().expect("an object").remove("seal")));
-    let without = "run.json has no seal, with which every record is written";
-    assert_eq!(told(&path), (Some(without.to_owned()), true));
+    let without = "run.json has no seal, but pgdyno writes one into every record";
+    assert_eq!(edited(&path), (Some(without.to_owned()), true));
 }
 
-/// Ten blocks of A and B were measured, and the result rests on eight of them.
+/// Ten blocks of A and B were measured; the result is computed from eight of them.
 #[test]
 fn blocks_that_no_cell_sums_up_are_no_contradiction() {
     let runs = tempfile::tempdir().expect("a directory");
     let path = fixtures::cannot_tell().write(runs.path()).expect("it is written");
-    assert_eq!(told(&path), (None, false));
+    assert_eq!(edited(&path), (None, false));
 }
 
 #[test]
 fn a_new_seal_hides_neither_a_missing_block_nor_one_that_contradicts_its_counts() {
     type Change = fn(&mut Value);
     let faults: [(Change, &str); 2] = [
-        (|json| drop(json["runs"].as_array_mut().expect("runs").remove(0)), "TPS of 3 blocks, its 2 give"),
-        (|json| json["runs"][1]["tps"] = 99_999.0.into(), "says 99999.0 TPS, its transactions and time give"),
+        (
+            |json| drop(json["runs"].as_array_mut().expect("runs").remove(0)),
+            "TPS from 3 blocks, but its 2 blocks give",
+        ),
+        (
+            |json| json["runs"][1]["tps"] = 99_999.0.into(),
+            "has 99999.0 TPS, but its transactions and time give",
+        ),
     ];
     for (change, said) in faults {
         let runs = tempfile::tempdir().expect("a directory");
@@ -129,7 +135,7 @@ fn a_new_seal_hides_neither_a_missing_block_nor_one_that_contradicts_its_counts(
             change(json);
             json["seal"]["sha256"] = digest(json).into();
         });
-        let (detail, listed) = told(&path);
+        let (detail, listed) = edited(&path);
         let detail = detail.expect("it is doubted");
         assert!(detail.contains(said) && !detail.contains("SHA-256") && listed, "{detail}");
     }

@@ -1,19 +1,19 @@
-//! What a record says of its own runs.
+//! Figures that a record computes from its runs.
 
 use pgdyno_record::{ResumedRecord, StageRecord, TimeRecord};
 use testkit::fixtures;
 
-/// Ten blocks of A and B were made, and nobody looks between the eighth and the twelfth.
+/// Ten blocks of A and B were made; there is no look between the eighth and the twelfth.
 #[test]
 fn cells_of_a_comparison_are_those_of_the_blocks_that_its_result_rests_on() {
     let record = fixtures::cannot_tell().record;
     let comparison = record.comparison.as_ref().expect("it is one");
     let result = comparison.result.as_ref().expect("there were blocks");
     assert_eq!((comparison.blocks.len(), result.blocks), (14, 8));
-    // Four blocks of A against A went before them.
+    // Four A/A blocks came before them.
     let counted: Vec<u32> = comparison.counted_blocks().into_iter().collect();
     assert_eq!(counted, [4, 5, 6, 7, 8, 9, 10, 11]);
-    assert!(comparison.is_same_twice(3) && !comparison.is_same_twice(4));
+    assert!(comparison.is_aa_block(3) && !comparison.is_aa_block(4));
     for (cell, rates) in record.cells.iter().zip(comparison.rates()) {
         assert_eq!((cell.tps.count, rates.len()), (8, 10));
         let mean = rates.iter().take(8).sum::<f64>() / 8.0;
@@ -38,7 +38,7 @@ fn the_parts_add_up_to_the_whole() {
         stage("measure", 6.5, 12.5),
         stage("check", 19.0, 1.5),
     ];
-    let time = TimeRecord::of(&record.stages, &record.runs, &[]).expect("there are runs");
+    let time = TimeRecord::from_stages(&record.stages, &record.runs, &[]).expect("there are runs");
     let expected = TimeRecord {
         whole_s: 20.0,
         server_s: 2.0,
@@ -60,8 +60,8 @@ fn the_parts_add_up_to_the_whole() {
         dropped_runs: 0,
     };
     record.stages.push(stage("server", 120.5, 1.0));
-    let resumed = TimeRecord::of(&record.stages, &record.runs, &[again]).expect("there are runs");
-    assert_eq!(resumed.whole_s, 21.0, "the hundred seconds between are nobody's");
+    let resumed = TimeRecord::from_stages(&record.stages, &record.runs, &[again]).expect("there are runs");
+    assert_eq!(resumed.whole_s, 21.0, "the gap of a hundred seconds does not count");
     record.runs.clear();
-    assert_eq!(TimeRecord::of(&record.stages, &record.runs, &[]), None);
+    assert_eq!(TimeRecord::from_stages(&record.stages, &record.runs, &[]), None);
 }

@@ -256,7 +256,7 @@ fn no_secret_of_a_setting_reaches_the_disk() {
 }
 
 #[test]
-fn a_place_that_cannot_be_written_is_named_beforehand() {
+fn an_unwritable_directory_is_named_before_the_run() {
     let runs = temporary();
     let link = runs.path().join("link");
     symlink(runs.path(), &link).expect("a link");
@@ -291,7 +291,7 @@ fn a_broken_run_does_not_spoil_the_listing() {
     let listed = list(runs.path()).expect("it can be listed");
     let reasons: Vec<_> = listed.iter().map(|run| run.record.as_ref().err().map_or("", |why| why)).collect();
     assert_eq!(listed.len(), 4);
-    assert!(reasons[0].contains("it is not whole JSON"));
+    assert!(reasons[0].contains("it is not complete JSON"));
     assert!(reasons[1].contains("format version 2"));
     assert!(reasons[2].contains("No such file"));
     assert_eq!((reasons[3], &listed[3].path), ("", &good));

@@ -1,4 +1,4 @@
-//! Writes the HTML reports of the fixtures into a directory, to be looked at: `cargo run -p pgdyno-report
+//! Writes the HTML reports of the fixtures into a directory for inspection: `cargo run -p pgdyno-report
 //! --example fixture_pages -- DIR`.
 
 use pgdyno_report::{Document, html};

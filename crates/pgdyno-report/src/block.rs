@@ -1,5 +1,4 @@
-//! What a report is made of: sections of blocks. Whoever writes a form of the report knows these and nothing of what
-//! they say.
+//! Sections and blocks of a report. The renderers know these and nothing about their content.
 
 use crate::{chart::Chart, phrase::Phrase};
 
@@ -10,7 +9,7 @@ pub struct Section {
     pub title: Phrase,
     /// Blocks of the section in order.
     pub blocks: Vec<Block>,
-    /// Whether only forms that can fold a section away show it.
+    /// Whether only forms that can fold sections show it.
     pub folded: bool,
 }
 
@@ -32,7 +31,7 @@ pub enum Block {
     Facts(Facts),
     /// A chart; forms of plain text leave it out.
     Chart(Chart),
-    /// Reasons to distrust the result. No form may leave one out.
+    /// Reasons to distrust the result. No form may omit one.
     Doubts(Vec<Doubt>),
     /// A command line.
     Code(Phrase),
@@ -43,17 +42,17 @@ pub enum Block {
 pub struct Prose {
     /// The sentences; the first is the most important.
     pub sentences: Vec<Phrase>,
-    /// How loud the sentences are.
+    /// Emphasis of the sentences.
     pub tone: Tone,
 }
 
-/// How loud a text is.
+/// Emphasis of a text.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Tone {
-    /// Running text.
+    /// Plain text.
     #[default]
     Plain,
-    /// What the reader came for.
+    /// The main results.
     Lead,
     /// A warning.
     Warning,
@@ -62,7 +61,7 @@ pub enum Tone {
 }
 
 impl Block {
-    /// Prose in a tone; `None` where there is no sentence.
+    /// Prose in a tone; `None` without a sentence.
     pub fn prose(tone: Tone, sentences: Vec<Phrase>) -> Option<Self> {
         (!sentences.is_empty()).then_some(Self::Prose(Prose { sentences, tone }))
     }
@@ -81,13 +80,13 @@ impl Block {
 /// Facts under a title, which may be empty.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Facts {
-    /// Heading of the facts; empty where that of the section suffices.
+    /// Heading of the facts; empty if the heading of the section suffices.
     pub title: Phrase,
     /// The facts in order.
     pub items: Vec<Fact>,
 }
 
-/// A fact and what it is called.
+/// A fact with a label.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Fact {
     /// Name of the fact.
@@ -96,12 +95,12 @@ pub struct Fact {
     pub text: Phrase,
     /// Remarks on it, for forms that have room for a card.
     pub remarks: Vec<Phrase>,
-    /// Whether a form with little room may leave out its end.
+    /// Whether the short report may cut the end of the fact.
     pub may_be_cut: bool,
 }
 
 impl Fact {
-    /// A fact without remarks, to be shown as a whole.
+    /// A fact without remarks that may not be cut.
     pub fn new(label: impl Into<Phrase>, text: impl Into<Phrase>) -> Self {
         Self { label: label.into(), text: text.into(), remarks: Vec::new(), may_be_cut: false }
     }
@@ -112,56 +111,58 @@ impl Fact {
 pub struct Doubt {
     /// Name of the doubt.
     pub title: &'static str,
-    /// What it concerns, one by one; empty is everything.
+    /// The cells concerned; empty for the whole run.
     pub concerned: Vec<Phrase>,
-    /// What was seen.
+    /// The finding.
     pub detail: Phrase,
-    /// What to do about it.
+    /// The advice.
     pub advice: Phrase,
-    /// Whether it makes the numbers useless.
+    /// Whether the doubt makes the numbers useless.
     pub severe: bool,
 }
 
-/// What is said where there is no doubt.
+/// Sentence of a run without doubts.
 pub const NO_DOUBT: &str = "None: pgdyno knows no reason to distrust this result.";
 
 /// Rows under columns, in groups.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Table {
-    /// What a group is, for forms that give its name a column of its own.
+    /// Heading of the column of group names, for forms that have one.
     pub group_name: &'static str,
     /// The columns in order.
     pub columns: Vec<Column>,
-    /// The groups in order; of a table without groups one without a name.
+    /// The groups in order; a table without groups has one without a name.
     pub groups: Vec<Group>,
+    /// Whether the head of the report already shows the summary.
+    pub summary_in_head: bool,
 }
 
 /// A column of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Column {
-    /// What several neighbouring columns have in common, above their names; empty where there is nothing.
+    /// Common heading of several neighbouring columns; may be empty.
     pub over: &'static str,
     /// Name of the column.
     pub name: Phrase,
-    /// How its cells stand.
+    /// Alignment of the cells.
     pub align: Align,
 }
 
-/// How the cells of a column stand.
+/// Alignment of the cells of a column.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Align {
-    /// Words, to the left, on one line.
+    /// Words on one line, left-aligned.
     Left,
-    /// Numbers, to the right.
+    /// Numbers, right-aligned.
     Right,
-    /// Text, to the left, on several lines where it is long.
+    /// Text, left-aligned, on several lines if necessary.
     Wrap,
 }
 
 /// Rows that belong together.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Group {
-    /// Name of the group; empty where there is one only.
+    /// Name of the group; empty if there is only one.
     pub name: Phrase,
     /// A remark on the group; may be empty.
     pub note: Phrase,
@@ -183,11 +184,11 @@ pub struct Row {
 /// A cell of a table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cell {
-    /// What stands in it.
+    /// Content of the cell.
     pub text: Phrase,
-    /// Further lines, for forms that have room for them.
+    /// Further lines, shown by forms with enough space.
     pub more: Vec<Phrase>,
-    /// A share from 0 to 1, drawn as a bar in place of the text.
+    /// A share from 0 to 1, drawn as a bar instead of the text.
     pub bar: Option<f64>,
 }
 
@@ -203,7 +204,7 @@ impl Cell {
         Self { bar: Some(share), ..Self::from("") }
     }
 
-    /// The cell with further lines, for forms that have room for them.
+    /// The cell with further lines, shown by forms with enough space.
     #[must_use]
     pub fn with(mut self, more: impl IntoIterator<Item = Phrase>) -> Self {
         self.more.extend(more);
@@ -212,7 +213,7 @@ impl Cell {
 }
 
 impl Row {
-    /// A row that is part of the summary or not.
+    /// A row, `main` if it is part of the summary.
     pub fn new(main: bool, cells: impl IntoIterator<Item = Cell>) -> Self {
         Self { cells: cells.into_iter().collect(), main, warning: false }
     }
@@ -234,7 +235,7 @@ impl Column {
         Self { align: Align::Wrap, ..Self::number(name) }
     }
 
-    /// The column below a heading that it shares with its neighbours.
+    /// The column below a heading shared with its neighbours.
     #[must_use]
     pub fn under(self, over: &'static str) -> Self {
         Self { over, ..self }
@@ -246,13 +247,13 @@ impl Column {
     }
 }
 
-/// Rows from which on a table is long.
+/// Fewest rows of a long table.
 const LONG: usize = 30;
 
 impl Table {
     /// A table without groups.
     pub fn new(columns: Vec<Column>, rows: Vec<Row>) -> Self {
-        Self { group_name: "", columns, groups: vec![Group { rows, ..Group::default() }] }
+        Self { columns, groups: vec![Group { rows, ..Group::default() }], ..Self::default() }
     }
 
     /// All rows.
@@ -270,7 +271,7 @@ impl Table {
         self.groups.iter().any(|group| !group.name.is_empty())
     }
 
-    /// The table with the names of its groups in a column of their own, for forms without headings between rows.
+    /// The table with a column of group names, for forms without headings between rows.
     #[must_use]
     pub fn flat(&self) -> Self {
         if !self.is_grouped() {
@@ -287,7 +288,7 @@ impl Table {
         Self::new(columns.collect(), rows.collect())
     }
 
-    /// The rows of the summary alone, without remarks; `None` where they are all rows, or none.
+    /// The summary rows without remarks; `None` if they are all rows, or if there are none.
     pub fn summary(&self) -> Option<Self> {
         let main = self.rows().filter(|row| row.main).count();
         if main == 0 || main == self.rows().count() {
@@ -301,8 +302,13 @@ impl Table {
         Some(Self { groups, ..self.clone() })
     }
 
-    /// The summary of a long table, which is shown first with the whole table folded or below; `None` of a short one.
-    pub fn first(&self) -> Option<Self> {
-        if self.rows().count() < LONG { None } else { self.summary() }
+    /// The part of a long table that is shown in its place, while the whole table is folded or at the end of the
+    /// report: the summary, or nothing if the head shows it. `None` for a short table.
+    pub fn shown_in_place(&self) -> Option<Self> {
+        match self.rows().count() < LONG {
+            true => None,
+            false if self.summary_in_head => Some(Self { groups: Vec::new(), ..self.clone() }),
+            false => self.summary(),
+        }
     }
 }

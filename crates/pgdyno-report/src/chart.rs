@@ -1,4 +1,4 @@
-//! A chart as data: axes, what is drawn between them, and what a cursor can read.
+//! A chart as data: axes, marks, and the values at the cursor.
 
 use serde_json::{Value, json};
 
@@ -12,9 +12,9 @@ pub struct Chart {
     pub id: String,
     /// Heading of the chart.
     pub title: &'static str,
-    /// Whose chart it is, for whoever cannot see the heading above it.
+    /// Subject of the chart, for screen readers.
     pub label: String,
-    /// Unit of the vertical axis, and what the horizontal one is.
+    /// Description of the axes.
     pub note: &'static str,
     /// Names of the series with their numbers.
     pub legend: Vec<(usize, String)>,
@@ -22,9 +22,9 @@ pub struct Chart {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
-    /// What is drawn, the lowest first.
+    /// The marks, from bottom to top.
     pub marks: Vec<Mark>,
-    /// Places that a cursor can read.
+    /// Cursor stops.
     pub stops: Vec<Stop>,
     /// Height in pixels.
     pub height: u32,
@@ -57,7 +57,7 @@ impl Axis {
 /// A point in the units of the axes.
 pub type Point = (f64, f64);
 
-/// Something that is drawn.
+/// A mark in a chart.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Mark {
     /// A line through points.
@@ -74,7 +74,7 @@ pub enum Mark {
     Note(Point, String),
 }
 
-/// The sign of a point.
+/// A marker symbol.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Sign {
     /// A small disc.
@@ -85,7 +85,7 @@ pub enum Sign {
     Square,
     /// A triangle that points upwards.
     Up,
-    /// A square on its corner.
+    /// A diamond.
     Diamond,
     /// A triangle that points downwards.
     Down,
@@ -93,10 +93,10 @@ pub enum Sign {
     Ring,
 }
 
-/// What a thin line is for.
+/// Purpose of a thin line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Rule {
-    /// A boundary, or nothing at all.
+    /// A boundary, or the zero line.
     Axis,
     /// A limit.
     Limit,
@@ -109,7 +109,7 @@ pub enum Rule {
 pub struct Stop {
     /// Place on the horizontal axis.
     pub x: f64,
-    /// What is there, for example `16 clients`.
+    /// Label, for example `16 clients`.
     pub label: String,
     /// The values there.
     pub values: Vec<StopValue>,
@@ -124,9 +124,9 @@ pub struct StopValue {
     pub series: usize,
     /// The value as written.
     pub text: String,
-    /// Where it comes from: a pointer into `run.json`, or `timeline#/LINE/…` into the timeline.
+    /// Source: a pointer into `run.json`, or `timeline#/LINE/…` into the timeline.
     pub src: String,
-    /// The value as it stands there.
+    /// The value at the source.
     pub value: Value,
 }
 

@@ -1,4 +1,4 @@
-//! A report of one run, before it takes a form.
+//! A report of one run, independent of its form.
 
 use pgdyno_core::measure::Interval;
 use pgdyno_record::RunRecord;
@@ -20,19 +20,19 @@ pub struct Document {
     pub title: Phrase,
     /// Name of the experiment, servers, instant and status.
     pub heading: Phrase,
-    /// How a run that is not complete is headed.
+    /// Warning above an incomplete run.
     pub warning: Option<Phrase>,
-    /// What was found, above all sections.
+    /// The results, above all sections.
     pub head: Vec<Block>,
-    /// The most important figures, for a form that can show them large.
+    /// The most important figures, for forms that show them large.
     pub cards: Vec<Fact>,
     /// The sections from top to bottom.
     pub sections: Vec<Section>,
-    /// The report for a mail.
+    /// The short report, for e-mail.
     pub brief: Vec<Block>,
     /// The runs in machine units.
     pub data: Table,
-    /// Who wrote the report, and from what.
+    /// Version of pgdyno, and source of the report.
     pub foot: Phrase,
 }
 
@@ -65,6 +65,6 @@ fn foot(run: &Run<'_>) -> Phrase {
         root.figure("tool/commit", Text),
         ") from run.json, format ",
         root.figure("version", Count),
-        ". Every number on this page carries its place there.",
+        ". Every number on this page has a reference to its field there.",
     ]
 }

@@ -1,4 +1,4 @@
-//! A number of a report, tied to the place in `run.json` that it comes from.
+//! A number of a report, with a reference to its field in `run.json`.
 
 use std::fmt::Display;
 
@@ -7,7 +7,7 @@ use serde_json::Value;
 
 use crate::words;
 
-/// How a value is written. The name is the `data-format` attribute of the HTML report.
+/// The format of a value. The name is the `data-format` attribute of the HTML report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Format {
     /// Text as it is.
@@ -32,7 +32,7 @@ pub enum Format {
     Percent,
     /// A share of another number (`data-of`).
     PercentOf,
-    /// A part of a whole (`data-of`): only all of it is 100 %.
+    /// A part of a whole (`data-of`), rounded to 100 % only if it is the whole.
     PartOf,
     /// A share as a change, with its sign: `+7.1 %`.
     Change,
@@ -40,7 +40,7 @@ pub enum Format {
     Size,
     /// A share in per cent, as a number alone.
     Points,
-    /// The share of wrong answers of an interval as its confidence: `99 %` of 0.01.
+    /// The significance level of an interval as its confidence: `99 %` for 0.01.
     Confidence,
     /// Seconds as a rough length of time.
     Minutes,
@@ -48,11 +48,11 @@ pub enum Format {
     Bytes,
     /// An instant, RFC 3339.
     Instant,
-    /// The time of day of an instant, as a server's log has it.
+    /// The time of day, as in a server's log.
     Clock,
-    /// A whole number that names something: a process, not how many.
+    /// A whole number that is an identifier, such as a process id.
     Identifier,
-    /// A word of the record in the words of a report.
+    /// A value of the record as a word of the report.
     Word,
     /// A value in the units of the record; a list as its elements with semicolons between them.
     Raw,
@@ -120,7 +120,7 @@ impl Format {
     }
 }
 
-/// A share in per cent with one decimal, two where it is below 1 %; nothing is never negative.
+/// A share in per cent with one decimal, or two if below 1 %; never `-0`.
 fn signed(share: f64, plus: bool) -> String {
     let percent = share * 100.0;
     let decimals = if percent.abs() < 0.995 { 2 } else { 1 };
@@ -133,7 +133,7 @@ fn signed(share: f64, plus: bool) -> String {
     }
 }
 
-/// `99 %` of 0.01, with as many decimals as it takes not to be 100.
+/// `99 %` for 0.01, with enough decimals to differ from 100 %.
 fn confidence(alpha: f64) -> String {
     let percent = (1.0 - alpha) * 100.0;
     let decimals =
@@ -154,7 +154,7 @@ fn raw(value: &Value) -> String {
     }
 }
 
-/// `2026-11-20 10:15 UTC` of `2026-11-20T10:15:02Z`.
+/// `2026-11-20 10:15 UTC` for `2026-11-20T10:15:02Z`.
 fn instant(rfc3339: &str) -> String {
     match (rfc3339.get(..10), rfc3339.get(11..16)) {
         (Some(date), Some(time)) => format!("{date} {time} UTC"),
@@ -162,7 +162,7 @@ fn instant(rfc3339: &str) -> String {
     }
 }
 
-/// `10:15:02.123 UTC` of `2026-11-20T10:15:02.123456Z`.
+/// `10:15:02.123 UTC` for `2026-11-20T10:15:02.123456Z`.
 fn clock(rfc3339: &str) -> String {
     match rfc3339.get(11..).and_then(|rest| rest.strip_suffix('Z')) {
         Some(time) => format!("{} UTC", time.get(..12).unwrap_or(time)),
@@ -170,16 +170,16 @@ fn clock(rfc3339: &str) -> String {
     }
 }
 
-/// A value of the run, where it comes from and how it is written. It can only be made from `run.json` itself.
+/// A value of the run with its source and format. It can only be created from `run.json`.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Figure {
     /// JSON pointer into `run.json`.
     pub pointer: String,
-    /// The value that stands there; a list stands for its length.
+    /// The value at the pointer; for a list, its length.
     pub value: Value,
-    /// Pointer of what it is a share of.
+    /// Pointer of the whole, for a share.
     pub of: Option<String>,
-    /// How it is written.
+    /// The format.
     pub format: Format,
     /// The value as written.
     pub text: String,
@@ -190,14 +190,14 @@ pub struct Figure {
 pub struct Source(pub Value);
 
 impl Source {
-    /// The value at a JSON pointer; `None` where it is absent or null.
+    /// The value at a JSON pointer; `None` if absent or null.
     pub fn value(&self, pointer: &str) -> Option<&Value> {
         #[cfg(test)]
         asked::note(pointer);
         self.0.pointer(pointer).filter(|value| !value.is_null())
     }
 
-    /// The figure at a JSON pointer; `None` where it is absent or null.
+    /// The figure at a JSON pointer; `None` if absent or null.
     pub fn figure(&self, pointer: impl Into<String>, format: Format) -> Option<Figure> {
         let pointer = pointer.into();
         let value = self.value(&pointer)?;
@@ -230,17 +230,17 @@ impl Place<'_> {
         Self { source: self.source, path: format!("{}/{below}", self.path) }
     }
 
-    /// The figure of a field; `None` where it is absent or null.
+    /// The figure of a field; `None` if absent or null.
     pub fn figure(&self, field: impl Display, format: Format) -> Option<Figure> {
         self.source.figure(self.at(field).path, format)
     }
 
-    /// A field as a share of another one; `None` where one of them is absent.
+    /// A field as a share of another one; `None` if either is absent.
     pub fn share(&self, field: impl Display, of: impl Display) -> Option<Figure> {
         self.beside(field, of, Format::PercentOf)
     }
 
-    /// A field as a part of a whole: 100 % is only all of it. `None` where one of them is absent.
+    /// A field as a part of a whole, rounded to 100 % only if it is the whole. `None` if either is absent.
     pub fn part(&self, field: impl Display, of: impl Display) -> Option<Figure> {
         self.beside(field, of, Format::PartOf)
     }
@@ -260,7 +260,7 @@ impl Place<'_> {
     }
 }
 
-/// Every pointer that was looked up in this thread, for the test that holds them to the schema.
+/// Every pointer looked up in this thread, for the test that checks them against the schema.
 #[cfg(test)]
 pub mod asked {
     use std::{cell::RefCell, collections::BTreeSet};

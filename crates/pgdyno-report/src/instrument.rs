@@ -6,18 +6,18 @@ use pgdyno_core::{facts::Instrument, units};
 
 use crate::{layout::grid, paint::WIDTH, wrap};
 
-/// What `pgdyno selftest` found.
+/// Result of `pgdyno selftest`.
 pub fn instrument(found: &Instrument) -> String {
     let machine = &found.machine;
     let head = [
         "selftest".to_owned(),
         format!("pgdyno {}", found.tool),
-        units::plural(u64::from(machine.cpus), "processor"),
-        machine.cpu_model.clone().unwrap_or_else(|| "processor not known".to_owned()),
+        units::plural(u64::from(machine.cpus), "CPU"),
+        machine.cpu_model.clone().unwrap_or_else(|| "unknown CPU model".to_owned()),
         format!("Linux {}", machine.kernel),
     ];
-    let clocksource = machine.clocksource.as_deref().unwrap_or("source not known");
-    // Names of processors can be long; the line breaks between its parts.
+    let clocksource = machine.clocksource.as_deref().unwrap_or("unknown source");
+    // CPU models can be long; the line breaks only between parts.
     let head = head.map(|part| part.replace(' ', "\u{a0}")).join(" · ");
     let mut text = wrap::prose(&head, WIDTH, "", "  ").join("\n") + "\n\n";
     let mut line = |label: &str, value: String| {
@@ -25,8 +25,8 @@ pub fn instrument(found: &Instrument) -> String {
     };
     let cost = units::significant(found.clock.cost_ns);
     let resolution = units::count(found.clock.resolution_ns);
-    line("clock", format!("{cost} ns a look, smallest step {resolution} ns ({clocksource})"));
-    line("recorder", format!("{} ns an attempt", units::significant(found.recording_ns)));
+    line("clock", format!("{cost} ns per reading, resolution {resolution} ns ({clocksource})"));
+    line("recorder", format!("{} ns per attempt", units::significant(found.recording_ns)));
     line("null target", format!("{} attempts/s on one core", units::rate(found.null_attempts_per_s)));
     text + &ceilings(found) + &timers(found)
 }
@@ -40,10 +40,10 @@ fn ceilings(found: &Instrument) -> String {
             units::rate(ceiling.round_trips_per_s),
         ]
     });
-    let table = grid(["<waiting", "clients", "at most", "seen"], &rows.collect::<Vec<_>>());
+    let table = grid(["<waiting", "clients", "at most", "measured"], &rows.collect::<Vec<_>>());
     format!(
         "\nCEILING: round trips/s of one driver thread, at a server that only answers\n{table}\
-         \"at most\" is for a thread that never waits: by the processor time of each.\n"
+         \"at most\" is the rate of a thread that never waits, computed from its CPU time.\n"
     )
 }
 
@@ -104,17 +104,17 @@ mod tests {
             ceilings: vec![ceiling("epoll", 8, 61_200.0), ceiling("io_uring", 128, 148_000.0)],
         };
         let expected = "\
-selftest · pgdyno 0.1.0 (abc) · 2 processors · Some CPU · Linux 6.18.1
+selftest · pgdyno 0.1.0 (abc) · 2 CPUs · Some CPU · Linux 6.18.1
 
-clock        24.9 ns a look, smallest step 1 ns (tsc)
-recorder     11.3 ns an attempt
+clock        24.9 ns per reading, resolution 1 ns (tsc)
+recorder     11.3 ns per attempt
 null target  6,120,455 attempts/s on one core
 
 CEILING: round trips/s of one driver thread, at a server that only answers
-waiting   clients  at most    seen
-epoll           8   61,200  31,234
-io_uring      128  148,000  31,234
-\"at most\" is for a thread that never waits: by the processor time of each.
+waiting   clients  at most  measured
+epoll           8   61,200    31,234
+io_uring      128  148,000    31,234
+\"at most\" is the rate of a thread that never waits, computed from its CPU time.
 
 FLOOR: how late a wait of 100 µs ends
 waiting   waits      p50      p99      max

@@ -1,4 +1,4 @@
-//! Texts in columns: the one place that lays out a table in plain text.
+//! Layout of tables in plain text.
 
 use pgdyno_core::units;
 
@@ -6,12 +6,12 @@ use crate::{block::Align, wrap};
 
 /// Blanks between two columns.
 pub const GAP: usize = 2;
-/// Columns of text are not made narrower than this.
+/// Smallest width of a column of text.
 const NARROWEST: usize = 8;
-/// Most rows that [`grid`] prints: more nobody reads, and JSON has all of them.
+/// Most rows that [`grid`] prints; JSON has all of them.
 const MOST_ROWS: usize = 60;
 
-/// The width of every column, so that rows are at most `width` wide if columns of text give way.
+/// The width of every column, with columns of text narrowed so that rows are at most `width` wide.
 pub fn widths(aligns: &[Align], rows: &[Vec<String>], width: usize) -> Vec<usize> {
     let natural = |at: usize| rows.iter().map(|row| wrap::length(&row[at])).max().unwrap_or(0);
     let mut widths: Vec<usize> = (0..aligns.len()).map(natural).collect();
@@ -20,7 +20,7 @@ pub fn widths(aligns: &[Align], rows: &[Vec<String>], width: usize) -> Vec<usize
     let gaps = GAP * aligns.len().saturating_sub(1);
     let fixed: usize = (0..aligns.len()).filter(|at| aligns[*at] != Align::Wrap).map(|at| widths[at]).sum();
     let mut room = width.saturating_sub(gaps + fixed);
-    // The short ones get what they need, the others share what is left.
+    // Short columns get their width; the others share the rest.
     for (done, at) in texts.iter().enumerate() {
         let share = (room / (texts.len() - done)).max(NARROWEST);
         widths[*at] = widths[*at].min(share);
@@ -29,7 +29,7 @@ pub fn widths(aligns: &[Align], rows: &[Vec<String>], width: usize) -> Vec<usize
     widths
 }
 
-/// The lines of a row: one, or more where a column of text takes them.
+/// The lines of a row; more than one if a column of text needs them.
 pub fn row(aligns: &[Align], widths: &[usize], cells: &[String]) -> Vec<String> {
     let lines = |at: usize| match aligns[at] {
         Align::Wrap => wrap::prose(&cells[at], widths[at], "", ""),
@@ -57,8 +57,8 @@ pub fn bar(share: f64) -> String {
     "▇".repeat((share * LONGEST).round() as usize)
 }
 
-/// A table as text of any width: a header, then a line a row. A heading that begins with `<` stands to the left, and
-/// so do its cells; the others stand to the right. Of very many rows the first are shown, and how many more there are.
+/// A table as text of any width: a header, then a line a row. Columns whose heading begins with `<` are left-aligned,
+/// the others right-aligned. If there are very many rows, the rest is replaced by their number.
 pub fn grid<const N: usize>(head: [&str; N], rows: &[[String; N]]) -> String {
     let aligns = head.map(|name| if name.starts_with('<') { Align::Left } else { Align::Right });
     let title = head.map(|name| name.trim_start_matches('<').to_owned());

@@ -1,11 +1,11 @@
-//! The reader: a recorded run becomes text, Markdown, CSV, HTML and charts.
+//! Reports of recorded runs as text, Markdown, CSV, and HTML with charts.
 //!
 //! ```text
 //! RunRecord + intervals → sections → blocks → text · markdown · paste · csv · html
 //! ```
-//! `sections` says everything once, in [`block`]s; each form in `render` knows blocks and nothing of what they say.
-//! Every figure is taken from `run.json` by a JSON pointer, so no form can show a number that does not stand there;
-//! the HTML report carries the pointers.
+//! `sections` creates the content as [`block`]s; each form in `render` knows blocks and nothing about their content.
+//! Every figure is taken from `run.json` by a JSON pointer, so no form can show a number that is not in it; the HTML
+//! report includes the pointers.
 
 pub mod block;
 pub mod chart;

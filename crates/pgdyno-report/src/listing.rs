@@ -1,4 +1,4 @@
-//! Many runs at a glance.
+//! Listing of runs.
 
 use pgdyno_analysis::DoubtKind;
 use pgdyno_core::{measure::CellSummary, units};
@@ -18,8 +18,8 @@ use crate::{
 const ALIGNS: [Align; 6] = [Align::Left, Align::Left, Align::Left, Align::Left, Align::Right, Align::Right];
 const HEAD: [&str; 6] = ["ID", "STATUS", "WHEN (UTC)", "SERVER", "SCALE", "DOUBTS"];
 
-/// A table of runs in the order given: a line each, and below it the best TPS of every script. A run that
-/// cannot be read stands in it with the reason.
+/// A table of runs in the order given: a line each, and below it the best TPS of every script. An
+/// unreadable run is listed with the reason.
 pub fn listing(runs: &[Listed], paint: Paint) -> String {
     let records: Vec<_> = runs.iter().map(|run| run.record.as_ref().map(|of| printable_record(of))).collect();
     let cells = runs.iter().zip(&records).map(|(run, record)| {
@@ -47,7 +47,7 @@ pub fn listing(runs: &[Listed], paint: Paint) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// Status, instant, versions, scale and number of doubts.
+/// Status, time, versions, scale and number of doubts.
 fn cells(record: &RunRecord) -> [String; 5] {
     [
         status(record),
@@ -74,7 +74,7 @@ fn below(record: &RunRecord) -> Vec<String> {
     if said.is_empty() { Vec::new() } else { wrap::prose(&said, WIDTH, "  ", "  ") }
 }
 
-/// The server's version; of several servers those that differ.
+/// The server's version; the distinct versions of several servers.
 fn versions(record: &RunRecord) -> String {
     let servers = record.subjects.iter().filter_map(|subject| subject.server.as_ref());
     let mut versions: Vec<_> = servers.map(|server| server.version.as_str()).collect();
@@ -148,7 +148,7 @@ mod tests {
         let of = |id: &str, record| Listed { path: PathBuf::from(id), id: id.into(), record };
         let runs = [
             of("20261120T101502Z-bench-7f3a", Ok(Box::new(fixtures::complete().record))),
-            of("20261120T111502Z-bench-0001", Err("run.json: it is not whole JSON".into())),
+            of("20261120T111502Z-bench-0001", Err("run.json: it is not complete JSON".into())),
             of("20261120T121502Z-bench-0002", Ok(Box::new(fixtures::zero_cells().record))),
         ];
         let text = listing(&runs, Paint::Plain);
@@ -156,7 +156,7 @@ mod tests {
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[1].contains("complete  2026-11-20 10:15  18.4       50       3"), "{text}");
         assert!(lines[2].starts_with("  select-only ") && lines[2].contains(" · tpcb-like "), "{text}");
-        assert!(lines[3].ends_with("broken") && lines[4].contains("not whole JSON"), "{text}");
+        assert!(lines[3].ends_with("broken") && lines[4].contains("not complete JSON"), "{text}");
         assert!(lines[5].contains("stopped") && lines[5].contains("–"), "{text}");
         let json = listing_json(&runs);
         assert_eq!(json[0]["best"][1]["script"], "tpcb-like");
@@ -165,7 +165,7 @@ mod tests {
     }
 
     #[test]
-    fn a_terminal_obeys_nothing_that_somebody_else_recorded() {
+    fn escape_sequences_in_a_record_do_not_reach_the_terminal() {
         let mut record = fixtures::complete().record;
         record.subjects[0].server.as_mut().expect("the fixture has one").version =
             "18\u{1b}[2J\nforged".into();

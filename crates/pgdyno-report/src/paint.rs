@@ -1,6 +1,6 @@
-//! The terminal that is written for.
+//! Width and colours of the terminal.
 
-/// Width of the terminal that is written for, in columns.
+/// Width of text output in columns.
 pub const WIDTH: usize = 80;
 
 /// Whether text is coloured with ANSI sequences.
@@ -25,7 +25,7 @@ impl Paint {
         self.wrapped("1", text)
     }
 
-    /// What is less important.
+    /// Less important text.
     pub(crate) fn dim(self, text: &str) -> String {
         self.wrapped("2", text)
     }

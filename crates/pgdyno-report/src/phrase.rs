@@ -1,4 +1,4 @@
-//! Sentences and parts of sentences, made of words of the report and of figures of the run.
+//! Sentences and parts of sentences, which consist of words and figures.
 
 use pgdyno_core::units;
 
@@ -9,7 +9,7 @@ use crate::figure::Figure;
 pub enum Piece {
     /// Words of the report, without a number of the run.
     Text(String),
-    /// Words of the report with a number that is the same in every report, such as `95 %`.
+    /// Words of the report with a constant number, such as `95 %`.
     Fixed(&'static str),
     /// A number or a word of the run.
     Figure(Figure),
@@ -19,21 +19,21 @@ pub enum Piece {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Phrase(pub Vec<Piece>);
 
-/// A phrase of words, figures and other phrases, one behind the other. An absent figure is shown as a dash.
+/// Concatenates words, figures and other phrases. An absent figure is shown as a dash.
 macro_rules! phrase {
     ($($piece:expr),* $(,)?) => { $crate::phrase::Phrase::default()$(.and($piece))* };
 }
 pub(crate) use phrase;
 
 impl Phrase {
-    /// The phrase with another one behind it.
+    /// The phrase followed by another one.
     #[must_use]
     pub fn and(mut self, other: impl Into<Self>) -> Self {
         self.0.extend(other.into().0);
         self
     }
 
-    /// Whether there is nothing in the phrase.
+    /// Whether the phrase is empty.
     pub fn is_empty(&self) -> bool {
         self.0.is_empty()
     }
@@ -73,7 +73,7 @@ impl From<Option<Figure>> for Phrase {
     }
 }
 
-/// Words, a figure and words where there is a figure; else nothing.
+/// A figure with words around it; empty without a figure.
 pub fn maybe(before: &str, figure: Option<Figure>, after: &str) -> Phrase {
     figure.map_or_else(Phrase::default, |figure| phrase![before, Some(figure), after])
 }

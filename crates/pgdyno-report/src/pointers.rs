@@ -1,4 +1,4 @@
-//! Every pointer that a report looks up is one that `run.json` can have: a misspelt one would show as a dash for ever.
+//! Tests that every pointer of a report exists in the schema of `run.json`; a misspelt one would always show a dash.
 
 use std::collections::BTreeSet;
 
@@ -12,7 +12,7 @@ fn schema() -> Value {
     serde_json::from_str(include_str!("../../../schemas/run.schema.json")).expect("the schema is JSON")
 }
 
-/// What a schema refers to.
+/// Resolves references of a schema.
 fn target<'a>(root: &'a Value, of: &Value) -> Option<&'a Value> {
     root.pointer(of["$ref"].as_str()?.trim_start_matches('#'))
 }
@@ -21,7 +21,7 @@ fn alternatives(of: &Value) -> impl Iterator<Item = &Value> {
     ["anyOf", "oneOf", "allOf"].into_iter().filter_map(|key| of[key].as_array()).flatten()
 }
 
-/// Whether the steps of a pointer lead somewhere.
+/// Whether the schema allows the steps of a pointer.
 fn leads(root: &Value, of: &Value, steps: &[&str]) -> bool {
     let Some((step, rest)) = steps.split_first() else { return true };
     let next = match step.parse::<usize>() {
@@ -38,11 +38,10 @@ fn is_in(schema: &Value, pointer: &str) -> bool {
     leads(schema, schema, &steps)
 }
 
-/// Storage is in a file of another storage, and so on: so far down a record goes.
+/// Depth limit, because the schema of storage is recursive.
 const DEEPEST: usize = 8;
 
-/// Values with all that a schema allows: every field, two elements in every list, and of alternatives the one with
-/// this number.
+/// Generates values with every field, two elements in every list, and the alternative with this index.
 struct Examples<'a> {
     root: &'a Value,
     choice: usize,
@@ -87,7 +86,7 @@ impl Examples<'_> {
     }
 }
 
-/// A record of two subjects with all that a record can have.
+/// A record of two subjects with all fields.
 fn whole(schema: &Value, choice: usize) -> RunRecord {
     let value = Examples { root: schema, choice }.of(schema, 0);
     let mut record: RunRecord = serde_json::from_value(value).expect("what the schema allows is a record");
@@ -101,7 +100,7 @@ fn whole(schema: &Value, choice: usize) -> RunRecord {
     record
 }
 
-/// A record as each kind of run has it.
+/// Records of each kind of run.
 fn kinds(record: RunRecord) -> [RunRecord; 3] {
     let several = RunRecord { comparison: None, ..record.clone() };
     let mut one = RunRecord { levels: None, ..several.clone() };
@@ -133,7 +132,7 @@ fn every_pointer_is_one_that_a_record_can_have() {
     assert_eq!(unknown, BTreeSet::new());
 }
 
-/// The test above has to see a pointer that is misspelt.
+/// The test above must detect a misspelt pointer.
 #[test]
 fn a_misspelt_pointer_is_seen() {
     let schema = schema();

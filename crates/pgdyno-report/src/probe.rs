@@ -1,4 +1,4 @@
-//! What was asked of tables, as text.
+//! Results of `probe` and `prewarm` as text.
 
 use pgdyno_core::{
     probe::{
@@ -10,10 +10,10 @@ use pgdyno_core::{
 
 use crate::layout::grid;
 
-/// Share of shared buffers over which tables are near to pushing each other out.
+/// Share of shared buffers above which tables may evict each other.
 const NEARLY_FULL: f64 = 0.75;
 
-/// Tables that were read into shared buffers: relation by relation, then all.
+/// Result of reading tables into shared buffers, by relation and in total.
 pub fn prewarm(prewarm: &Prewarm) -> String {
     let server = &prewarm.server;
     let mut rows: Vec<_> = prewarm.relations.iter().map(resident).collect();
@@ -24,7 +24,7 @@ pub fn prewarm(prewarm: &Prewarm) -> String {
     let was_read = prewarm.relations.iter().filter(|relation| relation.not_read.is_none());
     let read: u64 = was_read.map(|relation| relation.pages).sum();
     let mut text =
-        format!("{}, shared buffers {}\n\n", asked(server), units::bytes(server.shared_buffers_bytes));
+        format!("{}, shared buffers {}\n\n", heading(server), units::bytes(server.shared_buffers_bytes));
     if rows.len() < 60 {
         rows.push(total);
         text.push_str(&grid(RESIDENCY, &rows));
@@ -33,7 +33,7 @@ pub fn prewarm(prewarm: &Prewarm) -> String {
         text.push_str(&grid(RESIDENCY, &[total]));
     }
     text.push_str(&format!(
-        "\n{} read by {} in {}; looked at by {}\n",
+        "\n{} read by {} in {}; checked with {}\n",
         units::bytes(read * server.page_bytes),
         prewarm.method.name(),
         units::duration(prewarm.duration_s),
@@ -48,11 +48,11 @@ pub fn prewarm(prewarm: &Prewarm) -> String {
     let full = bytes as f64 / server.shared_buffers_bytes as f64;
     if full > NEARLY_FULL {
         let full = units::percent(full);
-        text.push_str(&format!("! they take {full} of shared buffers: what else is read pushes them out\n"));
+        text.push_str(&format!("! they take {full} of shared buffers: other reads may evict them\n"));
     }
     if prewarm.seen_by == SeenBy::SecondRead {
         text.push_str(
-            "of indexes, a second read sees no more than the share of leaves that it found there\n",
+            "for indexes, the second read measures only the share of leaf pages that were resident\n",
         );
     }
     text
@@ -77,7 +77,7 @@ fn share(share: Option<f64>) -> String {
     units::or_absent(share, units::part)
 }
 
-/// What was asked of tables.
+/// Result of a probe.
 pub fn probe(probe: &Probe) -> String {
     match probe {
         Probe::Ddl(probe) => ddl(probe),
@@ -87,7 +87,7 @@ pub fn probe(probe: &Probe) -> String {
     }
 }
 
-fn asked(server: &Asked) -> String {
+fn heading(server: &Asked) -> String {
     let [version, database] = [&server.version, &server.database].map(|text| units::printable(text));
     format!("PostgreSQL {version}, database {database}")
 }
@@ -102,10 +102,10 @@ fn shaped(shape: &Shape) -> String {
 }
 
 fn checkpoints(made: bool) -> &'static str {
-    if made { "" } else { "! without CHECKPOINT before: the role may not\n" }
+    if made { "" } else { "! without a CHECKPOINT before each measurement: the role lacks the privilege\n" }
 }
 
-/// Median, least and most.
+/// Median, minimum and maximum.
 fn times(seconds: &[f64]) -> [String; 3] {
     let least = seconds.iter().copied().reduce(f64::min);
     let most = seconds.iter().copied().reduce(f64::max);
@@ -113,48 +113,49 @@ fn times(seconds: &[f64]) -> [String; 3] {
 }
 
 fn ddl(ddl: &Ddl) -> String {
-    let mut text = format!("{}\n", asked(&ddl.server));
+    let mut text = format!("{}\n", heading(&ddl.server));
     let first = ddl.tables.first();
     for (number, table) in ddl.tables.iter().enumerate() {
-        let beside = first.filter(|_| number > 0);
-        text.push_str(&format!("\n{}\n{}", shaped(&table.table), ddl_table(table, beside)));
+        let baseline = first.filter(|_| number > 0);
+        text.push_str(&format!("\n{}\n{}", shaped(&table.table), ddl_table(table, baseline)));
     }
-    text + checkpoints(ddl.checkpoints) + "\nchanges were rolled back: commits are not in these times\n"
+    text + checkpoints(ddl.checkpoints) + "\nchanges were rolled back: the times do not include commits\n"
 }
 
-fn ddl_table(table: &DdlTable, beside: Option<&DdlTable>) -> String {
+fn ddl_table(table: &DdlTable, baseline: Option<&DdlTable>) -> String {
     let tried = table.statements.iter().filter(|statement| statement.left_out.is_none());
     let rows: Vec<_> = tried
         .map(|statement| {
             let [middle, least, most] = times(&statement.seconds);
-            let other = beside.and_then(|beside| {
-                let other = beside.statements.iter().find(|other| other.statement == statement.statement)?;
+            let other = baseline.and_then(|baseline| {
+                let other =
+                    baseline.statements.iter().find(|other| other.statement == statement.statement)?;
                 Some(median(&statement.seconds)? / median(&other.seconds)?)
             });
-            let anew = statement.rewritten.map_or("", |anew| if anew { "yes" } else { "no" });
+            let rewrite = statement.rewritten.map_or("", |rewritten| if rewritten { "yes" } else { "no" });
             let times = other.map_or(String::new(), |times| format!("× {}", units::significant(times)));
             let wal = units::or_absent(statement.wal_bytes, units::bytes);
-            [statement.statement.clone(), middle, least, most, wal, anew.to_owned(), times]
+            [statement.statement.clone(), middle, least, most, wal, rewrite.to_owned(), times]
         })
         .collect();
-    let first = if beside.is_some() { "first table" } else { "" };
-    let mut text = grid(["<statement", "median", "min", "max", "WAL", "<written anew", first], &rows);
+    let first = if baseline.is_some() { "first table" } else { "" };
+    let mut text = grid(["<statement", "median", "min", "max", "WAL", "<rewrite", first], &rows);
     for statement in &table.statements {
         if let Some(why) = &statement.left_out {
-            text.push_str(&format!("left out: {}: {why}\n", statement.statement));
+            text.push_str(&format!("skipped: {}: {why}\n", statement.statement));
         }
     }
     text
 }
 
 fn count(count: &Count) -> String {
-    let mut text = format!("{}\n", asked(&count.server));
+    let mut text = format!("{}\n", heading(&count.server));
     for table in &count.tables {
         let rows = units::plural(table.rows, "row");
         text.push_str(&format!("\n{}, {rows}\n{}", shaped(&table.table), count_table(table)));
     }
     text + checkpoints(count.checkpoints)
-        + "\npages and workers are those of the first count of each line, which is not timed\n"
+        + "\npages and workers are from the first count of each line, which is not timed\n"
 }
 
 fn count_table(table: &CountTable) -> String {
@@ -181,13 +182,11 @@ fn count_table(table: &CountTable) -> String {
     let mut text = grid(head, &table.ways.iter().map(row).collect::<Vec<_>>());
     for way in table.ways.iter().filter(|way| !way.as_asked()) {
         let scans = scans(way);
-        text.push_str(&format!("! asked to count by {}, the server chose {scans}\n", way.by.name()));
+        text.push_str(&format!("! requested {}, but the server chose {scans}\n", way.by.name()));
     }
     if let Some(way) = table.ways.iter().find(|way| way.plan.heap_fetches > 0) {
         let rows = units::plural(way.plan.heap_fetches, "row");
-        text.push_str(&format!(
-            "! the index alone did not do: {rows} were looked up in the table; VACUUM helps\n"
-        ));
+        text.push_str(&format!("! the index-only scan fetched {rows} from the table; VACUUM helps\n"));
     }
     text
 }
@@ -215,18 +214,18 @@ fn depth(depth: &Depth) -> String {
     };
     let head = ["<index", "rows", "pages", "predicted", "levels", "predicted"];
     let rows: Vec<_> = depth.indexes.iter().map(row).collect();
-    let mut text = format!("{}\n\n{}", asked(&depth.server), grid(head, &rows));
-    text.push_str("\nlevels: pages from the root to a leaf; rows: of the last ANALYZE\n");
+    let mut text = format!("{}\n\n{}", heading(&depth.server), grid(head, &rows));
+    text.push_str("\nlevels: pages from the root to a leaf; rows: estimate of the last ANALYZE\n");
     if !depth.measured {
         text.push_str(
-            "levels were not measured: that takes the extension pageinspect (--create-extension) and a superuser\n",
+            "levels were not measured: this requires the extension pageinspect (--create-extension) and a superuser\n",
         );
     }
     text
 }
 
 fn sizes(sizes: &Sizes) -> String {
-    let mut text = format!("{}\n", asked(&sizes.server));
+    let mut text = format!("{}\n", heading(&sizes.server));
     for (title, list) in [
         ("tables", &sizes.tables),
         ("indexes", &sizes.indexes),
@@ -290,9 +289,9 @@ public.a  1,640     1,639  99.9 %
 public.b     10         0     0 %
 all       1,650     1,639  99.3 %
 
-12.8 MiB read by scans in 12.5 ms; looked at by pg_buffercache
+12.8 MiB read by scans in 12.5 ms; checked with pg_buffercache
 ! public.b was not read: no query reads it
-! they take 80.6 % of shared buffers: what else is read pushes them out
+! they take 80.6 % of shared buffers: other reads may evict them
 ";
         assert_eq!(text, want);
     }
@@ -313,7 +312,7 @@ all       1,650     1,639  99.3 %
     }
 
     #[test]
-    fn a_table_stands_beside_the_first() {
+    fn a_table_is_compared_with_the_first() {
         let one = DdlTable {
             table: shape("public.t", 0),
             statements: vec![
@@ -331,23 +330,23 @@ all       1,650     1,639  99.3 %
 PostgreSQL 18.6, database d
 
 public.t: table 13 MiB, indexes 2 MiB
-statement    median      min      max    WAL  written anew
+statement    median      min      max    WAL  rewrite
 ADD COLUMN  2.00 ms  1.00 ms  3.00 ms  4 KiB  no
 VACUUM       500 ms   500 ms   500 ms  4 KiB
-left out: VOLATILE: say --rewrite
+skipped: VOLATILE: say --rewrite
 
 public.p: 8 partitions, table 13 MiB, indexes 2 MiB
-statement    median      min      max    WAL  written anew  first table
-ADD COLUMN  9.00 ms  9.00 ms  9.00 ms  4 KiB  yes                × 4.50
-! without CHECKPOINT before: the role may not
+statement    median      min      max    WAL  rewrite  first table
+ADD COLUMN  9.00 ms  9.00 ms  9.00 ms  4 KiB  yes           × 4.50
+! without a CHECKPOINT before each measurement: the role lacks the privilege
 
-changes were rolled back: commits are not in these times
+changes were rolled back: the times do not include commits
 ";
         assert_eq!(text, want);
     }
 
     #[test]
-    fn a_count_that_was_made_otherwise_is_told() {
+    fn a_count_with_another_plan_is_reported() {
         let way = |scan: &str, heap_fetches| CountWay {
             by: CountBy::Index,
             workers_asked: 2,
@@ -372,10 +371,10 @@ public.p: 8 partitions, table 13 MiB, indexes 2 MiB, 100,000 rows
 by     workers  planned  launched   median      min      max     rows/s  hit  read  plan
 index        2        2         1  50.0 ms  50.0 ms  50.0 ms  2,000,000  276     0  8 × Parallel Index Only Scan
 index        2        2         1  50.0 ms  50.0 ms  50.0 ms  2,000,000  276     0  8 × Seq Scan
-! asked to count by index, the server chose 8 × Seq Scan
-! the index alone did not do: 7 rows were looked up in the table; VACUUM helps
+! requested index, but the server chose 8 × Seq Scan
+! the index-only scan fetched 7 rows from the table; VACUUM helps
 
-pages and workers are those of the first count of each line, which is not timed
+pages and workers are from the first count of each line, which is not timed
 ";
         assert_eq!(text, want);
     }
@@ -411,7 +410,7 @@ pages and workers are those of the first count of each line, which is not timed
         assert!(text.contains("databases    size\nd               –\n"), "{text}");
     }
 
-    /// A terminal would obey what stands in a name, or show it on lines of its own.
+    /// Control characters in names must not reach the terminal.
     #[test]
     fn names_of_a_foreign_database_are_escaped() {
         let name = "public.\"a\u{1b}[2Jb\nc\u{9b}m\u{202e}\"".to_owned();

@@ -1,4 +1,4 @@
-//! A recorded run as its report reads it: the record, its JSON with the places of all figures, and its intervals.
+//! Input of a report: the record, its JSON with the sources of all figures, and its intervals.
 
 use std::borrow::Cow;
 
@@ -14,10 +14,10 @@ use crate::{
     phrase::{Phrase, maybe, phrase},
 };
 
-/// The protocol that is not worth a word.
+/// The default protocol, which is not shown.
 const USUAL_PROTOCOL: &str = "prepared";
 
-/// A recorded run with all that its report follows from.
+/// A recorded run with everything that its report needs.
 pub struct Run<'a> {
     /// The record.
     pub record: &'a RunRecord,
@@ -53,7 +53,7 @@ impl<'a> Run<'a> {
         self.subject(index).figure("name", Format::Text).into()
     }
 
-    /// ` of NAME`, to be put behind a title; nothing where there is one subject.
+    /// ` of NAME`, a suffix of titles; empty if there is one subject.
     pub fn whose(&self, index: usize) -> Phrase {
         match self.record.subjects.len() {
             0 | 1 => Phrase::default(),
@@ -61,19 +61,18 @@ impl<'a> Run<'a> {
         }
     }
 
-    /// The only server; `None` where there are several subjects.
+    /// The only server; `None` with several subjects.
     pub fn only_server(&self) -> Option<&pgdyno_core::facts::ServerFacts> {
         let [only] = self.record.subjects.as_slice() else { return None };
         only.server.as_ref()
     }
 
-    /// The number of a workload's subject; 0 where there is none.
+    /// Index of a workload's subject; 0 if it names none.
     pub fn place_of(&self, workload: &Workload) -> usize {
         self.record.place_of(workload).unwrap_or(0)
     }
 
-    /// The script of a workload that stands at a place, with its protocol behind it if that is not the usual one or
-    /// not the only one.
+    /// The script of the workload at a place, followed by its protocol if that is not the default or not the only one.
     pub fn script(&self, workload: &Place<'_>, script: &str) -> Phrase {
         let workloads = self.record.cells.iter().map(|cell| &cell.workload);
         let mut protocols = workloads.filter(|own| own.script == script).map(|own| &own.protocol);
@@ -90,7 +89,7 @@ impl<'a> Run<'a> {
         self.script(&self.cell(cell).at("workload"), script)
     }
 
-    /// Subject, where there are several, and script of a cell.
+    /// Script of a cell, after the subject if there are several.
     pub fn work_of(&self, cell: usize) -> Phrase {
         phrase![
             maybe("", self.cell(cell).figure("workload/subject", Format::Text), " "),
@@ -103,7 +102,7 @@ impl<'a> Run<'a> {
         phrase![self.work_of(cell), "/", self.cell(cell).figure("workload/clients", Format::Count)]
     }
 
-    /// Where a cell belongs in a list: script and protocol in the order they ran, clients, subject.
+    /// Sort key of cells: script and protocol in execution order, clients, subject.
     fn order(&self, cell: usize) -> (usize, u32, usize) {
         let own = &self.record.cells[cell].workload;
         let same = |other: &CellSummary| {
@@ -113,7 +112,8 @@ impl<'a> Run<'a> {
         (script, own.clients, self.place_of(own))
     }
 
-    /// All cells as they are listed: of several subjects side by side, since the order in which those ran is by chance.
+    /// All cells in listing order, with those of several subjects next to each other, because their execution order is
+    /// random.
     pub fn cells(&self) -> Vec<(usize, &'a CellSummary)> {
         let mut cells: Vec<_> = self.record.cells.iter().enumerate().collect();
         if self.record.levels.is_some() {
@@ -153,7 +153,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// Whether two cells differ in their clients alone.
+/// Whether two cells differ only in the client count.
 pub fn is_same_work(a: &Workload, b: &Workload) -> bool {
     (&a.subject, &a.script, &a.protocol, a.rate_per_s) == (&b.subject, &b.script, &b.protocol, b.rate_per_s)
 }
@@ -163,17 +163,17 @@ pub fn clients(count: u32) -> &'static str {
     if count == 1 { " client" } else { " clients" }
 }
 
-/// A record whose texts a terminal can show: what servers and other people wrote may hold what it would obey.
+/// A record with texts that are safe for a terminal: texts from servers and others may contain escape sequences.
 pub fn printable_record(record: &RunRecord) -> Cow<'_, RunRecord> {
     let mut json = serde_json::to_value(record).unwrap_or(Value::Null);
     if !make_printable(&mut json) {
         return Cow::Borrowed(record);
     }
-    // Texts stay texts: what was a record is one still.
+    // Texts remain texts, so the value is still a valid record.
     serde_json::from_value(json).map_or(Cow::Borrowed(record), Cow::Owned)
 }
 
-/// Tells whether something was changed.
+/// Escapes all texts; returns whether something was changed.
 fn make_printable(json: &mut Value) -> bool {
     match json {
         Value::String(text) => match units::printable_lines(text) {
@@ -183,7 +183,7 @@ fn make_printable(json: &mut Value) -> bool {
                 true
             }
         },
-        // Every one of them, not only as far as the first that is changed.
+        // Without short circuit: all texts must be escaped.
         Value::Array(list) => list.iter_mut().map(make_printable).fold(false, |any, one| any | one),
         Value::Object(fields) => fields.values_mut().map(make_printable).fold(false, |any, one| any | one),
         _ => false,

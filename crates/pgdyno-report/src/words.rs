@@ -1,4 +1,4 @@
-//! Words of the record in the words of a report.
+//! Words of the report for kinds of doubt and for values of the record.
 
 use pgdyno_analysis::DoubtKind;
 
@@ -38,29 +38,29 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
     }
 }
 
-/// A word of the record as people say it; what has no other form stays as it is.
+/// The report's word for a value of the record; other values are unchanged.
 pub fn plain(word: &str) -> String {
     match word {
         "shared-buffers" => "shared buffers",
         "page-cache" => "page cache",
-        "below-buffers-unknown" => "not seen",
+        "below-buffers-unknown" => "unknown",
         "async-commit" => "async",
         "no-sync" => "none",
-        "stream" => "one COPY for each",
+        "stream" => "one COPY per table",
         "chunks" => "COPY in chunks",
         "server" => "INSERT by the server",
         "unix" => "unix socket",
         "tcp" => "TCP",
-        "own" => "started by pgdyno",
-        "external" => "already there",
+        "own" => "own server",
+        "external" => "existing server",
         "installed" => "installed on this machine",
         "built" => "built by pgdyno",
         "bundle" => "embedded bundle",
         "asked" => "requested",
         "besides" => "not requested",
-        "default-of-version" => "default of the version",
+        "default-of-version" => "default of this version",
         "chosen-for-version" => "chosen by pgdyno for the version",
-        "follows-from-sizes" => "follows from sizes of blocks or segments",
+        "follows-from-sizes" => "follows from block or segment size",
         other => other,
     }
     .to_owned()

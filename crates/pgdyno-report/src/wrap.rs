@@ -1,4 +1,4 @@
-//! Breaking lines: of prose, and of commands so that a shell still reads the same.
+//! Line breaking of prose, and of commands for a shell.
 
 /// Breaks prose into lines of at most `width` characters, of which the first starts with `first` and the
 /// others with `next`. A word longer than a line is broken.
@@ -6,7 +6,7 @@ pub fn prose(text: &str, width: usize, first: &str, next: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut empty = true;
-    // A no-break space keeps its words together; a terminal is given a plain one.
+    // A no-break space keeps its words together; it is printed as a plain space.
     for word in text.split([' ', '\n', '\t']).filter(|word| !word.is_empty()) {
         let blank = usize::from(!empty);
         if !empty && length(&line) + blank + length(word) > width {
@@ -28,7 +28,7 @@ pub fn prose(text: &str, width: usize, first: &str, next: &str) -> Vec<String> {
     lines
 }
 
-/// Cuts a line at `width` characters, with an ellipsis where something was cut.
+/// Cuts a line at `width` characters, with an ellipsis if something was cut.
 pub fn cut(text: &str, width: usize) -> String {
     match length(text) <= width {
         true => text.to_owned(),
@@ -46,8 +46,8 @@ pub fn length(text: &str) -> usize {
     text.chars().count()
 }
 
-/// Breaks a command into lines of at most `width` characters (at least 8), ended by a backslash: pasted into
-/// a POSIX shell they are the same command. Breaks fall between words where they can, else within one.
+/// Breaks a command into lines of at most `width` characters (at least 8), each continued by a backslash:
+/// pasted into a POSIX shell they are the same command. Breaks are between words if possible.
 pub fn command(text: &str, width: usize) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = String::new();
@@ -65,15 +65,15 @@ pub fn command(text: &str, width: usize) -> Vec<String> {
     lines
 }
 
-/// Appends a word, broken where it does not fit on a line. No indent follows a break within a word: it would
-/// become part of it.
+/// Appends a word, broken if it does not fit on a line. There is no indent after a break within a word, because it
+/// would become part of the word.
 fn push_word(word: &str, width: usize, line: &mut String, lines: &mut Vec<String>) {
     let mut quote = None;
     let mut escaped = false;
     for c in word.chars() {
         let room = if quote == Some('\'') { 4 } else { 3 };
         if !escaped && length(line) + room > width {
-            // Within single quotes a backslash is a backslash: they are closed and opened again.
+            // Within single quotes a backslash is literal: the quotes are closed and opened again.
             let (end, start) = if quote == Some('\'') { ("'\\", "'") } else { ("\\", "") };
             lines.push(format!("{line}{end}"));
             *line = start.to_owned();
@@ -83,7 +83,7 @@ fn push_word(word: &str, width: usize, line: &mut String, lines: &mut Vec<String
     }
 }
 
-/// The state of a shell's reader behind a character: the open quote, and whether the next one is escaped.
+/// State of a shell's parser after a character: the open quote, and whether the next character is escaped.
 fn after(c: char, quote: Option<char>, escaped: bool) -> (Option<char>, bool) {
     match (c, quote) {
         _ if escaped => (quote, false),
@@ -122,7 +122,7 @@ mod tests {
         assert_eq!(cut("abcdefghij", 6), "abcde…");
     }
 
-    /// A shell is the judge.
+    /// Verified with a shell.
     #[test]
     fn a_broken_command_is_the_same_command() {
         let long = "x".repeat(100);

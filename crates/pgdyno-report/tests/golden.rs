@@ -1,5 +1,5 @@
-//! Whole reports against files that somebody read. `PGDYNO_BLESS=1 cargo test -p pgdyno-report --test golden`
-//! writes them anew: read the difference before it is committed.
+//! Compares whole reports with golden files. `PGDYNO_BLESS=1 cargo test -p pgdyno-report --test golden` rewrites them:
+//! read the difference before you commit it.
 
 use std::{fs, path::PathBuf};
 
@@ -47,7 +47,7 @@ fn width(text: &str) -> usize {
 }
 
 #[test]
-fn text_is_as_somebody_read_it() {
+fn text_matches_the_golden_files() {
     for (name, fixture) in variants() {
         let document = Document::new(&fixture.record, &fixture.timeline());
         let got = text(&document, Paint::Plain);
@@ -58,7 +58,7 @@ fn text_is_as_somebody_read_it() {
     }
 }
 
-/// A record that somebody else made is shown, and neither obeyed nor calculated.
+/// Texts of a foreign record are shown, but not interpreted by a terminal or a spreadsheet.
 #[test]
 fn a_hostile_record_is_only_text() {
     let mut fixture = fixtures::complete();
@@ -106,9 +106,9 @@ fn paste_is_short_and_whole() {
     }
 }
 
-/// A server that had not all processors is told at the head of every form.
+/// CPUs of a pinned server are shown at the head of every form.
 #[test]
-fn a_server_on_some_processors_is_told() {
+fn cpus_of_a_pinned_server_are_shown() {
     let mut fixture = fixtures::complete();
     (fixture.record.plan.server_cpus, fixture.record.plan.driver_cpus) = (vec![0], vec![1]);
     let of = fixture.record.host.cpu.allowed.len();
@@ -119,10 +119,10 @@ fn a_server_on_some_processors_is_told() {
     assert!(pgdyno_report::html(&document).contains(&said));
     fixture.record.plan.server = "external".to_owned();
     let document = Document::new(&fixture.record, &fixture.timeline());
-    assert!(!text(&document, Paint::Plain).contains(&said), "whose server is somebody else's is not known");
+    assert!(!text(&document, Paint::Plain).contains(&said), "the CPUs of an existing server are unknown");
 }
 
-/// With every doubt there is and a long command, the lines still suffice and no doubt is left out.
+/// With all doubts and a long command, the lines still suffice and no doubt is omitted.
 #[test]
 fn paste_gives_up_words_before_doubts() {
     let mut fixture = fixtures::failed();
@@ -167,12 +167,12 @@ fn paste_gives_up_words_before_doubts() {
 }
 
 #[test]
-fn markdown_and_csv_are_as_somebody_read_them() {
+fn markdown_and_csv_match_the_golden_files() {
     for (name, fixture) in variants() {
         let document = Document::new(&fixture.record, &fixture.timeline());
         check(&format!("{name}.md"), &markdown(&document));
         let table = csv(&document);
-        // What stands between quotes may have commas of its own.
+        // Quoted fields may contain commas.
         let commas =
             |line: &str| line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>();
         assert!(table.lines().all(|line| commas(line) == commas(table.lines().next().expect("a header"))));
@@ -190,7 +190,7 @@ fn no_form_leaves_out_a_doubt() {
     }
 }
 
-/// Two servers with one weakness: its name stands once in the headline, and both stand among the doubts.
+/// Two servers with the same weakness: its name occurs once in the headline, and twice among the doubts.
 #[test]
 fn a_headline_names_a_doubt_once() {
     let mut fixture = fixtures::several();
@@ -219,12 +219,12 @@ fn an_absent_value_is_never_a_zero() {
     assert!(table.lines().nth(1).expect("a run").contains(",,"), "{table}");
 }
 
-/// Two builds with different compilers or flags are never called two versions.
+/// Builds with different compilers or flags are never called versions.
 #[test]
 fn the_difference_of_two_builds_is_not_called_one_of_versions() {
     let fixture = fixtures::cannot_tell();
     let report = text(&Document::new(&fixture.record, &fixture.timeline()), Paint::Plain);
-    let differs = report.split("WHAT DIFFERS").nth(1).and_then(|rest| rest.split("\n\n").next());
+    let differs = report.split("DIFFERENCES").nth(1).and_then(|rest| rest.split("\n\n").next());
     let differs = differs.expect("there is such a section");
     for what in ["build", "compiler", "flags"] {
         let row = differs.lines().find(|line| line.trim_start().starts_with(what)).expect("it differs");
@@ -234,7 +234,7 @@ fn the_difference_of_two_builds_is_not_called_one_of_versions() {
     assert!(report.contains("differ in more than was requested: build, compiler, flags"), "{report}");
 }
 
-/// What a record comes to follows from the record alone, whatever became of it on its way through a file.
+/// The analysis of a record gives the same result after writing and reading the record.
 #[test]
 fn a_record_that_was_read_is_judged_as_the_one_that_was_written() {
     let all = [
@@ -260,7 +260,8 @@ fn a_record_that_was_read_is_judged_as_the_one_that_was_written() {
     }
 }
 
-/// Six scripts at nine levels of five subjects: the head fits on a screen, and every row stands below.
+/// Six scripts at nine levels of five subjects: the head fits on a screen, its rows are not repeated, and all rows are
+/// at the end.
 #[test]
 fn a_big_plan_has_a_first_screen_that_a_person_reads() {
     let fixture = big_plan();
@@ -275,6 +276,15 @@ fn a_big_plan_has_a_first_screen_that_a_person_reads() {
         let (shown, below) = form.split_once(rows).expect("the whole table stands below");
         let of_subject = |text: &str| text.matches("pg=9").count();
         assert!(of_subject(below) > 54 && of_subject(shown) < 54 * 3, "{form}");
+        let section =
+            shown.to_lowercase().rsplit_once("level by level\n").map(|(_, section)| section.to_owned());
+        let section =
+            section.and_then(|section| Some(section.split_once("throughput and latency")?.0.to_owned()));
+        assert_eq!(
+            of_subject(&section.expect("there is such a section")),
+            0,
+            "the head has these rows: {form}"
+        );
     }
     assert!(page.contains("<details><summary>All rows</summary>"));
 }

@@ -1,4 +1,4 @@
-//! Every number of the HTML report against `run.json`, and what a page may not do.
+//! Compares every number of the HTML report with `run.json`, and checks that a page is self-contained.
 
 use pgdyno_report::{Document, Format, html};
 use scraper::{ElementRef, Html, Selector};
@@ -56,7 +56,7 @@ fn select<'a>(page: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
     page.select(&Selector::parse(selector).expect("a selector")).collect()
 }
 
-/// What differs between a page and the run it claims to show. `run` is `run.json` as a file holds it.
+/// Differences between a page and its run. `run` is the content of `run.json`.
 fn differences(page: &str, run: &Value, timeline: &[Value]) -> Vec<String> {
     let page = Html::parse_document(page);
     let mut found: Vec<_> =
@@ -106,7 +106,7 @@ fn stop_differs(value: &Value, run: &Value, timeline: &[Value]) -> Option<String
     (want != Some(&value["v"])).then(|| format!("{src}: {} instead of {want:?}", value["v"]))
 }
 
-/// Within a figure, in words of pgdyno's own, on an axis, or not shown.
+/// Whether an element belongs to a figure, to fixed text of pgdyno or to an axis, or is not shown.
 fn is_accounted_for(element: ElementRef<'_>) -> bool {
     let own = |element: ElementRef<'_>| {
         element.attr("data-src").is_some()
@@ -135,7 +135,7 @@ fn every_number_is_that_of_the_run() {
     }
 }
 
-/// The test above has to see a number that was altered, wherever it stands.
+/// The test above must detect an altered number anywhere.
 #[test]
 fn an_altered_number_is_seen() {
     let fixture = fixtures::complete();
@@ -179,7 +179,7 @@ fn the_page_needs_nothing_else() {
         for forbidden in ["@import", "url(", "https://", "fetch(", "XMLHttpRequest", "import("] {
             assert!(!text.contains(forbidden), "{name} contains {forbidden}");
         }
-        // One address is left: the name of SVG elements made by the script. Nothing is fetched from it.
+        // One address is left: the SVG namespace used by the script. Nothing is fetched from it.
         assert_eq!(
             text.replace("\"http://www.w3.org/2000/svg\"", "").matches("http://").count(),
             0,
@@ -204,7 +204,7 @@ fn all_doubts_stand_before_the_first_chart() {
     }
 }
 
-/// Text of a run is text, whatever it holds.
+/// Texts of a run are escaped.
 #[test]
 fn text_of_a_run_cannot_become_markup() {
     let mut fixture = fixtures::complete();

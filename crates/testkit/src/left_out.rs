@@ -1,15 +1,15 @@
-//! What was not tested, said where it is seen.
+//! Reports skipped tests on stderr.
 
 use std::{
     io::{self, Write},
     thread,
 };
 
-/// Says that this test, or a part of it, is left out, and why. The harness counts it as passed and keeps what it prints
-/// to itself, so this goes past the harness: whoever runs the tests sees what was not tested.
+/// Reports that this test, or a part of it, is skipped, and why. The harness counts the test as passed and captures its
+/// output, so the message bypasses the harness.
 ///
 /// # Panics
-/// Where the standard error cannot be written.
+/// If standard error cannot be written.
 pub fn left_out(why: &str) {
     let thread = thread::current();
     let line = format!("left out: {}: {why}\n", thread.name().unwrap_or("a test"));

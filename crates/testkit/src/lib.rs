@@ -1,4 +1,4 @@
-//! What tests of several crates share. Nothing that is shipped uses it.
+//! Shared code of tests; not part of any product.
 
 mod delays;
 #[cfg(feature = "fixtures")]

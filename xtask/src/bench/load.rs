@@ -208,8 +208,9 @@ impl Args {
         for (who, loads) in ALL.into_iter().zip([&theirs, &ours]) {
             println!("  {:8} {}", who.name(), means(loads, self.rows()));
         }
-        let ratio =
-            |what: fn(&Load) -> f64| Ratio::of(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))));
+        let ratio = |what: fn(&Load) -> f64| {
+            Ratio::from_pairs(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))))
+        };
         tally.judge("rows/s / pgbench", &ratio(|load| 1.0 / load.seconds)?, Some(of.bar));
         tally.judge("without the checkpoint", &ratio(|load| 1.0 / (load.seconds - load.checkpoint_s))?, None);
         tally.judge("CPU time of the server", &ratio(|load| load.server_cpu_s)?, None);
@@ -234,7 +235,7 @@ fn maker(runs: u32, tally: &mut Tally) -> Result<(), Failure> {
     if runs < 3 {
         return Ok(());
     }
-    let ratio = Ratio::of(rates.into_iter().map(|rate| (rate, MAKER_BAR)))?;
+    let ratio = Ratio::from_pairs(rates.into_iter().map(|rate| (rate, MAKER_BAR)))?;
     tally.judge("accounts/s/core over 20 million", &ratio, Some(Bar::AtLeast(1.0)));
     Ok(())
 }

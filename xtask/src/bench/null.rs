@@ -24,7 +24,7 @@ pub fn run(runs: u32, tally: &mut Tally) -> Result<(), Failure> {
         units::rate(least),
         units::rate(most)
     );
-    let ratio = Ratio::of(rates.into_iter().map(|rate| (rate, LEAST_PER_S)))?;
+    let ratio = Ratio::from_pairs(rates.into_iter().map(|rate| (rate, LEAST_PER_S)))?;
     tally.judge("attempts/s/core over 5 million", &ratio, Some(Bar::AtLeast(1.0)));
     Ok(())
 }

@@ -210,8 +210,9 @@ impl Args {
         for (who, loads) in ALL.into_iter().zip([&theirs, &ours]) {
             println!("  {:8} {}", who.name(), means(loads, rows));
         }
-        let ratio =
-            |what: fn(&Load) -> f64| Ratio::of(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))));
+        let ratio = |what: fn(&Load) -> f64| {
+            Ratio::from_pairs(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))))
+        };
         tally.judge("speed / peer", &ratio(|load| 1.0 / load.seconds)?, Some(LOAD_BAR));
         tally.judge("CPU time of the program", &ratio(|load| load.program_cpu_s)?, None);
         tally.judge("CPU time of the server", &ratio(|load| load.server_cpu_s)?, None);

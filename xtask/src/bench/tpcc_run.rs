@@ -152,7 +152,8 @@ impl Race<'_> {
             );
         }
         for (arm, runs) in ARMS.into_iter().zip(&driven).skip(1) {
-            let ratio = |of: fn(&Driven) -> f64| Ratio::of(runs.iter().map(of).zip(driven[0].iter().map(of)));
+            let ratio =
+                |of: fn(&Driven) -> f64| Ratio::from_pairs(runs.iter().map(of).zip(driven[0].iter().map(of)));
             // The bars apply to one round trip per statement, which is how the peer works.
             let judged = arm == Arm::Ours(Shape::Statements);
             let name = arm.name();
@@ -233,7 +234,7 @@ pub fn pace(runs: u32, seconds: u32, tally: &mut Tally) -> Result<(), Failure> {
         "\n10,000 terminals at their pace, {runs} runs of {seconds} s: {} transactions a second",
         units::rate(rate)
     );
-    let ratio = Ratio::of(shares.into_iter().map(|share| (share, 1.0)))?;
+    let ratio = Ratio::from_pairs(shares.into_iter().map(|share| (share, 1.0)))?;
     tally.judge("CPUs of the driver", &ratio, Some(PACE_BAR));
     Ok(())
 }

@@ -237,8 +237,8 @@ impl Race {
             pairs.iter().map(|(one, other)| (what(one), what(other))).collect::<Vec<_>>()
         };
         match self.starts.as_slice() {
-            [start] => Ratio::of(pairs(start).into_iter()),
-            starts => Ratio::of_starts(starts.iter().map(pairs)),
+            [start] => Ratio::from_pairs(pairs(start).into_iter()),
+            starts => Ratio::from_starts(starts.iter().map(pairs)),
         }
     }
 

@@ -1,75 +1,74 @@
-//! A ratio from pairs of observations, and a bar that it has to pass.
+//! A ratio from pairs of observations, and its comparison with a bar.
 
 use std::fmt;
 
 use crate::estimate::estimate;
 
-/// Why pairs have no ratio.
+/// Why no ratio can be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 pub enum NoRatio {
-    /// An observation is not above 0.
+    /// An observation is not positive.
     #[error("a slot without a transaction has no ratio: use longer slots")]
     Empty,
     /// Fewer than three pairs.
-    #[error("an interval needs three pairs")]
+    #[error("a confidence interval needs at least three pairs")]
     TooFew,
 }
 
-/// A ratio with its 95 % interval: the mean of ln(A/B) over pairs with Student's t, turned back. Kept as logarithms:
-/// there ratios multiply by adding.
+/// A ratio with its 95 % confidence interval, computed from ln(A/B) of pairs with Student's t. Stored as logarithms,
+/// whose sums are products of ratios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     ln: f64,
     half_width: f64,
 }
 
-/// Where a ratio should lie.
+/// The required range of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Bar {
-    /// At this or above it.
+    /// At least this value.
     AtLeast(f64),
-    /// At this or below it.
+    /// At most this value.
     AtMost(f64),
 }
 
-/// What an interval says about a bar.
+/// Result of comparing an interval with a bar.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Standing {
-    /// It lies on the right side.
+    /// The whole interval is on the required side.
     Met,
-    /// It lies wholly on the wrong side.
+    /// The whole interval is on the other side.
     Missed,
-    /// It holds the bar; its half-width as a share of the ratio.
+    /// The interval contains the bar. The value is its half-width as a share of the ratio.
     Undecided(f64),
 }
 
 impl Ratio {
-    /// From pairs of positive observations, A first.
+    /// Computes a ratio from pairs of positive observations, A first.
     ///
     /// # Errors
-    /// Below three pairs, or where an observation is not above 0.
-    pub fn of(pairs: impl Iterator<Item = (f64, f64)>) -> Result<Self, NoRatio> {
-        Self::of_logarithms(&logarithms(pairs)?)
+    /// Fewer than three pairs, or an observation that is not positive.
+    pub fn from_pairs(pairs: impl Iterator<Item = (f64, f64)>) -> Result<Self, NoRatio> {
+        Self::from_logarithms(&logarithms(pairs)?)
     }
 
-    /// From the pairs of several starts of the same programs. What pairs of one start have in common (where memory
-    /// lies, in which order processes wake) is one observation, however many pairs there are: so the interval is over
-    /// the means of the starts, of which each counts once.
+    /// Computes a ratio from the pairs of several starts of the same programs. Pairs of one start share conditions such
+    /// as memory layout and wake-up order, so the interval is computed from the means of the starts.
     ///
     /// # Errors
-    /// Below three starts with a pair, or where an observation is not above 0.
-    pub fn of_starts(starts: impl Iterator<Item = Vec<(f64, f64)>>) -> Result<Self, NoRatio> {
+    /// Fewer than three starts with a pair, or an observation that is not positive.
+    pub fn from_starts(starts: impl Iterator<Item = Vec<(f64, f64)>>) -> Result<Self, NoRatio> {
         let starts = starts.filter(|pairs| !pairs.is_empty());
         let means = starts.map(|pairs| Ok(mean(&logarithms(pairs.into_iter())?)));
-        Self::of_logarithms(&means.collect::<Result<Vec<_>, _>>()?)
+        Self::from_logarithms(&means.collect::<Result<Vec<_>, _>>()?)
     }
 
-    fn of_logarithms(ln: &[f64]) -> Result<Self, NoRatio> {
+    fn from_logarithms(ln: &[f64]) -> Result<Self, NoRatio> {
         let mean = estimate(ln, "").ok_or(NoRatio::TooFew)?;
         Ok(Self { ln: mean.value, half_width: mean.half_width.ok_or(NoRatio::TooFew)? })
     }
 
-    /// The geometric mean of independent ratios; `None` of none.
+    /// The geometric mean of independent ratios; `None` without a ratio.
     pub fn mean_of(ratios: &[Self]) -> Option<Self> {
         let count = ratios.len() as f64;
         let (ln, squares) =
@@ -77,9 +76,9 @@ impl Ratio {
         (!ratios.is_empty()).then(|| Self { ln: ln / count, half_width: squares.sqrt() / count })
     }
 
-    /// Judges a bar.
+    /// Compares the interval with a bar.
     pub fn judge(&self, bar: Bar) -> Standing {
-        // How far the ratio lies on the right side, in logarithms.
+        // Distance of the ratio from the bar on the required side, in logarithms.
         let above = match bar {
             Bar::AtLeast(least) => self.ln - least.ln(),
             Bar::AtMost(most) => most.ln() - self.ln,
@@ -134,17 +133,17 @@ mod tests {
     use super::*;
 
     fn of(pairs: &[(f64, f64)]) -> Ratio {
-        Ratio::of(pairs.iter().copied()).expect("three pairs")
+        Ratio::from_pairs(pairs.iter().copied()).expect("three pairs")
     }
 
     #[test]
     fn pairs_of_one_start_count_once() {
         let starts = [vec![(2.0, 1.0)], vec![(4.0, 1.0), (1.0, 1.0)], vec![], vec![(8.0, 1.0), (2.0, 1.0)]];
-        let ratio = Ratio::of_starts(starts.into_iter()).expect("three starts");
+        let ratio = Ratio::from_starts(starts.into_iter()).expect("three starts");
         assert_eq!(ratio, of(&[(2.0, 1.0), (2.0, 1.0), (4.0, 1.0)]));
         let many = vec![vec![(2.0, 1.0); 100], vec![(1.0, 1.0); 100]];
-        assert_eq!(Ratio::of_starts(many.into_iter()), Err(NoRatio::TooFew));
-        assert_eq!(Ratio::of_starts(vec![vec![(0.0, 1.0)]; 3].into_iter()), Err(NoRatio::Empty));
+        assert_eq!(Ratio::from_starts(many.into_iter()), Err(NoRatio::TooFew));
+        assert_eq!(Ratio::from_starts(vec![vec![(0.0, 1.0)]; 3].into_iter()), Err(NoRatio::Empty));
     }
 
     #[test]
@@ -186,8 +185,8 @@ mod tests {
 
     #[test]
     fn too_few_pairs_and_empty_slots_are_refused() {
-        assert_eq!(Ratio::of([(1.0, 1.0); 2].into_iter()), Err(NoRatio::TooFew));
-        assert_eq!(Ratio::of([(0.0, 1.0); 9].into_iter()), Err(NoRatio::Empty));
-        assert_eq!(Ratio::of([(1.0, 0.0); 9].into_iter()), Err(NoRatio::Empty));
+        assert_eq!(Ratio::from_pairs([(1.0, 1.0); 2].into_iter()), Err(NoRatio::TooFew));
+        assert_eq!(Ratio::from_pairs([(0.0, 1.0); 9].into_iter()), Err(NoRatio::Empty));
+        assert_eq!(Ratio::from_pairs([(1.0, 0.0); 9].into_iter()), Err(NoRatio::Empty));
     }
 }

@@ -1,4 +1,4 @@
-//! Whether two subjects can be compared at all: the verdict that stands beside every comparison.
+//! Whether two subjects are comparable: the verdict shown with every comparison.
 
 use pgdyno_core::{
     facts::ServerFacts,
@@ -10,7 +10,7 @@ use super::{
     differences::{differences, tiers},
 };
 
-/// Judges two subjects, and gives all that differs between them. It says the same of A and B as of B and A.
+/// Compares two subjects; returns the verdict and all differences. The verdict is the same for A and B as for B and A.
 pub fn compare_sides(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Comparable, Vec<Difference>) {
     let found = differences(a, b, asked);
     let of = |why: Why| -> Vec<String> {
@@ -34,7 +34,7 @@ pub fn compare_sides(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Comparable, 
     (comparable, found)
 }
 
-/// Two things that are done at one server: what an acknowledged commit is worth may differ by what is done.
+/// Compares two workloads on one server, whose durability may differ.
 pub fn compare_at_one_server(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Comparable, Vec<Difference>) {
     let found: Vec<_> = a.server.zip(b.server).and_then(|(a, b)| tiers(a, b, asked)).into_iter().collect();
     let mut comparable = compare_work(asked);
@@ -45,7 +45,7 @@ pub fn compare_at_one_server(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Comp
     (comparable, found)
 }
 
-/// One subject that does two things, or the same twice.
+/// Compares two workloads on one server, which may be identical.
 pub fn compare_work(asked: &Asked) -> Comparable {
     let is_same = asked.work.is_empty();
     Comparable {
@@ -59,13 +59,13 @@ pub fn compare_work(asked: &Asked) -> Comparable {
     }
 }
 
-/// What is not known of one of two subjects, or of both.
+/// Names of facts that are unknown for one or both subjects.
 fn unknown(a: &Side<'_>, b: &Side<'_>) -> Vec<&'static str> {
     let Some((of_a, of_b)) = a.server.zip(b.server) else { return vec!["servers"] };
     let either = |is_known: fn(&Side<'_>) -> bool| !is_known(a) || !is_known(b);
     let server = |is_known: fn(&ServerFacts) -> bool| !is_known(of_a) || !is_known(of_b);
     let (one, other) = (&of_a.build, &of_b.build);
-    // Two servers of one program are built alike, whether or not it tells how.
+    // Two servers of the same program have the same build, even if its details are unknown.
     let built = !same_program(of_a, of_b);
     let rules = [
         ("compiler", built && one.has_compiler_of(other).is_none()),
@@ -75,10 +75,10 @@ fn unknown(a: &Side<'_>, b: &Side<'_>) -> Vec<&'static str> {
         ("table segment size", built && server(|server| server.segment_bytes.is_some())),
         ("encoding and locale", server(|server| server.database.is_some())),
         ("defaults of settings", server(|server| server.defaults.is_some())),
-        ("way of connecting", either(|side| side.connection.is_some())),
+        ("connection", either(|side| side.connection.is_some())),
         ("data", either(|side| side.data.is_some())),
         ("clients", either(|side| side.clients.is_some())),
-        ("processors", either(|side| side.processors.is_some())),
+        ("CPUs", either(|side| side.processors.is_some())),
     ];
     rules.into_iter().filter_map(|(name, is_unknown)| is_unknown.then_some(name)).collect()
 }
@@ -104,7 +104,7 @@ mod tests {
     };
     use crate::doubts::samples::server;
 
-    /// All that is known of a subject, for tests to change.
+    /// All facts of a subject, for tests to modify.
     #[derive(Debug, Clone)]
     struct Known {
         server: ServerFacts,
@@ -211,7 +211,7 @@ mod tests {
 
     type Change = (&'static str, fn(&mut Known));
 
-    /// Everything that is listed, each by a change of it alone.
+    /// Every fact in the list of differences, with a modification that changes this fact alone.
     const CHANGES: [Change; 37] = [
         ("version", |known| (known.server.version_num, known.server.version) = (170_006, "17.6".into())),
         ("compiler", |known| known.server.build.compiler = Some("clang 19".into())),
@@ -247,7 +247,7 @@ mod tests {
         }),
         ("storage", |known| known.storage.device = Some("/dev/other".into())),
         ("clients", |known| known.clients = Some(16)),
-        ("processors", |known| known.processors = Some(2)),
+        ("CPUs", |known| known.processors = Some(2)),
         ("scale", |known| data(known).scale = 100),
         ("rows", |known| data(known).rows = 1),
         ("load", |known| data(known).load = "COPY binary, frozen".into()),
@@ -299,7 +299,7 @@ mod tests {
         }
     }
 
-    /// Pages of one version, or of one size, hold more than those of another; free space maps are no difference.
+    /// Sizes may differ between versions and block sizes; free space maps are not a difference.
     #[test]
     fn a_size_follows_from_what_was_asked_of_the_program() {
         let (a, mut b) = (known(), known());
@@ -313,7 +313,7 @@ mod tests {
         }
     }
 
-    /// Versions were asked for, and what was seen are two builds.
+    /// Versions were requested, but the builds differ.
     #[test]
     fn another_compiler_is_no_part_of_a_version() {
         let asked = Asked { program: AskedProgram::Version, ..Asked::default() };
@@ -370,9 +370,9 @@ mod tests {
             ("table segment size", |known| known.server.segment_bytes = None),
             ("encoding and locale", |known| known.server.database = None),
             ("defaults of settings", |known| known.server.defaults = None),
-            ("way of connecting", |known| known.connection = None),
+            ("connection", |known| known.connection = None),
             ("data", |known| known.data = None),
-            ("processors", |known| known.processors = None),
+            ("CPUs", |known| known.processors = None),
         ];
         for (name, hide) in hide {
             let mut b = known();
@@ -433,7 +433,7 @@ mod tests {
             prop_assert_eq!(rows, turned);
         }
 
-        /// The doubt about builds and the verdict rest on one rule.
+        /// The doubt about builds and the verdict use the same rule.
         #[test]
         fn two_builds_have_a_row_of_their_compilers_or_flags(x in some(), y in some(), program in 0_u8..3) {
             let (a, b) = (changed(&x), changed(&y));

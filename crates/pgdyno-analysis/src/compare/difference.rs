@@ -1,72 +1,72 @@
-//! A difference between two subjects, and what there is of each to be compared.
+//! Input of the comparison of two subjects: requested differences and facts.
 
 use std::collections::BTreeSet;
 
 use pgdyno_core::facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts, major_of};
 use pgdyno_rows::load::AccountsState;
 
-/// What was asked to differ.
+/// Requested differences.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Asked {
-    /// What of the program.
+    /// Requested difference of the server program.
     pub program: AskedProgram,
-    /// Names of settings, in small letters.
+    /// Names of settings in lower case.
     pub settings: BTreeSet<String>,
-    /// Whether the places of data or WAL were given, and are not the same.
+    /// Whether different locations of data or WAL were requested.
     pub places: bool,
-    /// What of the work, in words such as `script`.
+    /// Requested differences of the workload, such as `script`.
     pub work: Vec<String>,
 }
 
-/// What of the server's program was asked to differ.
+/// Requested difference of the server program.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum AskedProgram {
-    /// Nothing.
+    /// None.
     #[default]
     Nothing,
-    /// Its version, and with it what a version brings.
+    /// The version, including defaults that it changed.
     Version,
-    /// The program as it was built: version, compiler, flags, features and sizes.
+    /// The build: version, compiler, flags, features and block sizes.
     Build,
 }
 
-/// One of two subjects, as far as it is known.
+/// The known facts of one of two subjects.
 #[derive(Debug, Clone, Default)]
 pub struct Side<'a> {
-    /// Its server.
+    /// The server.
     pub server: Option<&'a ServerFacts>,
-    /// The way from the driver to it.
+    /// The connection from the driver to the server.
     pub connection: Option<ConnectionFacts>,
-    /// Storage under its data, where it is on this machine.
+    /// Storage of the data directory, if it is on this machine.
     pub storage: Option<&'a StorageFacts>,
-    /// The state of its data.
+    /// The loaded data.
     pub data: Option<LoadedData>,
-    /// Clients that drive it.
+    /// Client count.
     pub clients: Option<u32>,
-    /// Processors that its server may run on.
+    /// CPUs that the server may run on.
     pub processors: Option<u32>,
-    /// What pgdyno chose for it.
+    /// Settings chosen by pgdyno.
     pub chosen: &'a [Choice],
 }
 
-/// Tables as they were loaded or set up, before the first run.
+/// The tables after load or setup, before the first run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct LoadedData {
-    /// TPC-B scale factor; 0 where there are no such tables.
+    /// TPC-B scale factor; 0 without such tables.
     pub scale: u64,
-    /// Rows over all of them.
+    /// Rows in all tables.
     pub rows: u64,
-    /// How they were loaded, for example `COPY text, frozen`; of tables of a plan's own, by what SQL.
+    /// Method of the load, for example `COPY text, frozen`; for a plan's own tables the SQL files.
     pub load: String,
     /// Whether the tables were read into shared buffers.
     pub in_buffers: bool,
     /// Size of tables and indexes in bytes.
     pub size_bytes: u64,
-    /// What the server has made of `pgbench_accounts`; `None` where there is no such table.
+    /// State of `pgbench_accounts`; `None` without such a table.
     pub accounts: Option<AccountsState>,
 }
 
-/// Whether two servers are of different majors, which have different defaults.
+/// Whether two servers have different major versions, and therefore different defaults.
 pub(super) fn majors_differ(a: &ServerFacts, b: &ServerFacts) -> bool {
     major_of(a.version_num) != major_of(b.version_num)
 }

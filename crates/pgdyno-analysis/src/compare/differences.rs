@@ -1,4 +1,4 @@
-//! In what two subjects differ, and why.
+//! Differences between two subjects, with their reasons.
 
 use std::collections::BTreeSet;
 
@@ -17,13 +17,13 @@ use super::{
     settings,
 };
 
-/// By what share data that were loaded alike may differ in size: free space maps and the like.
+/// Tolerated difference in size between identically loaded data, as a share, for free space maps and the like.
 const SAME_SIZE: f64 = 0.01;
 
-/// All that differs between two subjects, each with the reason: facts before settings. What only one of them is known
-/// of is no difference (see [`super::Comparable`], which names it).
+/// All differences between two subjects with their reasons, facts before settings. Facts known for only one of them are
+/// not differences; [`super::Comparable`] lists them.
 ///
-/// Where compilers or flags differ, what is compared are two builds, and no line says `version`.
+/// If compilers or flags differ, the result has a row `build` instead of `version`.
 pub fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     let mut found = Vec::new();
     if let (Some(of_a), Some(of_b)) = (a.server, b.server) {
@@ -37,14 +37,14 @@ pub fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference>
     found
 }
 
-/// One row of a comparison of two things; none where they are alike, or one of them is not known.
+/// A difference of one fact; `None` if both are equal, or one of them is unknown.
 fn row(what: &str, a: Option<String>, b: Option<String>, why: Why) -> Option<Difference> {
     let (a, b) = a.zip(b)?;
     (a != b).then(|| Difference { what: what.to_owned(), a: Some(a), b: Some(b), why: Some(why) })
 }
 
 fn of_programs(a: &ServerFacts, b: &ServerFacts, asked: AskedProgram) -> Vec<Difference> {
-    // What a program was built with is the question only where two programs were asked for as such.
+    // Differences of the build are requested only if two programs were given explicitly.
     let built = if asked == AskedProgram::Build { Why::Asked } else { Why::Besides };
     let fact = |what: &str, of: &dyn Fn(&ServerFacts) -> Option<String>, why| row(what, of(a), of(b), why);
     let bytes = |size: u64| Some(units::bytes(size));
@@ -69,7 +69,7 @@ fn of_programs(a: &ServerFacts, b: &ServerFacts, asked: AskedProgram) -> Vec<Dif
     .collect()
 }
 
-/// The program itself: by its version where the builds are alike, else as a build.
+/// The program: its version if the builds are equal, otherwise its build.
 fn identity(a: &ServerFacts, b: &ServerFacts, asked: AskedProgram, built: Why) -> Option<Difference> {
     let version = |server: &ServerFacts| server.version.clone();
     match same_build(&a.build, &b.build) {
@@ -81,13 +81,13 @@ fn identity(a: &ServerFacts, b: &ServerFacts, asked: AskedProgram, built: Why) -
     }
 }
 
-/// A build by its name, where it has one, and what it is a build of.
+/// Version and name of a build.
 fn build_words(server: &ServerFacts) -> String {
     let name = server.build.made.as_ref().map(|made| format!(", `{}`", made.name)).unwrap_or_default();
     format!("PostgreSQL {}{name}", server.version)
 }
 
-/// The flags that only one of them has.
+/// Flags of only one of the builds.
 fn flags(a: &BuildFacts, b: &BuildFacts, why: Why) -> Option<Difference> {
     let (of_a, of_b) = a.telling_flags().zip(b.telling_flags())?;
     let only =
@@ -101,13 +101,13 @@ fn patches(build: &BuildFacts) -> String {
     words(patches.iter().map(String::as_str))
 }
 
-/// Words in a row, or that there are none.
+/// Words separated by blanks, or `none`.
 fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
     let words: Vec<_> = words.into_iter().collect();
     if words.is_empty() { "none".to_owned() } else { words.join(" ") }
 }
 
-/// What was decided when the cluster was made, and what follows from settings.
+/// Properties fixed by initdb, and durability.
 fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Difference> {
     let fact = |what: &str, of: &dyn Fn(&ServerFacts) -> Option<String>, why| row(what, of(a), of(b), why);
     let by_setting = |names: &[&str]| {
@@ -137,18 +137,18 @@ fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Differenc
     .collect()
 }
 
-/// What an acknowledged commit is worth. A script that weakens it was asked for; that it does was not.
+/// Durability tiers. A script may be requested, but the weaker durability that it causes is not.
 pub(super) fn tiers(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Option<Difference> {
     let by_setting = ["fsync", "synchronous_commit", "full_page_writes"];
     let is_set = by_setting.iter().any(|name| asked.settings.contains(*name));
-    // Where places are the question, one of them may be memory.
+    // If locations were requested, one of them may be in memory.
     let in_memory = [a, b].iter().any(|server| server.durability == DurabilityTier::InMemory);
     let why = if is_set || (in_memory && asked.places) { Why::Asked } else { Why::Besides };
     let word = |server: &ServerFacts| Some(server.durability.short().to_owned());
     row("durability", word(a), word(b), why)
 }
 
-/// What is around the servers: who drives them and by which way, what they run on.
+/// Connection, client count and CPUs.
 fn of_surroundings(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
     let fact = |what: &str, of: &dyn Fn(&Side<'_>) -> Option<String>| row(what, of(a), of(b), Why::Besides);
     let way = |what: &str, of: &dyn Fn(&ConnectionFacts) -> Option<String>| {
@@ -161,14 +161,14 @@ fn of_surroundings(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
         way("pooler", &|way| or_none(way.pooler.as_ref().map(pooler))),
         way("standby", &|way| Some(if way.standby { "yes" } else { "no" }.to_owned())),
         fact("clients", &|side| Some(side.clients?.to_string())),
-        fact("processors", &|side| Some(side.processors?.to_string())),
+        fact("CPUs", &|side| Some(side.processors?.to_string())),
     ]
     .into_iter()
     .flatten()
     .collect()
 }
 
-/// What is under the data and under WAL. Two places on one file system are no difference.
+/// Storage of data and WAL. Two directories on one file system are not a difference.
 fn of_storage(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     let why = if asked.places { Why::Asked } else { Why::Besides };
     let own_wal = [a, b].iter().any(|side| side.server.is_some_and(|server| server.wal_storage.is_some()));
@@ -190,12 +190,12 @@ fn of_storage(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     .collect()
 }
 
-/// What WAL lies on: what the data do, unless it has a place of its own.
+/// Storage of WAL: that of the data, unless WAL has its own location.
 fn wal_storage<'a>(side: &Side<'a>) -> Option<&'a StorageFacts> {
     side.server.and_then(|server| server.wal_storage.as_ref()).or(side.storage)
 }
 
-/// A file system in words.
+/// Type, device and mount point of a file system.
 fn place(storage: &StorageFacts) -> String {
     let or = |fact: &Option<String>, other: &str| fact.clone().unwrap_or_else(|| other.to_owned());
     let (kind, device) = (or(&storage.filesystem, "unknown"), or(&storage.device, "no device"));
@@ -207,7 +207,7 @@ fn pooler(of: &PoolerFacts) -> String {
     format!("{} in {} mode{prepared}", of.name.as_deref().unwrap_or("a pooler"), of.mode)
 }
 
-/// What the servers have of data: how much, and how it lies there.
+/// Amount and layout of the data.
 fn of_data(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     let Some((of_a, of_b)) = a.data.as_ref().zip(b.data.as_ref()) else { return Vec::new() };
     let fact = |what: &str, of: &dyn Fn(&LoadedData) -> String| {
@@ -234,8 +234,8 @@ fn of_data(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     .collect()
 }
 
-/// The size of the data: bloat shows in nothing else. Other versions and sizes of blocks lay out the same rows
-/// otherwise.
+/// Size of the data, the only fact that shows bloat. Not compared between versions and block sizes with different
+/// layouts.
 fn size(a: &LoadedData, b: &LoadedData, asked: AskedProgram) -> Option<Difference> {
     let [small, large] = [a.size_bytes.min(b.size_bytes), a.size_bytes.max(b.size_bytes)];
     if (large - small) as f64 <= large as f64 * SAME_SIZE {
@@ -246,7 +246,7 @@ fn size(a: &LoadedData, b: &LoadedData, asked: AskedProgram) -> Option<Differenc
     row("size of the data", Some(mib(a)), Some(mib(b)), why)
 }
 
-/// A word of the record.
+/// A value as a word of the record.
 fn word(value: &impl Serialize) -> Option<String> {
     serde_json::to_value(value).ok()?.as_str().map(str::to_owned)
 }
@@ -303,7 +303,7 @@ mod tests {
             ]
         );
         b.defaults.as_mut().expect("it is known").insert("jit".into(), "on".into());
-        assert!(lines(&a, &b).contains(&"jit: off | on".to_owned()), "a default is told by its value");
+        assert!(lines(&a, &b).contains(&"jit: off | on".to_owned()), "defaults are shown with their values");
     }
 
     #[test]

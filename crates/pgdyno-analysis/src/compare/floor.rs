@@ -1,4 +1,4 @@
-//! What the machine shows where there is nothing to see: A against A.
+//! The noise floor of a comparison, from A/A blocks.
 
 use pgdyno_core::results::{Floor, Look};
 
@@ -7,18 +7,18 @@ use super::{
     power::{half_width, smallest_effect},
 };
 
-/// Blocks of A against A find a difference where their interval at this level excludes 0.
+/// A/A blocks differ if their interval at this level excludes 0.
 const ALPHA: f64 = 0.01;
 
-/// From ln ratios of two runs of A each; `None` below two of them. Which of the two counts as the first follows the
-/// order of the other blocks.
+/// Computes the noise floor from the ln ratios of A/A blocks; `None` with fewer than two. The order within these blocks
+/// follows that of the A/B blocks.
 pub fn floor(ln_ratios: &[f64], last: Look) -> Option<Floor> {
     let count = ln_ratios.len();
     let middle = mean(ln_ratios)?;
     if count < 2 {
         return None;
     }
-    // The true mean is 0: nothing is estimated but the spread.
+    // The true mean is 0, so only the spread is estimated.
     let between_runs = (ln_ratios.iter().map(|d| d * d).sum::<f64>() / count as f64).sqrt();
     let sd = (sum_of_squares(ln_ratios) / (count - 1) as f64).sqrt();
     Some(Floor {

@@ -1,4 +1,4 @@
-//! Several subjects against the first of them, level by level.
+//! Compares several subjects with the first, level by level.
 
 use pgdyno_core::{
     measure::{CellRun, Workload},
@@ -7,10 +7,10 @@ use pgdyno_core::{
 
 use super::{looks::FALSE_ALARMS, verdict::judge};
 
-/// Judges every subject but the first against the first, at every level of every workload that both ran, in the order
-/// of their first runs. The observation is ln of the ratio within a block. `margin` is a share above 0.
+/// Compares every subject with the first (the baseline) at every level of every workload that both ran, in the order of
+/// their first runs. The observation is the ln of the ratio within a block. `margin` is a positive share.
 pub fn levels(runs: &[CellRun], subjects: &[&str], margin: f64) -> Vec<LevelResult> {
-    let Some((reference, others)) = subjects.split_first() else { return Vec::new() };
+    let Some((baseline, others)) = subjects.split_first() else { return Vec::new() };
     let mut seen: Vec<&Workload> = Vec::new();
     for run in runs {
         if !seen.iter().any(|known| same_level(known, &run.workload)) {
@@ -19,7 +19,7 @@ pub fn levels(runs: &[CellRun], subjects: &[&str], margin: f64) -> Vec<LevelResu
     }
     let pairs = seen.iter().flat_map(|level| others.iter().map(move |subject| (*level, *subject)));
     let found: Vec<_> =
-        pairs.map(|(level, subject)| (level, subject, Blocks::of(runs, level, subject, reference))).collect();
+        pairs.map(|(level, subject)| (level, subject, Blocks::new(runs, level, subject, baseline))).collect();
     let judged = found.iter().filter(|(level, _, blocks)| blocks.unjudged(level).is_none()).count().max(1);
     let alone = |(level, subject, blocks): (&Workload, &str, Blocks)| {
         let (ratios, unjudged) = (&blocks.ln_ratios, blocks.unjudged(level));
@@ -42,40 +42,40 @@ pub fn levels(runs: &[CellRun], subjects: &[&str], margin: f64) -> Vec<LevelResu
     found.into_iter().map(alone).collect()
 }
 
-/// What the runs of a subject and of the reference at one level come to, block by block.
+/// Observations from the runs of a subject and the baseline at one level, block by block.
 #[derive(Debug, Default)]
 struct Blocks {
-    /// ln of subject over reference, of the blocks in which both committed something.
+    /// ln of subject over baseline, from blocks in which both committed.
     ln_ratios: Vec<f64>,
-    /// Blocks in which both ran, and one of them committed nothing.
+    /// Blocks in which both ran, but one of them committed nothing.
     empty: u32,
     /// Fewest commits of a run within its interval.
     fewest: Option<u64>,
 }
 
 impl Blocks {
-    fn of(runs: &[CellRun], level: &Workload, subject: &str, reference: &str) -> Self {
+    fn new(runs: &[CellRun], level: &Workload, subject: &str, baseline: &str) -> Self {
         let of = |name: &str| -> Vec<&CellRun> {
             let own = |run: &&CellRun| {
                 run.workload.subject.as_deref() == Some(name) && same_level(&run.workload, level)
             };
             runs.iter().filter(own).collect()
         };
-        let base = of(reference);
+        let base = of(baseline);
         let mut blocks = Self::default();
         for run in of(subject) {
-            if let Some(beside) = base.iter().find(|other| other.block == run.block) {
-                blocks.add(run, beside);
+            if let Some(base) = base.iter().find(|other| other.block == run.block) {
+                blocks.add(run, base);
             }
         }
         blocks
     }
 
-    fn add(&mut self, run: &CellRun, reference: &CellRun) {
-        let fewer = run.counts.committed.min(reference.counts.committed);
+    fn add(&mut self, run: &CellRun, baseline: &CellRun) {
+        let fewer = run.counts.committed.min(baseline.counts.committed);
         self.fewest = Some(self.fewest.map_or(fewer, |fewest| fewest.min(fewer)));
-        match run.tps > 0.0 && reference.tps > 0.0 {
-            true => self.ln_ratios.push(run.tps.ln() - reference.tps.ln()),
+        match run.tps > 0.0 && baseline.tps > 0.0 {
+            true => self.ln_ratios.push(run.tps.ln() - baseline.tps.ln()),
             false => self.empty += 1,
         }
     }
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn ratios_are_taken_within_blocks_and_drift_cancels() {
-        // The machine gets twice as fast from block to block, and the second is always 10 % faster.
+        // The machine doubles its speed from block to block, and the second subject is always 10 % faster.
         let runs = runs(&[
             ("old", 4, 0, 100.0),
             ("new", 4, 0, 110.0),
@@ -164,7 +164,7 @@ mod tests {
         assert_eq!(levels(&runs, &[], 0.02), []);
     }
 
-    /// Two subjects in four blocks, the second a tenth faster: a clear case for a test to break.
+    /// Two subjects in four blocks, the second 10 % faster: a clear case for tests to modify.
     fn faster() -> Vec<CellRun> {
         let of_block = |block| [("old", 4, block, 100.0), ("new", 4, block, 110.0)];
         runs(&(0..4).flat_map(of_block).collect::<Vec<_>>())
@@ -200,7 +200,7 @@ mod tests {
         let mut stopped = faster();
         stopped.pop();
         let level = only(&stopped);
-        assert!(level.blocks == 3 && level.is_decided(), "a block that is not whole is no such block");
+        assert!(level.blocks == 3 && level.is_decided(), "incomplete blocks are ignored");
     }
 
     #[test]
@@ -215,7 +215,7 @@ mod tests {
         assert!(level.effect.is_some_and(|effect| effect > 0.09));
     }
 
-    /// Of equal subjects about one level in twenty is called faster or slower, and hardly ever one among all.
+    /// With equal subjects about one level in twenty is called faster or slower, and almost none is after correction.
     #[test]
     fn equal_subjects_raise_alarms_at_their_rates() {
         let mut normal = Normal::seeded(5);

@@ -1,18 +1,18 @@
-//! When the result is looked at.
+//! The looks at the result of a comparison.
 
 use pgdyno_core::results::Look;
 
-/// The looks before the last one. The last is after all blocks, 16 where nothing else is asked for, and gets the rest
-/// of [`FALSE_ALARMS`]: 0.010, 0.015, 0.025.
+/// The looks before the last one. The last look is after all blocks (16 by default) and gets the rest of
+/// [`FALSE_ALARMS`]: 0.010, 0.015, 0.025.
 pub const EARLY_LOOKS: [Look; 2] = [Look { blocks: 8, alpha: 0.010 }, Look { blocks: 12, alpha: 0.015 }];
-/// False alarms of all looks together, at most.
+/// Largest false alarm rate of all looks together.
 pub const FALSE_ALARMS: f64 = 0.05;
-/// Fewest blocks: two observations have an interval that says nothing.
+/// Fewest blocks: the interval of two observations is useless.
 pub const MIN_BLOCKS: u32 = 3;
 /// Most blocks.
 pub const MAX_BLOCKS: u32 = 200;
 
-/// The looks of a comparison of at most so many blocks (at least 1).
+/// The looks of a comparison with at most this number of blocks (at least 1).
 pub fn looks(blocks: u32) -> Vec<Look> {
     let mut looks: Vec<_> = EARLY_LOOKS.into_iter().filter(|look| look.blocks < blocks).collect();
     let spent: f64 = looks.iter().map(|look| look.alpha).sum();

@@ -1,9 +1,9 @@
 //! Is B faster than A? The arithmetic of comparisons, without a clock or a server.
 //!
-//! The unit is the run, never the transaction. A block is one run of A and one of B, side by side in time; its
-//! observation is d = ln B − ln A, so that what both runs of a block share, cancels. How often is looked at the result,
-//! and how sure each look has to be, is fixed beforehand, and all looks together raise a false alarm at most one time
-//! in twenty (Bonferroni's inequality).
+//! The unit is the run, never the transaction. A block is one run of A followed by one of B, or the reverse; its
+//! observation is d = ln B − ln A, in which conditions shared by both runs cancel. The looks at the result and their
+//! significance levels are fixed in advance; all looks together have a false alarm rate of at most 5 % (Bonferroni's
+//! inequality).
 
 pub mod bar;
 mod comparable;

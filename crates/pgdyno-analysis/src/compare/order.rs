@@ -1,24 +1,24 @@
-//! Which arm or subject goes first.
+//! The order of arms and subjects.
 
 use pgdyno_core::{measure::Arm, random::Random};
 
-/// The arm that goes first in a block, counted from 0: AB BA BA AB, then BA AB AB BA, and so on (the sequence of Thue
-/// and Morse). In every four blocks each arm is first twice, and a machine that drifts along a line, or along a
-/// parabola over eight blocks, favours neither.
+/// The arm that runs first in a block, counted from 0: AB BA BA AB, then BA AB AB BA, and so on (the Thue-Morse
+/// sequence). In every four blocks each arm is first twice; a linear drift of the machine, or a quadratic one over
+/// eight blocks, favours neither.
 pub fn first_of(block: u32) -> Arm {
     if block.count_ones().is_multiple_of(2) { Arm::A } else { Arm::B }
 }
 
-/// The places of a round of so many arms, each once, by the design of Williams ("Experimental designs balanced for the
+/// The order of the arms in a round, by the design of Williams ("Experimental designs balanced for the
 /// estimation of residual effects of treatments", Australian Journal of Scientific Research A 2, 1949, 149-168): over
-/// a cycle of rounds ([`cycle`]) every arm is in every place equally often, and every arm runs right after every other
-/// one equally often, so that what an arm leaves behind for the next one (a warm cache, a busy disk) meets all alike.
+/// a cycle of rounds ([`cycle`]) every arm is in every position equally often, and runs right after every other arm
+/// equally often, so that carry-over effects (a warm cache, a busy disk) affect all arms equally.
 ///
-/// The first row goes 0, 1, n-1, 2, n-2 and so on, in which neighbours differ by each step once (n even) or by half of
-/// the steps twice (n odd); the others are that row moved on. Every second round is the one before turned round: of an
-/// even number that is a row of the same square, of an odd one a row of a second square, which has the other half of
-/// the steps. So over every two rounds a drift along a line favours none. Every second cycle goes through each such
-/// pair the other way about: ABC CBA BCA ACB CAB BAC; of two arms AB BA BA AB; of four ABDC CDBA BCAD DACB.
+/// The first row is 0, 1, n-1, 2, n-2 and so on, in which neighbours differ by each step once (n even) or by half of
+/// the steps twice (n odd); the others are cyclic shifts of it. Every second round is the previous one reversed: for an
+/// even number a row of the same square, for an odd one a row of a second square, which has the other half of the
+/// steps. So a linear drift cancels over every two rounds. Every second cycle reverses each such pair. Three arms: ABC
+/// CBA BCA ACB CAB BAC; two: AB BA BA AB; four: ABDC CDBA BCAD DACB.
 pub fn in_round(arms: usize, round: usize) -> impl Iterator<Item = usize> {
     let pairs = pairs(arms);
     let row = round / 2 % pairs;
@@ -30,26 +30,25 @@ pub fn in_round(arms: usize, round: usize) -> impl Iterator<Item = usize> {
     })
 }
 
-/// Rounds after which everything has met everything equally often: as many as there are arms, or twice as many where
-/// their number is odd.
+/// Length of a balanced cycle in rounds: the number of arms, or twice as many if that is odd.
 pub fn cycle(arms: usize) -> usize {
     2 * pairs(arms)
 }
 
-/// Pairs of a round and the same turned round, of which a cycle is made.
+/// Pairs of a round and its reverse in a cycle.
 fn pairs(arms: usize) -> usize {
     let arms = arms.max(1);
     if arms.is_multiple_of(2) { arms / 2 } else { arms }
 }
 
-/// The order in which subjects take their turns at a level of a workload, in a block counted from 0. Blocks follow each
-/// other as rounds do ([`in_round`]), and the seed says with which pair of rounds a level begins: so in a block of
-/// several levels nobody is always first.
+/// The order of the subjects at a level of a workload, in a block counted from 0. Blocks follow each other like rounds
+/// ([`in_round`]); the seed determines the pair of rounds with which a level begins, so that in a block of several
+/// levels no subject is always first.
 ///
-/// Of any number of blocks no subject has been in a place, and no subject right after another one, more than once more
-/// often than any other of them (twice, where the number of subjects is odd).
+/// After any number of blocks, the counts of subjects per position, and of direct successions, differ by at most one
+/// (two if the number of subjects is odd).
 pub fn turns(subjects: usize, seed: u64, level: u32, block: u32) -> impl Iterator<Item = usize> {
-    // Over two cycles each of the pairs is gone through either way about.
+    // Over two cycles each pair occurs in both directions.
     let begin = Random::stream_seed(seed, level, u32::MAX) % cycle(subjects) as u64;
     in_round(subjects, 2 * begin as usize + block as usize)
 }
@@ -67,18 +66,18 @@ mod tests {
         assert_eq!(runs, "ABBABAABBAABABBA");
     }
 
-    /// How often each subject was in each place, and how often each ran right after each other one.
+    /// Counts of each subject in each position, and of each direct succession.
     fn met(subjects: usize, seed: u64, level: u32, blocks: u32) -> (Vec<u32>, Vec<u32>) {
         let (mut places, mut after) = (vec![0; subjects * subjects], vec![0; subjects * subjects]);
         for block in 0..blocks {
             let order: Vec<_> = turns(subjects, seed, level, block).collect();
             let mut each = order.clone();
             each.sort_unstable();
-            assert!(each.into_iter().eq(0..subjects), "each has one turn: {order:?}");
+            assert!(each.into_iter().eq(0..subjects), "each runs once: {order:?}");
             order.iter().enumerate().for_each(|(place, who)| places[who * subjects + place] += 1);
             order.windows(2).for_each(|two| after[two[1] * subjects + two[0]] += 1);
         }
-        // Nobody runs after himself within a round.
+        // No subject follows itself within a round.
         (
             places,
             after
@@ -103,7 +102,8 @@ mod tests {
             prop_assert_eq!((uneven(&places), uneven(&after)), (0, 0), "{:?} {:?}", places, after);
         }
 
-        /// As even as whole numbers can be for an even number of subjects; a cycle of an odd one has everything twice.
+        /// As balanced as integers can be for an even number of subjects; a cycle of an odd number has everything
+        /// twice.
         #[test]
         fn any_number_of_blocks_is_nearly_as_even(
             subjects in 2..=MAX_SUBJECTS, seed in any::<u64>(), level in 0_u32..40, blocks in 1_u32..80
@@ -133,7 +133,7 @@ mod tests {
         assert_eq!(written(3), "ABC CBA BCA ACB CAB BAC");
         assert_eq!(written(4), "ABDC CDBA BCAD DACB");
         assert_eq!(written(5), "ABECD DCEBA BCADE EDACB CDBEA AEBDC DECAB BACED EADBC CBDAE");
-        assert_eq!(in_round(2, 2).collect::<Vec<_>>(), [1, 0], "every second cycle is the other way about");
+        assert_eq!(in_round(2, 2).collect::<Vec<_>>(), [1, 0], "every second cycle is reversed");
     }
 
     #[test]
@@ -147,10 +147,10 @@ mod tests {
         let orders =
             |seed| (0..16).map(|level| turns(3, seed, level, 0).collect::<Vec<_>>()).collect::<Vec<_>>();
         assert_eq!(orders(1), orders(1));
-        assert_ne!(orders(1), orders(2), "the seed says it");
+        assert_ne!(orders(1), orders(2), "the seed determines the order");
     }
 
-    /// What a drift adds to B less A over eight blocks is nothing, for a straight line and for a parabola.
+    /// A linear or quadratic drift cancels in B − A over eight blocks.
     #[test]
     fn drifts_cancel() {
         for drift in [|t: f64| t, |t: f64| t * t] {

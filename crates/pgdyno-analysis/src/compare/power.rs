@@ -1,24 +1,24 @@
-//! What a number of blocks can show, and how many it takes.
+//! Statistical power: the effect that a number of blocks can show, and the blocks needed.
 
 use super::super::student;
 
-/// The power that "can show" means: an effect of that size is found four times in five.
+/// Power for "can show": an effect of that size is found four times in five.
 pub const POWER: f64 = 0.8;
 
-/// More blocks than this are never proposed.
+/// Most additional blocks that are proposed.
 const MOST_BLOCKS: u32 = 10_000;
 
-/// The probability that the t interval at 1 − `alpha` of so many blocks (at least 2) excludes 0, where the true mean
-/// of ln ratios is `effect_ln` and their standard deviation `sd_ln`, above 0.
+/// The probability that the t interval at 1 − `alpha` of this number of blocks (at least 2) excludes 0, if the true
+/// mean of ln ratios is `effect_ln` and their standard deviation is `sd_ln`, above 0.
 ///
-/// That is the tail of the noncentral t distribution (Johnson, Kotz and Balakrishnan, "Continuous Univariate
+/// This is the tail of the noncentral t distribution (Johnson, Kotz and Balakrishnan, "Continuous Univariate
 /// Distributions" 2, chapter 31), integrated over the sample's standard deviation.
 pub fn power(effect_ln: f64, sd_ln: f64, blocks: u32, alpha: f64) -> f64 {
     let degrees = f64::from(blocks - 1);
     let t = student::two_sided(1.0 - alpha, blocks - 1);
     let shift = effect_ln / sd_ln * f64::from(blocks).sqrt();
     let beyond = |s: f64| normal(shift - t * s) + normal(-shift - t * s);
-    // The density of s, a sample's standard deviation over the true one, but for a factor: it is divided out.
+    // The density of s, a sample's standard deviation over the true one, up to a factor that cancels.
     let density = |s: f64| ((degrees - 1.0) * s.ln() - degrees * (s * s - 1.0) / 2.0).exp();
     let (mut sum, mut whole) = (0.0, 0.0);
     const STEPS: u32 = 400;
@@ -32,7 +32,7 @@ pub fn power(effect_ln: f64, sd_ln: f64, blocks: u32, alpha: f64) -> f64 {
     sum / whole
 }
 
-/// The smallest effect, as a share, that a look after so many blocks finds with [`POWER`].
+/// The smallest effect, as a share, that a look after this number of blocks finds with [`POWER`].
 pub fn smallest_effect(sd_ln: f64, blocks: u32, alpha: f64) -> f64 {
     if sd_ln <= 0.0 {
         return 0.0;
@@ -45,12 +45,13 @@ pub fn smallest_effect(sd_ln: f64, blocks: u32, alpha: f64) -> f64 {
     f64::midpoint(low, high).exp_m1()
 }
 
-/// How many blocks more it takes, about, until an interval at 1 − `alpha` lies inside the margin or excludes 0, if mean
-/// and spread stay as they are. `None` where that is beyond all patience.
+/// Estimated number of additional blocks until an interval at 1 − `alpha` lies within the margin or excludes 0, if mean
+/// and spread do not change. `None` if that is impracticable.
 pub fn more_blocks(mean_ln: f64, sd_ln: f64, have: u32, alpha: f64, margin_ln: f64) -> Option<u32> {
     let reach = mean_ln.abs().max(margin_ln - mean_ln.abs());
     let suffices = |blocks: u32| half_width(sd_ln, blocks, alpha) <= reach;
-    // The half-width falls with every block. Doubling first: most answers are near, and large numbers are dear.
+    // The half-width decreases with every block. Doubles first, because most answers are small and large numbers cost
+    // time.
     let (mut low, mut high) = (have, have + 1);
     while !suffices(high) {
         if high >= MOST_BLOCKS {
@@ -65,7 +66,7 @@ pub fn more_blocks(mean_ln: f64, sd_ln: f64, have: u32, alpha: f64, margin_ln: f
     Some(high - have)
 }
 
-/// Half-width of the t interval at 1 − `alpha` of the mean of so many blocks, at least 2.
+/// Half-width of the t interval at 1 − `alpha` of the mean of this number of blocks (at least 2).
 pub(super) fn half_width(sd_ln: f64, blocks: u32, alpha: f64) -> f64 {
     student::two_sided(1.0 - alpha, blocks - 1) * sd_ln / f64::from(blocks).sqrt()
 }
@@ -98,8 +99,8 @@ mod tests {
         }
     }
 
-    /// Against another integration, in 200,000 steps with erfc to full precision and t of the tables. For 10 and 34
-    /// observations it is also what Cohen prints ("Statistical Power Analysis", 2nd edition): 0.80 and 0.81.
+    /// Compared with another integration, in 200,000 steps with erfc to full precision and t of the tables. For 10 and
+    /// 34 observations the values also agree with Cohen ("Statistical Power Analysis", 2nd edition): 0.80 and 0.81.
     #[test]
     fn power_is_that_of_an_independent_integration() {
         for (blocks, effect, expected) in

@@ -1,4 +1,4 @@
-//! In what the settings of two servers differ.
+//! Differences between the settings of two servers.
 
 use std::collections::BTreeSet;
 
@@ -9,7 +9,7 @@ use pgdyno_core::{
 
 use super::difference::{Asked, Side, majors_differ};
 
-/// Settings that two servers side by side cannot share, and those that only repeat a fact.
+/// Ignored settings: those that two servers on one machine cannot share, and those that only repeat a fact.
 const ALWAYS_OWN: [&str; 16] = [
     "block_size",
     "cluster_name",
@@ -29,8 +29,8 @@ const ALWAYS_OWN: [&str; 16] = [
     "wal_segment_size",
 ];
 
-/// Settings whose defaults bear on speed: of the others a different default says nothing.
-pub(super) const BEARING: [&str; 42] = [
+/// Settings whose defaults affect performance; different defaults of others are ignored.
+pub(super) const AFFECTS_SPEED: [&str; 42] = [
     "autovacuum",
     "autovacuum_naptime",
     "autovacuum_vacuum_cost_delay",
@@ -75,9 +75,9 @@ pub(super) const BEARING: [&str; 42] = [
     "work_mem",
 ];
 
-/// Settings that count blocks of data (`GUC_UNIT_BLOCKS` in `guc_tables.c`, 9.6 to 18). The default of most is a number
-/// of blocks, so that its bytes follow from their size; that of `io_combine_limit` and of those of parallel scans is a
-/// number of bytes.
+/// Settings in blocks (`GUC_UNIT_BLOCKS` in `guc_tables.c`, 9.6 to 18). Most of their defaults are a number of blocks,
+/// so the bytes depend on the block size; the defaults of `io_combine_limit` and of parallel scans are a number of
+/// bytes.
 const COUNT_BLOCKS: [&str; 8] = [
     "backend_flush_after",
     "bgwriter_flush_after",
@@ -88,16 +88,16 @@ const COUNT_BLOCKS: [&str; 8] = [
     "min_parallel_table_scan_size",
     "temp_buffers",
 ];
-/// Settings that count blocks of WAL (`GUC_UNIT_XBLOCKS`).
+/// Settings in WAL blocks (`GUC_UNIT_XBLOCKS`).
 const COUNT_WAL_BLOCKS: [&str; 2] = ["wal_buffers", "wal_writer_flush_after"];
-/// Settings whose default is a number of segments of WAL.
+/// Settings whose default is a number of WAL segments.
 const COUNT_WAL_SEGMENTS: [&str; 2] = ["max_wal_size", "min_wal_size"];
 
-/// Settings that differ: those that somebody set, and those of [`BEARING`] by their defaults.
+/// Differences between settings: those that were set explicitly, and the defaults of those in [`AFFECTS_SPEED`].
 pub(super) fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     let Some((of_a, of_b)) = a.server.zip(b.server) else { return Vec::new() };
     let set = of_a.settings.iter().chain(&of_b.settings).map(|setting| setting.name.as_str());
-    let names: BTreeSet<&str> = set.chain(BEARING).filter(|name| !ALWAYS_OWN.contains(name)).collect();
+    let names: BTreeSet<&str> = set.chain(AFFECTS_SPEED).filter(|name| !ALWAYS_OWN.contains(name)).collect();
     let differs = |name: &str| {
         let (value_a, value_b) = (of_a.in_force(name), of_b.in_force(name));
         (value_a != value_b && is_known(of_a, of_b, name)).then(|| Difference {
@@ -110,8 +110,8 @@ pub(super) fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Diff
     names.into_iter().filter_map(differs).collect()
 }
 
-/// Whether an absent value says something: where defaults were not read, a setting that nobody set may be the same.
-/// Where somebody set it, it differs as far as can be seen.
+/// Whether an absent value is known to be the default. If defaults were not read, an unset setting may have the same
+/// value; one that was set explicitly counts as different.
 fn is_known(a: &ServerFacts, b: &ServerFacts, name: &str) -> bool {
     is_set(a, name) || is_set(b, name) || (a.defaults.is_some() && b.defaults.is_some())
 }
@@ -120,7 +120,7 @@ fn is_set(server: &ServerFacts, name: &str) -> bool {
     server.settings.iter().any(|setting| setting.name == name)
 }
 
-/// Whether a server's version has no such setting.
+/// Whether the server's version lacks a setting.
 fn lacks(server: &ServerFacts, name: &str) -> bool {
     server.defaults.is_some() && server.in_force(name).is_none()
 }
@@ -147,7 +147,7 @@ fn why(a: &Side<'_>, b: &Side<'_>, asked: &Asked, name: &str) -> Why {
     }
 }
 
-/// Whether a setting is the same number of blocks or segments in both, and these are not of one size.
+/// Whether a setting is the same number of blocks or segments in both servers, whose block or segment sizes differ.
 fn counts_alike(a: &ServerFacts, b: &ServerFacts, name: &str) -> bool {
     let count = |server: &ServerFacts, unit_bytes: u64| {
         let bytes = amount::parse(server.in_force(name)?, unit_bytes)?;
@@ -157,7 +157,7 @@ fn counts_alike(a: &ServerFacts, b: &ServerFacts, name: &str) -> bool {
     units.is_some_and(|(of_a, of_b)| count(a, of_a).is_some_and(|blocks| count(b, of_b) == Some(blocks)))
 }
 
-/// The size in bytes of what a setting counts.
+/// The unit of a setting in bytes.
 fn unit_bytes(server: &ServerFacts, name: &str) -> Option<u64> {
     match () {
         () if COUNT_BLOCKS.contains(&name) => Some(server.block_bytes.into()),
@@ -185,8 +185,8 @@ mod tests {
         ServerFacts { block_bytes, defaults: Some(defaults.iter().map(pair).collect()), ..server() }
     }
 
-    /// The defaults of 18.6 as built with blocks of 8 and of 32 KiB tell them: 64, 32 and 0 blocks; the last is divided
-    /// by the size of a block.
+    /// Defaults reported by 18.6, built with block sizes of 8 and 32 KiB: 64, 32 and 0 blocks; the last one is divided
+    /// by the block size.
     #[test]
     fn what_counts_blocks_follows_from_their_size() {
         let small = with_defaults(

@@ -1,21 +1,21 @@
-//! The exact test by flipping signs.
+//! The exact sign-flip test.
 
-/// Most observations that the exact test is made for: it takes two lists of 2^(n/2) sums.
+/// Most observations for the exact test, which needs two lists of 2^(n/2) sums.
 pub const EXACT_UP_TO: usize = 32;
 
-/// The two-sided p of the sign-flip test (Fisher's randomisation test for pairs): if there is no difference, each
-/// observation could as well have the other sign, and p is the share of all 2^n sign patterns whose sum is at least as
-/// far from 0 as the one seen. It assumes no distribution, only that A and B could have changed places in each block.
-/// `None` beyond [`EXACT_UP_TO`] observations, or where there is none.
+/// The two-sided p of the sign-flip test (Fisher's randomisation test for pairs): without a difference, each
+/// observation could as well have the opposite sign, and p is the share of all 2^n sign patterns whose sum is at least
+/// as far from 0 as the observed one. The test is nonparametric; it only assumes that A and B are exchangeable in each
+/// block. `None` with more than [`EXACT_UP_TO`] observations, or without any.
 ///
-/// All patterns are counted, by their sums over either half of the observations.
+/// All patterns are counted by combining the sums over both halves of the observations.
 pub fn sign_flip(observations: &[f64]) -> Option<f64> {
     let count = observations.len();
     if count == 0 || count > EXACT_UP_TO {
         return None;
     }
     let seen = observations.iter().sum::<f64>().abs();
-    // Sums that are equal may differ in their last digits, as they are added in another order.
+    // Equal sums may differ in their last digits if they are added in another order.
     let scale: f64 = observations.iter().map(|d| d.abs()).sum();
     let reach = seen - scale * 1e-12;
     if reach <= 0.0 {
@@ -23,7 +23,7 @@ pub fn sign_flip(observations: &[f64]) -> Option<f64> {
     }
     let (left, right) = observations.split_at(count / 2);
     let (left, right) = (sums(left), sums(right));
-    // Both lists rise: as the left sum grows, more of the right ones suffice.
+    // Both lists are ascending: with a larger left sum, more of the right sums suffice.
     let mut enough = right.len();
     let mut beyond = 0u64;
     for sum in left {
@@ -51,7 +51,7 @@ mod tests {
 
     use super::*;
 
-    /// One pattern after the other.
+    /// Independent implementation that enumerates all patterns.
     fn by_hand(observations: &[f64]) -> f64 {
         let seen = observations.iter().sum::<f64>().abs();
         let beyond = (0u32..1 << observations.len())
@@ -76,7 +76,7 @@ mod tests {
     proptest! {
         #[test]
         fn halves_count_what_patterns_count(observations in prop::collection::vec(-8i32..=8, 1..12)) {
-            // Small whole numbers: many sums are equal, which is where counting goes wrong.
+            // Small integers, because counting errors show with many equal sums.
             let observations: Vec<f64> = observations.iter().map(|d| f64::from(*d) / 64.0).collect();
             let p = sign_flip(&observations).expect("they are few");
             prop_assert!((p - by_hand(&observations)).abs() < 1e-12, "{p} {}", by_hand(&observations));

@@ -1,60 +1,60 @@
-//! Slots in turn within one long run, for differences of a few per cent.
+//! Alternating slots within one long run, for differences of a few per cent.
 //!
-//! All arms hold their connections for the whole run, and only one of them is awake at a time. A round is one slot of
-//! every arm; the ratio of two arms within a round is one observation.
+//! All arms keep their connections for the whole run, and only one of them runs at a time. A round is one slot of every
+//! arm; the ratio of two arms within a round is one observation.
 
 use std::ops::Range;
 
 use super::order::in_round;
 
-/// How far behind its instant something that counts once a second may be and still belong to its second.
+/// Tolerated delay of a count that is taken once a second, so that it still belongs to its second.
 const LATE_NS: u64 = 150_000_000;
-/// How far behind the first of its instants, by which all others are known, may have been.
+/// Tolerated delay of the first count, from which the times of all others are derived.
 const FIRST_LATE_NS: u64 = 50_000_000;
 const SECOND_NS: u64 = 1_000_000_000;
 
-/// How a run is cut into slots.
+/// Division of a run into slots.
 #[derive(Debug, Clone, Copy)]
 pub struct Slots {
     /// Number of arms, at least 2.
     pub arms: usize,
     /// Rounds of one slot of every arm.
     pub rounds: u32,
-    /// Dropped at the beginning of a slot, in nanoseconds: what was under way when the arm was put to sleep, and cold
-    /// caches, are over by then.
+    /// Time ignored at the beginning of a slot in nanoseconds, for transactions that were under way when the arm was
+    /// stopped, and for cold caches.
     pub dropped_ns: u64,
-    /// Counted in a slot, in nanoseconds.
+    /// Counted time of a slot in nanoseconds.
     pub counted_ns: u64,
 }
 
-/// When an arm's work is counted.
+/// Times at which an arm's transactions are counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Grid {
-    /// At any instant, or nearly so.
+    /// Continuously.
     Fine,
-    /// Once a second: at this instant in nanoseconds since 1970, and at every whole second before and after it.
+    /// Once a second: at this time in nanoseconds since 1970, and at every multiple of a second before and after it.
     Seconds(u64),
 }
 
-/// What counts of a slot, in nanoseconds since 1970.
+/// The counted part of a slot, in nanoseconds since 1970.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Window {
-    /// Its begin.
+    /// Begin of the window.
     pub from_ns: u64,
-    /// Its end, which is that of the slot.
+    /// End of the window and of the slot.
     pub to_ns: u64,
 }
 
 impl Slots {
-    /// The arms of all slots, by their places: ABC CBA BCA ACB CAB BAC; of two arms AB BA BA AB. Over twice as many
-    /// rounds as there are arms each arm is in every place and right after every other one equally often (the design of
-    /// Williams, see [`in_round`]), and over every two a drift along a line favours none.
+    /// The indexes of the arms of all slots: ABC CBA BCA ACB CAB BAC; with two arms AB BA BA AB. Over twice as many
+    /// rounds as there are arms, each arm is in every position, and right after every other arm, equally often (the
+    /// design of Williams, see [`in_round`]); a linear drift cancels over every two rounds.
     pub fn order(self) -> impl Iterator<Item = usize> {
         (0..self.rounds as usize).flat_map(move |round| in_round(self.arms, round))
     }
 
-    /// What counts of a slot whose arm is woken at this instant. What is counted once a second counts from the first
-    /// such instant on at which nothing is to be dropped any more, so that none of its seconds is lost.
+    /// The counted part of a slot whose arm is continued at this time. For counts once a second it begins at the first
+    /// count after the ignored time, so that no second is lost.
     pub fn window(self, wake_ns: u64, grid: Grid) -> Window {
         let earliest_ns = wake_ns + self.dropped_ns;
         match grid {
@@ -74,16 +74,16 @@ impl Slots {
     }
 }
 
-/// Committed transactions in a stretch of time, in nanoseconds since 1970.
+/// Committed transactions in a period, in nanoseconds since 1970.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Count {
-    /// The stretch.
+    /// The period.
     pub span_ns: Range<u64>,
-    /// Transactions that ended in it.
+    /// Transactions that ended in the period.
     pub committed: u64,
 }
 
-/// Transactions per second over the counts that lie wholly within a window; `None` where none does.
+/// Transactions per second over the counts whose periods lie within a window; `None` without one.
 pub fn rate_within(counts: &[Count], window: Window) -> Option<f64> {
     let is_within = |c: &&Count| c.span_ns.start >= window.from_ns && c.span_ns.end <= window.to_ns;
     let within = counts.iter().filter(is_within);
@@ -92,7 +92,7 @@ pub fn rate_within(counts: &[Count], window: Window) -> Option<f64> {
     (length_ns > 0).then(|| committed as f64 * 1e9 / length_ns as f64)
 }
 
-/// The pairs of two arms, one from each round in which both have a value. `slots` are the values of all slots in the
+/// The pairs of two arms, one per round in which both have a value. `slots` are the values of all slots in the
 /// order of [`Slots::order`], with their arms.
 pub fn pairs<T: Copy>(slots: &[(usize, Option<T>)], arms: usize, one: usize, other: usize) -> Vec<(T, T)> {
     let of = |round: &[(usize, Option<T>)], arm| round.iter().find(|slot| slot.0 == arm)?.1;
@@ -140,8 +140,8 @@ mod tests {
         assert_eq!(window, Window { from_ns: 10_500 * MS, to_ns: 12_500 * MS });
     }
 
-    /// Wherever in the second it is woken: two whole seconds lie within, also late ones, and what was counted before
-    /// does not.
+    /// Whenever the arm is continued within the second, two whole seconds lie in the window, also with late counts, and
+    /// earlier counts do not.
     #[test]
     fn what_is_counted_once_a_second_loses_none_of_its_seconds() {
         let first_seen_ns = 7_300 * MS;

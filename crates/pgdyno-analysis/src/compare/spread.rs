@@ -1,13 +1,13 @@
-//! A middle that one wild block cannot move, and which blocks are wild.
+//! A location estimate robust to outliers, and the detection of outliers.
 
-/// A block is shown as an outlier where its modified z-score is above this (Iglewicz and Hoaglin, "How to Detect and
+/// A block is an outlier if its modified z-score exceeds this value (Iglewicz and Hoaglin, "How to Detect and
 /// Handle Outliers", 1993).
 const MAX_SCORE: f64 = 3.5;
 /// The median absolute deviation over the standard deviation of a normal distribution.
 const MAD_OVER_SD: f64 = 0.6745;
 
-/// The Hodges-Lehmann estimate: the median of the means of all pairs of observations, each with itself too. `None`
-/// where there is none.
+/// The Hodges-Lehmann estimate: the median of the means of all pairs of observations, including each with itself.
+/// `None` without observations.
 pub fn hodges_lehmann(observations: &[f64]) -> Option<f64> {
     let pairs = observations
         .iter()
@@ -16,7 +16,7 @@ pub fn hodges_lehmann(observations: &[f64]) -> Option<f64> {
     median(pairs.collect())
 }
 
-/// Whether each observation stands out from the others. Outliers are shown and never dropped.
+/// Whether each observation is an outlier. Outliers are marked and never dropped.
 pub fn outliers(observations: &[f64]) -> Vec<bool> {
     let Some(middle) = median(observations.to_vec()) else { return Vec::new() };
     let away = |d: &f64| (d - middle).abs();
@@ -42,16 +42,16 @@ mod tests {
 
     #[test]
     fn the_median_of_pairwise_means() {
-        // 1, 1.5, 2, 5.5, 6, 10: the two in the middle are 2 and 5.5.
+        // 1, 1.5, 2, 5.5, 6, 10: the middle values are 2 and 5.5.
         assert_eq!(hodges_lehmann(&[1.0, 2.0, 10.0]), Some(3.75));
         assert_eq!(hodges_lehmann(&[]), None);
     }
 
     #[test]
-    fn a_wild_block_is_shown() {
+    fn an_outlier_is_marked() {
         let blocks = [0.05, 0.04, 0.06, 0.05, -0.40, 0.05, 0.07, 0.03];
-        assert_eq!(outliers(&blocks).iter().position(|wild| *wild), Some(4));
-        assert_eq!(outliers(&blocks).iter().filter(|wild| **wild).count(), 1);
+        assert_eq!(outliers(&blocks).iter().position(|outlier| *outlier), Some(4));
+        assert_eq!(outliers(&blocks).iter().filter(|outlier| **outlier).count(), 1);
         assert_eq!(outliers(&[0.0; 4]), [false; 4]);
         let middle = hodges_lehmann(&blocks).expect("there are some");
         assert!((middle - 0.05).abs() < 0.011, "{middle}");

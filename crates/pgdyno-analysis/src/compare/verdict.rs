@@ -1,4 +1,4 @@
-//! From blocks to an answer.
+//! The verdict of a comparison in blocks.
 
 use pgdyno_core::results::{Comparison, Look, Verdict};
 
@@ -10,13 +10,13 @@ use super::{
     sign_flip,
 };
 
-/// Fewest blocks for which the sign-flip test can be as sure as the last look asks for: 2/2^7 is 0.016.
+/// Fewest blocks for which the sign-flip test can reach the level of the last look: 2/2^7 is 0.016.
 const SIGN_FLIP_FROM: u32 = EARLY_LOOKS[0].blocks - 1;
 
-/// Judges the blocks made until now, given as ln B − ln A, at the last of the looks that they reach; what came after it
-/// waits for the next. `margin` is a share above 0. `None` below two blocks.
+/// Judges the blocks so far, given as ln B − ln A, at the last look that they reach; later blocks count at the next
+/// look. `margin` is a positive share. `None` with fewer than two blocks.
 ///
-/// Margin and interval are compared as logarithms, ln(1 + margin) on either side, so that A and B may change places.
+/// Margin and interval are compared as logarithms, ln(1 + margin) on either side, so that A and B are interchangeable.
 pub fn judge(ln_ratios: &[f64], looks: &[Look], margin: f64) -> Option<Comparison> {
     let made = ln_ratios.len() as u32;
     let reached = looks.iter().rposition(|look| look.blocks <= made);
@@ -26,11 +26,11 @@ pub fn judge(ln_ratios: &[f64], looks: &[Look], margin: f64) -> Option<Compariso
     if used.len() < 2 {
         return None;
     }
-    let interval = Interval::of(used, at.alpha);
+    let interval = Interval::new(used, at.alpha);
     let verdict = match reached {
         None => Verdict::CannotTell { more_blocks: Some(at.blocks - made) },
         Some(_) => match (interval.answer(next.unwrap_or(&at).alpha, margin.ln_1p()), next) {
-            // Nobody looks before the next look.
+            // Blocks after a look are not used before the next one.
             (Verdict::CannotTell { more_blocks }, Some(next)) => {
                 Verdict::CannotTell { more_blocks: more_blocks.map(|more| more.max(next.blocks - made)) }
             }
@@ -50,13 +50,13 @@ struct Interval {
 }
 
 impl Interval {
-    fn of(used: &[f64], alpha: f64) -> Self {
+    fn new(used: &[f64], alpha: f64) -> Self {
         let blocks = used.len() as u32;
         let sd = (sum_of_squares(used) / (used.len() - 1) as f64).sqrt();
         Self { blocks, mean: mean(used).unwrap_or(0.0), sd, half: half_width(sd, blocks, alpha) }
     }
 
-    /// `next_alpha` is that of the look that more blocks would lead to.
+    /// `next_alpha` is the level of the next look.
     fn answer(self, next_alpha: f64, margin_ln: f64) -> Verdict {
         let Self { blocks, mean, sd, half } = self;
         match () {
@@ -67,7 +67,7 @@ impl Interval {
         }
     }
 
-    /// The interval as shares, with what assumes no distribution beside it, and no answer yet.
+    /// The interval as shares, with the nonparametric tests, and without a verdict.
     fn described(self, used: &[f64], look: Look) -> Comparison {
         let Self { blocks, mean, sd, half } = self;
         let robust = hodges_lehmann(used).unwrap_or(mean);
@@ -119,7 +119,7 @@ mod tests {
             (0.0, 1.0, NoDifference),
             (0.0, 2.3, NoDifference),
             (1.0, 1.0, NoDifference),
-            // Above 0 and yet within the margin: no difference that matters.
+            // Above 0, but within the margin: no difference that matters.
             (1.0, 0.2, NoDifference),
             (-1.0, 0.2, NoDifference),
             (1.9, 0.5, Faster),
@@ -132,7 +132,7 @@ mod tests {
             (5.0, 6.1, CannotTell { more_blocks: Some(1) }),
             (-5.0, 10.0, CannotTell { more_blocks: Some(10) }),
             (0.9, 200.0, CannotTell { more_blocks: None }),
-            // Without any scatter the interval is a point.
+            // Without scatter the interval is a point.
             (0.0, 0.0, NoDifference),
             (2.5, 0.0, Faster),
         ] {
@@ -181,7 +181,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wild_block_makes_the_tests_disagree() {
+    fn one_outlier_makes_the_tests_disagree() {
         let mut blocks = vec![0.05, 0.051, 0.049, 0.052, 0.05, 0.048, 0.05, 0.051];
         assert!(!judge(&blocks, &looks(8), MARGIN).expect("eight blocks").tests_disagree);
         blocks[3] = 0.9;
@@ -190,7 +190,7 @@ mod tests {
         assert!(found.tests_disagree, "{found:?}");
     }
 
-    /// How often a comparison of at most 16 blocks says faster or slower, by looks in turn as `ab` makes them.
+    /// How often a comparison of at most 16 blocks says faster or slower, with the looks of `ab`.
     fn alarms(effect: f64, sd: f64, blocks: u32, times: u32, seed: u64) -> f64 {
         let mut normal = Normal::seeded(seed);
         let looks = looks(blocks);
@@ -207,19 +207,19 @@ mod tests {
         found as f64 / f64::from(times)
     }
 
-    /// The same against the same: over all looks together at most one false alarm in twenty, on machines from quiet to
-    /// wild. Noise of the size of the margin is the worst case there is.
+    /// A/A: over all looks together at most one false alarm in twenty, from low to high noise. Noise of the size of the
+    /// margin is the worst case.
     #[test]
     fn equal_arms_raise_at_most_the_nominal_false_alarms() {
         for (seed, sd) in [0.005, 0.02, 0.05, 0.2].into_iter().enumerate() {
             let found = alarms(0.0, sd, 16, 2_000, seed as u64 + 1);
             assert!(found <= 0.05, "{:.2} % false alarms at a noise of {sd}", found * 100.0);
         }
-        let wild = alarms(0.0, 0.2, 16, 2_000, 4);
-        assert!(wild > 0.02, "a test without any false alarm finds nothing either: {wild}");
+        let worst = alarms(0.0, 0.2, 16, 2_000, 4);
+        assert!(worst > 0.02, "a test without any false alarm finds nothing either: {worst}");
     }
 
-    /// A true effect of 5 % is found as often as the formula of [`power`] says, where there is one look.
+    /// With one look, a true effect of 5 % is found as often as [`power`] predicts.
     #[test]
     fn a_true_effect_is_found_with_the_power_of_the_formula() {
         const TIMES: u32 = 2_000;
@@ -234,7 +234,7 @@ mod tests {
         }
     }
 
-    /// With three looks it is found at least as often as by the last alone, and by no more than all of them allow.
+    /// With three looks it is found at least as often as by the last one alone, and at most as often as all allow.
     #[test]
     fn looks_in_turn_find_at_least_what_the_last_finds() {
         let last = power(0.05f64.ln_1p(), 0.06, 16, 0.025);
@@ -259,7 +259,7 @@ mod tests {
             prop_assert!(one.low <= one.effect && one.effect <= one.high);
         }
 
-        /// More certainty asked for is never a wider claim.
+        /// A wider margin never turns no difference into a difference.
         #[test]
         fn a_wider_margin_never_settles_less(blocks in prop::collection::vec(-0.1f64..0.1, 8..9)) {
             let narrow = judge(&blocks, &looks(8), 0.01).expect("eight blocks");

@@ -1,4 +1,4 @@
-//! Too few blocks, or blocks and intervals that do not stay as they were.
+//! Too few blocks, and blocks or intervals without a steady state.
 
 use pgdyno_core::{
     measure::{CellRun, CellSummary, SteadyVerdict, Workload, runs_by_cell},
@@ -9,14 +9,13 @@ use pgdyno_record::RunRecord;
 use super::wording::{cell_name, doubt, percent, worst};
 use crate::{Doubt, DoubtKind, estimate::MAX_HALF_WIDTH, over_blocks::Change};
 
-/// Fewest blocks of a run: with fewer there is no interval at all.
+/// Fewest blocks of a run: with fewer there is no confidence interval.
 pub const MIN_BLOCKS: u32 = 3;
 
 /// Fewest blocks of a thorough run: t(95 %) falls from 4.3 at three blocks to 2.8 at five.
 pub const MIN_BLOCKS_THOROUGH: u32 = 5;
 
-/// A cell is unsteady where more than this share of its runs is: of many judged runs one may be a false
-/// alarm.
+/// A cell is unsteady if more than this share of its runs is: with many runs, one may be a false alarm.
 pub const MAX_UNSTEADY_SHARE: f64 = 0.2;
 
 pub(super) fn screening_run(record: &RunRecord) -> Option<Doubt> {
@@ -24,7 +23,7 @@ pub(super) fn screening_run(record: &RunRecord) -> Option<Doubt> {
         return None;
     }
     let hint = record.plan.thorough_hint.as_deref().unwrap_or("--thorough");
-    let detail = "short intervals and few blocks: a first look, not publishable".into();
+    let detail = "short intervals and few blocks: suitable for a first look, not for publication".into();
     doubt(DoubtKind::ScreeningRun, detail, &format!("Use {hint} for numbers to publish."), Vec::new())
 }
 
@@ -33,8 +32,8 @@ pub(super) fn too_few_blocks(record: &RunRecord) -> Option<Doubt> {
     let counts = runs_by_cell(&record.runs).into_iter().map(|(workload, runs)| (workload, runs.len() as u32));
     let few: Vec<_> = counts.filter(|(_, runs)| *runs < least).collect();
     let fewest = few.iter().map(|(_, runs)| *runs).min()?;
-    let detail =
-        format!("{fewest} block{} of a cell, {least} are the least", if fewest == 1 { "" } else { "s" });
+    let s = if fewest == 1 { "" } else { "s" };
+    let detail = format!("only {fewest} block{s} of a cell; at least {least} are needed");
     let names = few.into_iter().map(|(workload, _)| cell_name(workload)).collect();
     doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (blocks in [measure]).", names)
 }
@@ -43,14 +42,14 @@ pub(super) fn not_steady(record: &RunRecord) -> Option<Doubt> {
     let thorough = record.plan.thorough;
     let unsteady = |run: &&&CellRun| match run.steady {
         SteadyVerdict::Steady => false,
-        // A screening run is short on purpose, which its own doubt says.
+        // Screening runs are short by design and have a doubt of their own.
         SteadyVerdict::TooShort => thorough,
         SteadyVerdict::Trending { .. } | SteadyVerdict::NotSteady { .. } => true,
     };
     let shares = runs_by_cell(&record.runs).into_iter().map(|(workload, runs)| {
         let bad: Vec<_> = runs.iter().filter(unsteady).collect();
         let share = bad.len() as f64 / runs.len() as f64;
-        (share, cell_name(workload), bad.first().map(|run| in_words(&run.steady)), bad.len(), runs.len())
+        (share, cell_name(workload), bad.first().map(|run| describe(&run.steady)), bad.len(), runs.len())
     });
     let found: Vec<_> = shares.filter(|(share, ..)| *share > MAX_UNSTEADY_SHARE).collect();
     let (_, name, example, bad, all) = found.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -58,11 +57,11 @@ pub(super) fn not_steady(record: &RunRecord) -> Option<Doubt> {
     let detail = format!("throughput was not steady in {bad} of {all} runs of {name}: {example}");
     let names = found.iter().map(|(_, name, ..)| name.clone()).collect();
     let advice =
-        "Lengthen the warm-up and the interval (at least 10 s); look for a cache that fills or a checkpoint.";
+        "Use a longer warm-up and interval (at least 10 s); look for a cache that fills up, or a checkpoint.";
     doubt(DoubtKind::NotSteady, detail, advice, names)
 }
 
-fn in_words(verdict: &SteadyVerdict) -> String {
+fn describe(verdict: &SteadyVerdict) -> String {
     match verdict {
         SteadyVerdict::Steady => "steady".into(),
         SteadyVerdict::Trending { change } => {
@@ -73,21 +72,21 @@ fn in_words(verdict: &SteadyVerdict) -> String {
     }
 }
 
-/// What cells did over their blocks, of those that did not stay as they were.
+/// The cells whose TPS changed over the blocks, with the change.
 fn changed(record: &RunRecord) -> Vec<(String, Change)> {
     let of = |(workload, runs): (&Workload, Vec<&CellRun>)| {
         let rates: Vec<f64> = runs.iter().map(|run| run.tps).collect();
-        Change::of(&rates).map(|change| (cell_name(workload), change))
+        Change::find(&rates).map(|change| (cell_name(workload), change))
     };
     runs_by_cell(&record.runs).into_iter().filter_map(of).collect()
 }
 
-/// A mean over blocks that jump or drift is that of no state the server was in.
+/// A mean over blocks that jump or drift describes no actual state of the server.
 pub(super) fn unsteady_blocks(record: &RunRecord) -> Option<Doubt> {
     blocks_changed(&changed(record))
 }
 
-/// [`DoubtKind::UnsteadyBlocks`] of what changed, each with its name; that of the strongest change is told.
+/// [`DoubtKind::UnsteadyBlocks`] for these named changes; the detail describes the strongest.
 pub(super) fn blocks_changed(changed: &[(String, Change)]) -> Option<Doubt> {
     let (name, change) = changed.iter().max_by(|a, b| a.1.strength().total_cmp(&b.1.strength()))?;
     let detail = match *change {
@@ -104,24 +103,26 @@ pub(super) fn blocks_changed(changed: &[(String, Change)]) -> Option<Doubt> {
             percent(change.abs())
         ),
     };
-    let advice = "Look for what changed from block to block (a cache that fills, tables that grow, a throttled disk, \
-                  other load) and measure again: the mean is that of no state.";
+    let advice = "Find out what changed between blocks (a cache that fills up, growing tables, a throttled disk, other \
+                  load) and measure again: the mean describes none of the states.";
     doubt(DoubtKind::UnsteadyBlocks, detail, advice, changed.iter().map(|(name, _)| name.clone()).collect())
 }
 
-/// Blocks that jump or drift have a doubt that says more. Several subjects are judged by what they do within a block,
-/// where scatter from block to block cancels: the intervals of their ratios tell it.
+/// Not raised for cells whose blocks jump or drift, which have a more specific doubt, nor for several subjects: those
+/// are compared within a block, where scatter between blocks cancels.
 pub(super) fn noisy(record: &RunRecord) -> Option<Doubt> {
     if record.subjects.len() > 1 {
         return None;
     }
     let changed = changed(record);
-    let told = |cell: &CellSummary| changed.iter().any(|(name, _)| *name == cell_name(&cell.workload));
+    let is_known = |cell: &CellSummary| changed.iter().any(|(name, _)| *name == cell_name(&cell.workload));
     let shares = record.cells.iter().filter_map(|cell| Some((cell, cell.tps.relative_half_width()?)));
-    let noisy = shares.filter(|(cell, share)| *share > MAX_HALF_WIDTH && !told(cell));
+    let noisy = shares.filter(|(cell, share)| *share > MAX_HALF_WIDTH && !is_known(cell));
     let (names, most) = worst(noisy.map(|(cell, share)| (cell_name(&cell.workload), share)))?;
-    let detail =
-        format!("blocks of one cell scatter: the 95 % interval is up to ± {} of the mean", percent(most));
-    let advice = "Measure more or longer blocks, and stop what else runs on the machine.";
+    let detail = format!(
+        "blocks of one cell scatter: the 95 % confidence interval is up to ± {} of the mean",
+        percent(most)
+    );
+    let advice = "Measure more or longer blocks, and stop other programs on the machine.";
     doubt(DoubtKind::Noisy, detail, advice, names)
 }

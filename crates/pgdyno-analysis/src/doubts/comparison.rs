@@ -1,4 +1,4 @@
-//! What only a comparison in blocks can be doubted for. Its spread is no reason: the interval tells it.
+//! Doubts about comparisons in blocks. Scatter raises none, because the confidence interval shows it.
 
 use pgdyno_core::measure::Arm;
 use pgdyno_record::{ComparisonRecord, RunRecord};
@@ -17,18 +17,18 @@ pub(super) fn too_few_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
         return None;
     }
     let s = if made == 1 { "" } else { "s" };
-    let detail = format!("{made} block{s} of A and B, {least} are the least for an answer to rely on");
+    let detail = format!("only {made} block{s} of A and B; a reliable answer needs at least {least}");
     doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (--blocks).", Vec::new())
 }
 
-pub(super) fn same_differs(comparison: &ComparisonRecord) -> Option<Doubt> {
+pub(super) fn aa_differs(comparison: &ComparisonRecord) -> Option<Doubt> {
     let floor = comparison.floor.as_ref().filter(|floor| floor.differs)?;
     let detail = format!(
-        "A seems to differ from A in {} blocks: this method finds more here than there is",
+        "A seems to differ from A in {} A/A blocks: the method reports false differences on this machine",
         floor.blocks
     );
     let advice =
-        "Lengthen warm-up and interval; look for what changes from run to run, such as a cache that fills.";
+        "Use a longer warm-up and interval; find what changes between runs, such as a cache that fills up.";
     doubt(DoubtKind::SameDiffers, detail, advice, Vec::new())
 }
 
@@ -36,25 +36,25 @@ pub(super) fn tests_disagree(comparison: &ComparisonRecord) -> Option<Doubt> {
     let result = comparison.result.as_ref().filter(|result| result.tests_disagree && result.look > 0)?;
     let p = result.sign_flip_p.map_or("not known".to_owned(), |p| format!("{p:.4}"));
     let detail = format!(
-        "the interval and what assumes no distribution disagree: sign-flip p {p} against {:.3}, \
+        "the confidence interval and the nonparametric tests disagree: sign-flip p {p} at a level of {:.3}, \
          Hodges-Lehmann {:+.1} %",
         result.alpha,
         result.hodges_lehmann * 100.0
     );
-    let advice = "Look at the blocks for outliers, and measure more of them.";
+    let advice = "Check the blocks for outliers, and measure more blocks.";
     doubt(DoubtKind::TestsDisagree, detail, advice, Vec::new())
 }
 
-/// What both arms do alike cancels in their ratio, as far as it is a ratio of one state to one state.
+/// Changes that both arms share cancel in the ratio only if each arm has a single state.
 pub(super) fn unsteady_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     let rates = comparison.rates();
-    let of = |arm: Arm| Some((arm.letter().to_owned(), Change::of(&rates[arm.index()])?));
+    let of = |arm: Arm| Some((arm.letter().to_owned(), Change::find(&rates[arm.index()])?));
     let changed: Vec<_> = Arm::BOTH.into_iter().filter_map(of).collect();
     blocks_changed(&changed).map(|doubt| Doubt { cells: Vec::new(), ..doubt })
 }
 
-/// Within an arm a checkpoint in some of its blocks is seen by `uneven_checkpoints`; here in all of one and none of the
-/// other.
+/// Checkpoints in all blocks of one arm and none of the other. `uneven_checkpoints` covers checkpoints in some blocks
+/// of an arm.
 pub(super) fn checkpoints_in_one_arm(record: &RunRecord) -> Option<Doubt> {
     let seen = |arm: Arm| {
         let runs = record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
@@ -68,10 +68,11 @@ pub(super) fn checkpoints_in_one_arm(record: &RunRecord) -> Option<Doubt> {
     }
     let arm = if a { Arm::A } else { Arm::B };
     let detail = format!(
-        "a checkpoint fell into every run of {} and into none of {}",
+        "there was a checkpoint in every run of {} and in none of {}",
         arm.letter(),
         arm.other().letter()
     );
-    let advice = "Give both the same max_wal_size and checkpoint_timeout, unless these are the question.";
+    let advice =
+        "Use the same max_wal_size and checkpoint_timeout for both, unless you compare these settings.";
     doubt(DoubtKind::UnevenCheckpoints, detail, advice, Vec::new())
 }

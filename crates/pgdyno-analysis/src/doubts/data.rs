@@ -1,4 +1,4 @@
-//! Where pages came from, which rows everybody wants, and checkpoints.
+//! Cache states, contended rows and checkpoints.
 
 use pgdyno_core::{
     measure::{ServedFrom, Workload, runs_by_cell},
@@ -10,31 +10,30 @@ use pgdyno_script::Builtin;
 use super::wording::{cell_name, doubt, worst};
 use crate::{Doubt, DoubtKind};
 
-/// There are as many branches as the scale says, and every transaction updates one of them: "-c values in excess of -s
+/// The scale is the number of branches, and every transaction updates one of them: "-c values in excess of -s
 /// will undoubtedly result in lots of transactions blocked waiting for other transactions" (pgbench's manual, Good
 /// Practices).
 pub(super) fn few_branches(record: &RunRecord) -> Option<Doubt> {
     let scale = record.plan.scale?;
     let updates =
         |workload: &Workload| Builtin::by_name(&workload.script).is_some_and(Builtin::updates_branches);
-    let crowded = runs_by_cell(&record.runs)
+    let contended = runs_by_cell(&record.runs)
         .into_iter()
         .filter(|(workload, _)| updates(workload) && u64::from(workload.clients) > scale)
         .map(|(workload, _)| (cell_name(workload), f64::from(workload.clients)));
-    let (names, most) = worst(crowded)?;
+    let (names, most) = worst(contended)?;
     let detail = format!(
-        "up to {most:.0} clients updated the rows of {} branch{}: they wait for each other's transactions to end",
+        "up to {most:.0} clients updated {} branch row{}, so they wait for row locks",
         units::count(scale),
-        if scale == 1 { "" } else { "es" }
+        if scale == 1 { "" } else { "s" }
     );
-    let advice =
-        format!("Load at least scale {most:.0} (--scale), as pgbench's manual says under Good Practices.");
+    let advice = format!("Load at least scale {most:.0} (--scale); see Good Practices in pgbench's manual.");
     doubt(DoubtKind::FewBranches, detail, &advice, names)
 }
 
 pub(super) fn mixed_cache(record: &RunRecord) -> Option<Doubt> {
     let mixed = runs_by_cell(&record.runs).into_iter().filter_map(|(workload, runs)| {
-        // Where reads below the server's buffers cannot be seen, nobody knows whether places differ.
+        // Without measured reads below shared buffers it is unknown whether the sources differ.
         let seen = |source: &ServedFrom| *source != ServedFrom::BelowBuffersUnknown;
         let mut sources = runs.iter().filter_map(|run| run.served_from).filter(seen);
         let first = sources.next()?;
@@ -45,8 +44,8 @@ pub(super) fn mixed_cache(record: &RunRecord) -> Option<Doubt> {
         return None;
     }
     let detail =
-        format!("blocks of {} were served from different places by measured reads", names.join(", "));
-    let advice = "Lengthen the warm-up, or choose a scale that clearly fits or clearly exceeds memory.";
+        format!("by measured reads, blocks of {} were served from different sources", names.join(", "));
+    let advice = "Use a longer warm-up, or a scale that clearly fits or clearly exceeds memory.";
     doubt(DoubtKind::MixedCache, detail, advice, names)
 }
 
@@ -60,8 +59,8 @@ pub(super) fn uneven_checkpoints(record: &RunRecord) -> Option<Doubt> {
         (with > 0 && without > 0).then(|| (cell_name(workload), f64::from(with)))
     });
     let (names, with) = worst(uneven)?;
-    let detail = format!("a checkpoint fell into up to {with} blocks of a cell and not into its others");
+    let detail = format!("there was a checkpoint in up to {with} blocks of a cell and not in the others");
     let advice =
-        "Lengthen the interval beyond checkpoint_timeout, or raise max_wal_size so that none falls into it.";
+        "Use an interval longer than checkpoint_timeout, or raise max_wal_size to avoid checkpoints.";
     doubt(DoubtKind::UnevenCheckpoints, detail, advice, names)
 }

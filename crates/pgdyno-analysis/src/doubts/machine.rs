@@ -1,4 +1,4 @@
-//! What else used the machine.
+//! Other load on the machine, and servers that could not be observed.
 
 use pgdyno_core::{measure::CellRun, units};
 
@@ -9,35 +9,35 @@ use crate::{
 };
 use pgdyno_record::RunRecord;
 
-/// Share of processor time that the hypervisor may take: as much as the margin of a comparison (2 %).
+/// Tolerated CPU steal as a share of CPU time: the default equivalence margin of a comparison (2 %).
 pub const MAX_STEAL: f64 = 0.02;
 
-/// Processors that other programs may use. The kernel and pgdyno's own observation take some hundredths.
+/// CPUs that other programs may use. The kernel and pgdyno's observer use a few hundredths.
 pub const MAX_OTHERS_CPUS: f64 = 0.15;
 
-/// Processors that the servers of other subjects may use while one is measured, all together: of one processor as much
-/// as the margin of a comparison (2 %). An idle server takes less than a thousandth.
+/// CPUs that the servers of all other subjects together may use while one is measured: of one CPU as much as the
+/// default equivalence margin (2 %). An idle server uses less than a thousandth.
 pub const MAX_IDLE_CPUS: f64 = 0.02;
 
-/// Bytes that they may write in the time of a run: statistics and the like take some pages, a checkpoint or autovacuum
-/// takes more.
+/// Bytes that these servers may write during a run. Statistics files and the like take a few pages, a checkpoint or
+/// autovacuum takes more.
 pub const MAX_IDLE_WRITTEN_BYTES: f64 = (4 << 20) as f64;
 
 pub(super) fn cpu_steal(record: &RunRecord) -> Option<Doubt> {
     let (names, most) = above(record, MAX_STEAL, steal)?;
-    let detail = format!("the hypervisor took up to {} of the processor time", percent(most));
-    doubt(DoubtKind::CpuSteal, detail, "Measure on a machine with processors of its own.", names)
+    let detail = format!("the hypervisor took up to {} of the CPU time", percent(most));
+    doubt(DoubtKind::CpuSteal, detail, "Measure on a machine with dedicated CPUs.", names)
 }
 
 pub(super) fn other_load(record: &RunRecord) -> Option<Doubt> {
     let (names, most) = above(record, MAX_OTHERS_CPUS, others_cpus)?;
     let detail = format!(
-        "other programs on this machine used up to {most:.2} processors: the server may be faster than this"
+        "other programs on this machine used up to {most:.2} CPUs: the server may be faster without them"
     );
-    doubt(DoubtKind::OtherLoad, detail, "Stop them, or measure on a machine of its own.", names)
+    doubt(DoubtKind::OtherLoad, detail, "Stop them, or measure on a dedicated machine.", names)
 }
 
-/// Servers of other subjects that work while one is measured take its processors and its disk.
+/// Servers of other subjects that work during a run compete for CPUs and disk.
 pub(super) fn idle_servers_busy(record: &RunRecord) -> Option<Doubt> {
     let mut names = Vec::new();
     let mut most = |limit, figure: fn(&[&CellRun]) -> f64| {
@@ -45,15 +45,15 @@ pub(super) fn idle_servers_busy(record: &RunRecord) -> Option<Doubt> {
         names.extend(found);
         Some(worst)
     };
-    let cpus = most(MAX_IDLE_CPUS, idle_cpus).map(|cpus| format!("used up to {cpus:.2} processors"));
+    let cpus = most(MAX_IDLE_CPUS, idle_cpus).map(|cpus| format!("used up to {cpus:.2} CPUs"));
     let written = most(MAX_IDLE_WRITTEN_BYTES, idle_written_bytes)
-        .map(|bytes| format!("wrote up to {} in the time of a run", units::bytes(bytes as u64)));
+        .map(|bytes| format!("wrote up to {} during a run", units::bytes(bytes as u64)));
     let did: Vec<_> = cpus.into_iter().chain(written).collect();
     names.sort();
     names.dedup();
     let detail = format!("while a subject was measured, the servers of the others {}", did.join(" and "));
-    let advice = "Look into their logs (server-N.log) for what they were at, such as autovacuum, a checkpoint or a job \
-                  of an extension, and turn it off.";
+    let advice = "Check their logs (server-N.log) for autovacuum, a checkpoint or a background job of an extension, \
+                  and turn it off.";
     (!did.is_empty()).then(|| doubt(DoubtKind::IdleServersBusy, detail, advice, names))?
 }
 
@@ -63,7 +63,8 @@ pub(super) fn server_not_observed(record: &RunRecord) -> Option<Doubt> {
         return None;
     }
     let detail =
-        format!("the server's processor time could not be seen in {unseen} of {} runs", record.runs.len());
-    let advice = "Run pgdyno on the server's host, as the same user or root, to see what limits it.";
+        format!("the server's CPU time could not be measured in {unseen} of {} runs", record.runs.len());
+    let advice =
+        "Run pgdyno on the server's host, as the server's user or root, to see what limits the server.";
     doubt(DoubtKind::ServerNotObserved, detail, advice, Vec::new())
 }

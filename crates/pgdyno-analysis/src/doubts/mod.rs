@@ -1,7 +1,7 @@
-//! Which reasons to distrust a result a run gives (invariant 11: a careful run must be able to give none).
+//! Rules that find reasons to distrust a run (invariant 11: a careful run must be able to have none).
 //!
-//! [`RULES`] is the list of all of them, a file here has those of one family. Every threshold is a constant with its
-//! reason. A fact that is not known raises no doubt, unless not knowing it is the doubt.
+//! [`RULES`] lists all rules; each file here has one family of them. Every threshold is a constant with its reason. An
+//! unknown fact raises no doubt, unless the doubt is about the missing fact.
 
 mod attempts;
 mod blocks;
@@ -10,11 +10,11 @@ mod comparison;
 mod data;
 mod driver;
 mod machine;
-mod of_subject;
 mod pgbench;
 #[cfg(test)]
 pub(crate) mod samples;
 mod server;
+mod subject;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -32,21 +32,21 @@ use pgdyno_record::{ComparisonRecord, RunRecord, SubjectRecord};
 use super::Doubt;
 
 pub use driver::{Ceiling, MAX_DRIVER_BUSY};
-use of_subject::OfSubject;
+use subject::SubjectRuns;
 
-/// A rule that finds one reason to distrust a result, by what it looks at.
+/// A rule that finds one reason to distrust a result, by its input.
 enum Rule {
-    /// Each subject: its server, its data and its own runs.
-    Subject(fn(&OfSubject<'_>) -> Option<Doubt>),
-    /// All runs together.
+    /// Each subject, with its server, its data and its runs.
+    Subject(fn(&SubjectRuns<'_>) -> Option<Doubt>),
+    /// The whole record.
     Runs(fn(&RunRecord) -> Option<Doubt>),
-    /// All runs together, except of a comparison in blocks, which has its own rule for the same.
+    /// The whole record, unless it is a comparison in blocks, for which there is another rule.
     Levels(fn(&RunRecord) -> Option<Doubt>),
     /// A comparison in blocks.
     Blocks(fn(&ComparisonRecord) -> Option<Doubt>),
 }
 
-/// Every rule, the worst first.
+/// All rules, the most serious doubts first.
 const RULES: [Rule; 32] = [
     Rule::Subject(checks::balance_violated),
     Rule::Subject(checks::inconsistent),
@@ -66,7 +66,7 @@ const RULES: [Rule; 32] = [
     Rule::Blocks(comparison::too_few_blocks),
     Rule::Runs(attempts::resumed),
     Rule::Runs(server::builds_differ),
-    Rule::Blocks(comparison::same_differs),
+    Rule::Blocks(comparison::aa_differs),
     Rule::Blocks(comparison::tests_disagree),
     Rule::Runs(blocks::not_steady),
     Rule::Levels(blocks::unsteady_blocks),
@@ -82,11 +82,11 @@ const RULES: [Rule; 32] = [
     Rule::Subject(server::unpinned_bundle),
 ];
 
-/// Every reason to distrust a record, the worst first.
+/// Finds all reasons to distrust a record, the most serious first.
 pub fn judge(record: &RunRecord) -> Vec<Doubt> {
     let found = RULES.iter().flat_map(|rule| rule.find(record));
     match &record.pgbench {
-        Some(pgbench) => found.filter_map(|doubt| pgbench::reworded(doubt, pgbench)).collect(),
+        Some(pgbench) => found.filter_map(|doubt| pgbench::adapted(doubt, pgbench)).collect(),
         None => found.collect(),
     }
 }
@@ -104,8 +104,8 @@ impl Rule {
     }
 }
 
-/// What a rule finds in each subject, prefixed with its name if there are several.
-fn of_subjects(rule: fn(&OfSubject<'_>) -> Option<Doubt>, record: &RunRecord) -> Vec<Doubt> {
+/// Applies a rule to each subject; details begin with the subject's name if there are several.
+fn of_subjects(rule: fn(&SubjectRuns<'_>) -> Option<Doubt>, record: &RunRecord) -> Vec<Doubt> {
     let several = record.subjects.len() > 1;
     let of = |subject: &SubjectRecord| {
         let own = |run: &&CellRun| run.workload.subject.as_deref() == Some(&subject.name);
@@ -113,7 +113,7 @@ fn of_subjects(rule: fn(&OfSubject<'_>) -> Option<Doubt>, record: &RunRecord) ->
             true => Cow::Owned(record.runs.iter().filter(own).cloned().collect()),
             false => Cow::Borrowed(&record.runs[..]),
         };
-        let found = rule(&OfSubject { subject, runs: &runs })?;
+        let found = rule(&SubjectRuns { subject, runs: &runs })?;
         let detail = if several { format!("{}: {}", subject.name, found.detail) } else { found.detail };
         Some(Doubt { detail, ..found })
     };

@@ -5,10 +5,10 @@ use pgdyno_script::Builtin;
 
 use crate::{Doubt, DoubtKind};
 
-/// A doubt in words that apply to that command; `None` if it does not apply.
-pub(super) fn reworded(doubt: Doubt, pgbench: &PgbenchRecord) -> Option<Doubt> {
+/// Adapts a doubt to `pgdyno pgbench`; `None` if it does not apply.
+pub(super) fn adapted(doubt: Doubt, pgbench: &PgbenchRecord) -> Option<Doubt> {
     let builtin = pgbench.scripts.iter().all(|script| Builtin::by_name(&script.name).is_some());
-    // Both were requested, and both leave a client without a transaction for a time.
+    // Both were requested, and both leave a client idle between transactions.
     let paused = pgbench.think_time_ns > 0 || pgbench.reconnect_after.is_some();
     match doubt.kind {
         DoubtKind::ScreeningRun => None,
@@ -17,9 +17,10 @@ pub(super) fn reworded(doubt: Doubt, pgbench: &PgbenchRecord) -> Option<Doubt> {
         DoubtKind::TooFewBlocks => {
             Some(Doubt { advice: "Run it several times, or use `pgdyno bench`.".into(), ..doubt })
         }
-        DoubtKind::NotChecked => {
-            Some(Doubt { advice: "`pgdyno bench` checks what it wrote.".into(), ..doubt })
-        }
+        DoubtKind::NotChecked => Some(Doubt {
+            advice: "Use `pgdyno bench`, which checks the data after the runs.".into(),
+            ..doubt
+        }),
         _ => Some(doubt),
     }
 }

@@ -1,4 +1,4 @@
-//! A clean run, for tests to break.
+//! A run without doubts, for tests to modify.
 
 use pgdyno_core::{
     facts::{BuildFacts, DatabaseFacts, DurabilityTier, ServerFacts, ServerSource},
@@ -9,7 +9,7 @@ use pgdyno_record::{BalanceRecord, ConsistencyRecord, ResumedRecord, RunRecord, 
 
 use crate::cells::summarise;
 
-/// A complete, thorough record of these runs, whose driver has one thread and CPUs of its own.
+/// A complete, thorough record of these runs, with a pinned driver of one thread.
 pub fn record(runs: Vec<CellRun>, subjects: Vec<SubjectRecord>) -> RunRecord {
     let mut record = testkit::fixtures::thorough().record;
     record.cells = summarise(&runs, &[]);
@@ -19,7 +19,7 @@ pub fn record(runs: Vec<CellRun>, subjects: Vec<SubjectRecord>) -> RunRecord {
     record
 }
 
-/// A balance check that examined so many rows and found so many violations.
+/// A balance check with these numbers of examined rows and violations.
 pub fn balance((rows_examined, violations): (u64, u64)) -> BalanceRecord {
     BalanceRecord {
         mode: "full".into(),
@@ -33,7 +33,7 @@ pub fn balance((rows_examined, violations): (u64, u64)) -> BalanceRecord {
     }
 }
 
-/// A check of TPC-C's conditions that examined so many rows and found so many violations.
+/// A TPC-C consistency check with these numbers of examined rows and violations.
 pub fn consistency((rows_examined, violations): (u64, u64)) -> ConsistencyRecord {
     ConsistencyRecord {
         warehouses: 1,
@@ -51,7 +51,7 @@ pub fn resumed(first_run: u32) -> ResumedRecord {
     ResumedRecord { at, at_s: 60.0, ended_by: None, first_run, dropped_runs: 0 }
 }
 
-/// A run of 30 s without any fault.
+/// A run of 30 s without a fault.
 pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
     let committed = (tps * 30.0) as u64;
     let counts = Counts { scheduled: committed, committed, ..Counts::default() };

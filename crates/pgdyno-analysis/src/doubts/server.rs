@@ -1,4 +1,4 @@
-//! What a server promises, and how it was built.
+//! Durability and build of the server.
 
 use pgdyno_core::{
     facts::{DurabilityTier, same_build},
@@ -7,13 +7,13 @@ use pgdyno_core::{
 use pgdyno_record::{RunRecord, SubjectRecord};
 
 use super::{
-    of_subject::OfSubject,
+    subject::SubjectRuns,
     wording::{cell_name, doubt, writes},
 };
 use crate::{Doubt, DoubtKind};
 
-/// Names the cells whose own runs are weak; where only the server was found to be, as at the end, all that write.
-pub(super) fn weak_durability(of: &OfSubject<'_>) -> Option<Doubt> {
+/// Names the cells whose runs were weak; if only the server was, for example at the end, all cells that write.
+pub(super) fn weak_durability(of: &SubjectRuns<'_>) -> Option<Doubt> {
     let of_server = of.subject.server.as_ref().map(|server| server.durability);
     let tier_of = |run: &&CellRun| run.durability.as_ref().map(|own| own.tier).or(of_server);
     let writing = runs_by_cell(of.runs).into_iter().filter(|(workload, _)| writes(workload));
@@ -32,17 +32,17 @@ pub(super) fn weak_durability(of: &OfSubject<'_>) -> Option<Doubt> {
     let detail = format!("durability is {}{because}", tier.label());
     let advice = match tier {
         DurabilityTier::InMemory => {
-            "Put data and WAL on a disk (--data, --waldir), or name the tier beside every number."
+            "Put data and WAL on a disk (--data, --waldir), or state the tier with every number."
         }
-        DurabilityTier::Unlogged => "Load logged tables, or name the tier beside every number.",
-        DurabilityTier::Uncertain => "Leave out what is named, or name the tier beside every number.",
-        _ if !because.is_empty() => "Take out what is named, or name the tier beside every number.",
-        _ => "Turn fsync, synchronous_commit and full_page_writes on, or name the tier beside every number.",
+        DurabilityTier::Unlogged => "Load logged tables, or state the tier with every number.",
+        DurabilityTier::Uncertain => "Remove the named causes, or state the tier with every number.",
+        _ if !because.is_empty() => "Remove the named causes, or state the tier with every number.",
+        _ => "Turn fsync, synchronous_commit and full_page_writes on, or state the tier with every number.",
     };
     doubt(DoubtKind::WeakDurability, detail, advice, names)
 }
 
-/// What weakens runs, each thing once, behind a colon.
+/// The distinct causes of weak durability, after a colon.
 fn because(runs: &[CellRun]) -> String {
     const NAMED: usize = 3;
     let mut all: Vec<&str> = Vec::new();
@@ -54,34 +54,34 @@ fn because(runs: &[CellRun]) -> String {
     match all.len() {
         0 => String::new(),
         1..=NAMED => format!(": {}", all.join("; ")),
-        number => format!(": {}; and {} more in the record", all[..NAMED].join("; "), number - NAMED),
+        number => format!(": {}; {} more in the record", all[..NAMED].join("; "), number - NAMED),
     }
 }
 
-/// A build for size, for a debugger or for tests.
-pub(super) fn build_not_optimised(of: &OfSubject<'_>) -> Option<Doubt> {
+/// A build optimised for size, for debugging or with assertions.
+pub(super) fn build_not_optimised(of: &SubjectRuns<'_>) -> Option<Doubt> {
     let server = of.subject.server.as_ref()?;
     let reason = server.build.slow_because()?;
     let seen = match server.build.has_assertions() {
-        Some(true) => "such a build is for tests",
-        _ if server.build.level().as_deref() != Some("-Os") => "PostgreSQL's own level is -O2",
-        _ => "9 to 21 % slower than -O2 was seen of builds for size",
+        Some(true) => "such a build is meant for tests",
+        _ if server.build.level().as_deref() != Some("-Os") => "PostgreSQL's default level is -O2",
+        _ => "builds for size measured 9 to 21 % slower than -O2",
     };
     let detail = format!("PostgreSQL {} was compiled {reason}: {seen}", server.version);
-    let advice = "Measure an installed server or one built from source for speed (`pgdyno build`).";
+    let advice = "Measure an installed server, or an optimised build from source (`pgdyno build`).";
     doubt(DoubtKind::BuildNotOptimised, detail, advice, Vec::new())
 }
 
-pub(super) fn unpinned_bundle(of: &OfSubject<'_>) -> Option<Doubt> {
+pub(super) fn unpinned_bundle(of: &SubjectRuns<'_>) -> Option<Doubt> {
     if of.subject.bundle_pinned != Some(false) {
         return None;
     }
     let version = of.subject.server.as_ref().map_or("of this version", |server| server.version.as_str());
-    let detail = format!("the bundle of PostgreSQL {version} is not one tested with this version of pgdyno");
+    let detail = format!("the bundle of PostgreSQL {version} was not tested with this version of pgdyno");
     doubt(
         DoubtKind::UnpinnedBundle,
         detail,
-        "Take a version that `pgdyno versions` lists as tested.",
+        "Use a version that `pgdyno versions` lists as tested.",
         Vec::new(),
     )
 }
@@ -97,11 +97,10 @@ pub(super) fn builds_differ(record: &RunRecord) -> Option<Doubt> {
         return None;
     }
     let detail = format!(
-        "{} and {} come from different compilers or flags: a difference between them is one of builds, too",
+        "{} and {} were built with different compilers or flags, which may cause a difference between them",
         first.name,
         names.join(", ")
     );
-    let advice =
-        "Build all with one compiler and one set of flags (`pgdyno build`) to see what PostgreSQL does.";
+    let advice = "Build all with the same compiler and flags (`pgdyno build`) to compare PostgreSQL itself.";
     doubt(DoubtKind::BuildDiffers, detail, advice, Vec::new())
 }

@@ -1,4 +1,4 @@
-//! Every rule by a fault that it must find, at a run of one subject.
+//! Tests every rule with a fault that it must find, in a run of one subject.
 
 use pgdyno_core::{
     facts::{
@@ -32,7 +32,7 @@ fn clean_runs(seed: u64) -> Vec<CellRun> {
     runs
 }
 
-/// What a test may break.
+/// Input of the rules, which a test may modify.
 struct Case {
     runs: Vec<CellRun>,
     server: ServerFacts,
@@ -98,7 +98,7 @@ fn careful_runs_seldom_have_a_doubt_by_chance() {
     assert!(doubted <= 2, "{doubted} of 200 clean thorough runs have a doubt");
 }
 
-/// Breaks every run of the last cell (tpcb-like/16).
+/// Modifies every run of the last cell (tpcb-like/16).
 fn break_last(case: &mut Case, fault: impl Fn(&mut CellRun, usize)) {
     let last =
         case.runs.iter_mut().filter(|run| run.workload.script == "tpcb-like" && run.workload.clients == 16);
@@ -223,10 +223,10 @@ fn servers_that_write_while_another_is_measured_are_doubted() {
     assert_eq!((doubted(0.019, Some(4 << 20)), doubted(0.0, None)), (None, None));
     let found = doubted(0.0, Some(12 << 20)).expect("12 MiB are a checkpoint");
     assert_eq!((found.kind, found.cells), (DoubtKind::IdleServersBusy, vec!["tpcb-like/16".to_owned()]));
-    assert!(found.detail.ends_with("others wrote up to 12 MiB in the time of a run"), "{}", found.detail);
+    assert!(found.detail.ends_with("others wrote up to 12 MiB during a run"), "{}", found.detail);
     let both = doubted(0.5, Some(12 << 20)).expect("both are above");
     assert_eq!(both.cells.len(), 1);
-    assert!(both.detail.contains("used up to 0.50 processors and wrote"), "{}", both.detail);
+    assert!(both.detail.contains("used up to 0.50 CPUs and wrote"), "{}", both.detail);
 }
 
 #[test]
@@ -253,7 +253,7 @@ fn clients_wait_for_branches_where_a_script_updates_them() {
         doubt.map(|doubt| (doubt.detail, doubt.advice, doubt.cells))
     };
     let (detail, advice, cells) = found("tpcb-like", 6).expect("16 clients on 6 branches");
-    assert!(detail.starts_with("up to 16 clients updated the rows of 6 branches"), "{detail}");
+    assert!(detail.starts_with("up to 16 clients updated 6 branch rows"), "{detail}");
     assert!(advice.starts_with("Load at least scale 16 (--scale)"), "{advice}");
     assert_eq!(cells, ["tpcb-like/16"]);
     assert_eq!(
@@ -268,14 +268,14 @@ fn a_build_for_tests_is_doubted_as_one_for_size() {
     case.server.build.features = Some(vec!["cassert".into()]);
     let found = doubts(&case);
     assert_eq!(found.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(), [DoubtKind::BuildNotOptimised]);
-    assert!(found[0].detail.contains("with assertions: such a build is for tests"), "{found:?}");
+    assert!(found[0].detail.contains("with assertions: such a build is meant for tests"), "{found:?}");
 }
 
 #[test]
 fn every_kind_of_doubt_is_tested() {
     let schema = serde_json::to_string(&schemars::schema_for!(DoubtKind)).expect("a schema is JSON");
     let kinds = schema.matches("\"const\"").count();
-    // That a record was edited is found by who reads it.
+    // Edited records are found by the reader, not by a rule.
     let by_readers = 1;
     assert_eq!(kinds, FAULTS.len() + tests_of_comparisons::OWN.len() + by_readers);
 }
@@ -305,7 +305,7 @@ fn a_check_that_examined_nothing_is_a_violation() {
     let found = doubts(&Case { balance: Some((0, 0)), ..clean() });
     assert_eq!(found[0].detail, "the balance check examined no row");
     let found = doubts(&Case { consistency: Some((0, 0)), ..clean() });
-    assert_eq!(found[0].detail, "the check of TPC-C's conditions examined no row");
+    assert_eq!(found[0].detail, "the TPC-C consistency check examined no row");
 }
 
 /// Makes a run one of TPC-C.
@@ -378,7 +378,7 @@ fn what_sessions_and_scripts_weaken_is_told_of_their_cells() {
     assert_eq!(weak.cells, ["tpcb-like/16"], "the others are full");
     weaken(&mut case, DurabilityTier::Uncertain, "function public.f: SQL that is put together when it runs");
     assert!(doubts(&case)[0].detail.starts_with("durability is not certain"), "{:?}", doubts(&case));
-    // What shows at the end alone concerns whatever wrote.
+    // Weak durability found only at the end concerns all cells that write.
     weaken(&mut case, DurabilityTier::Full, "nothing");
     assert_eq!(doubts(&case), []);
     case.server.durability = DurabilityTier::NoSync;

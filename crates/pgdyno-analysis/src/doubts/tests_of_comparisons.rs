@@ -1,4 +1,4 @@
-//! The rules of a comparison in blocks, each by a fault that it must find.
+//! Tests the rules of comparisons in blocks, each with a fault that it must find.
 
 use pgdyno_core::{
     facts::ServerFacts,
@@ -16,10 +16,10 @@ use crate::{
     compare::{floor, judge as compare, looks},
 };
 
-/// Kinds that only a comparison has.
+/// Kinds of doubt that only comparisons have.
 pub const OWN: [DoubtKind; 3] = [DoubtKind::BuildDiffers, DoubtKind::TestsDisagree, DoubtKind::SameDiffers];
 
-/// What a test may break.
+/// Input of the rules, which a test may modify.
 struct Case {
     a: ServerFacts,
     b: ServerFacts,
@@ -67,11 +67,11 @@ fn doubts(case: &Case) -> Vec<Doubt> {
     judge(&record)
 }
 
-/// The results of A and B in pairs, with what the case says that they and the A/A blocks came to.
+/// The results of A and B in pairs, with the comparison's result and the noise floor of the case.
 fn comparison(case: &Case) -> ComparisonRecord {
     let looks = looks(8);
     let block = |(number, pair): (usize, &[CellRun])| {
-        BlockRecord::of(number as u32 + 1, BlockKind::Ab, Arm::A, 0.0, [pair[0].tps, pair[1].tps])
+        BlockRecord::new(number as u32 + 1, BlockKind::Ab, Arm::A, 0.0, [pair[0].tps, pair[1].tps])
     };
     ComparisonRecord {
         margin: 0.02,

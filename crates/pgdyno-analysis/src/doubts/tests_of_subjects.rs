@@ -1,4 +1,4 @@
-//! The rules at several subjects.
+//! Tests the rules with several subjects.
 
 use pgdyno_core::{facts::ServerFacts, measure::CellRun};
 

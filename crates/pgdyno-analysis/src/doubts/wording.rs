@@ -1,4 +1,4 @@
-//! What rules put doubts together from.
+//! Helpers to build doubts.
 
 use pgdyno_core::measure::{CellRun, Workload, runs_by_cell};
 use pgdyno_record::RunRecord;
@@ -14,7 +14,7 @@ pub(super) fn cell_name(workload: &Workload) -> String {
     workload.cell()
 }
 
-/// Whether a workload writes; a script that is not built in is taken to.
+/// Whether a workload writes; a script that is not built in is assumed to.
 pub(super) fn writes(workload: &Workload) -> bool {
     Builtin::by_name(&workload.script).is_none_or(Builtin::writes)
 }
@@ -23,14 +23,14 @@ pub(super) fn percent(share: f64) -> String {
     format!("{:.1} %", share * 100.0)
 }
 
-/// The cells for which a figure is `Some`, with the largest of the figures.
+/// The names of cells, with the largest of their figures; `None` without a cell.
 pub(super) fn worst(found: impl Iterator<Item = (String, f64)>) -> Option<(Vec<String>, f64)> {
     let found: Vec<_> = found.collect();
     let worst = found.iter().map(|(_, figure)| *figure).max_by(f64::total_cmp)?;
     Some((found.into_iter().map(|(name, _)| name).collect(), worst))
 }
 
-/// The cells whose runs give a figure above a limit, with the largest of the figures.
+/// The cells whose figure exceeds a limit, with the largest of the figures.
 pub(super) fn above(
     record: &RunRecord,
     limit: f64,

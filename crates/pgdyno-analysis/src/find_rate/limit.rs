@@ -1,4 +1,4 @@
-//! A limit on latency, and whether a probe kept it.
+//! A latency limit, and whether a probe kept it.
 
 use std::{fmt, str::FromStr};
 
@@ -9,11 +9,11 @@ use pgdyno_core::{
 
 /// Samples that must lie beyond a percentile before it decides anything.
 const SAMPLES_BEYOND: f64 = 100.0;
-/// What may be missing at the end of a probe, as a share of what fell due, beside one attempt for each client that was
-/// under way: more is a rate that was not kept up with.
+/// Tolerated backlog at the end of a probe as a share of the due attempts, in addition to one attempt per client. With
+/// more, the server did not keep up with the rate.
 const MAX_BEHIND: f64 = 0.02;
 
-/// A limit such as `p99<5ms`: this share of all transactions that fall due is to commit in less than so long.
+/// A limit such as `p99<5ms`: this percentage of all due transactions must commit within the given latency.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Limit {
     /// The percentile, between 0 and 100.
@@ -22,19 +22,21 @@ pub struct Limit {
     pub below_ns: u64,
 }
 
-/// Why a text is no limit.
+/// Why a text is not a valid limit.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum NotALimit {
-    /// It is not of the form.
-    #[error("`{0}` is not a limit such as 'p99<5ms' or 'p50<300us': a percentile, <, and a length of time")]
+    /// Invalid syntax.
+    #[error(
+        "`{0}` is not a limit such as 'p99<5ms' or 'p50<300us': expected a percentile, <, and a duration"
+    )]
     Form(String),
-    /// The maximum and the mean are no limits.
+    /// A limit on the maximum or the mean.
     #[error("`{0}` limits the {1}, which {2}; a limit is a percentile, such as 'p99.9<20ms'")]
     NoPercentile(String, &'static str, &'static str),
-    /// No percentile.
-    #[error("`{0}` is no percentile between 1 and 99.99")]
+    /// Invalid percentile.
+    #[error("`{0}` is not a percentile between 1 and 99.99")]
     Percentile(String),
-    /// No length of time.
+    /// Invalid duration.
     #[error(transparent)]
     Span(#[from] pgdyno_core::span::NotASpan),
 }
@@ -52,7 +54,7 @@ impl FromStr for Limit {
                 return Err(NotALimit::NoPercentile(text.to_owned(), "maximum", why));
             }
             "avg" | "mean" | "average" => {
-                let why = "says nothing where transactions were missed";
+                let why = "ignores transactions that were missed";
                 return Err(NotALimit::NoPercentile(text.to_owned(), "average", why));
             }
             _ => {}
@@ -60,7 +62,7 @@ impl FromStr for Limit {
         let number = measure.strip_prefix('p').ok_or_else(wrong)?;
         let percentile = number.parse().ok().filter(|p| (1.0..=99.99).contains(p));
         let percentile = percentile.ok_or_else(|| NotALimit::Percentile(measure.to_owned()))?;
-        // A number without a unit would be seconds, where pgbench's -L has milliseconds.
+        // A number without a unit would be seconds, but pgbench's -L uses milliseconds.
         if !below.ends_with(|c: char| c.is_ascii_alphabetic()) {
             return Err(wrong());
         }
@@ -68,7 +70,7 @@ impl FromStr for Limit {
     }
 }
 
-/// A length of time, which may be shorter than a [`Span`].
+/// A duration, which may be shorter than a [`Span`].
 fn nanos(text: &str) -> Result<u64, NotALimit> {
     let Some(number) = text.strip_suffix("us") else {
         return Ok(text.parse::<Span>()?.as_nanos());
@@ -88,38 +90,38 @@ impl fmt::Display for Limit {
     }
 }
 
-/// What one probe showed, about the transactions that fell due within it.
+/// The result of a probe for the transactions that fell due within it.
 #[derive(Debug)]
 pub struct Seen<'a> {
-    /// What became of them, whenever they ended.
+    /// Outcomes, whenever the transactions ended.
     pub due: Counts,
-    /// Latency of those that committed, from the instant at which each was due.
+    /// Latencies of committed transactions, from the due time.
     pub latency: &'a Latency,
-    /// Commits that were acknowledged within the probe.
+    /// Commits acknowledged within the probe.
     pub committed_within: u64,
-    /// Clients.
+    /// Client count.
     pub clients: u32,
 }
 
-/// Why a probe did not keep its limit.
+/// Why a probe broke its limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Why {
-    /// The percentile lies above the limit.
+    /// The percentile exceeds the limit.
     Latency,
-    /// So many were missed that the percentile is no latency at all.
+    /// So many transactions were missed that the percentile falls among them.
     Missed,
-    /// What was committed fell behind what was due.
+    /// Commits fell behind the schedule.
     Behind,
 }
 
-/// What a probe says.
+/// Verdict on a probe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Verdict {
-    /// The limit was kept.
+    /// The probe kept the limit.
     Kept,
-    /// It was not.
+    /// The probe broke the limit.
     Broken(Why),
-    /// Too few transactions to say.
+    /// Too few transactions for a verdict.
     Undecided,
 }
 
@@ -129,31 +131,31 @@ impl Limit {
         1.0 - self.percentile / 100.0
     }
 
-    /// Transactions that must have fallen due before the percentile decides: 100 lie beyond it.
+    /// Fewest due transactions for a verdict, so that 100 lie beyond the percentile.
     pub fn samples_needed(&self) -> u64 {
         (SAMPLES_BEYOND / self.share_beyond()).round() as u64
     }
 
-    /// Nanoseconds that a probe at this rate takes until enough have fallen due: the count of a Poisson process hardly
-    /// ever lies four standard deviations below its mean.
+    /// Duration in nanoseconds after which enough transactions have fallen due at this rate, with a reserve of four
+    /// standard deviations of a Poisson process.
     pub fn nanos_needed(&self, rate_per_s: f64) -> u64 {
         let samples = self.samples_needed() as f64;
         ((samples + 4.0 * samples.sqrt() + 8.0) / rate_per_s * 1e9) as u64
     }
 
-    /// The lowest rate that a probe of so many nanoseconds can judge, in transactions a second.
+    /// The lowest rate per second for which a probe of this duration can give a verdict.
     pub fn lowest_rate(&self, longest_ns: u64) -> f64 {
         self.nanos_needed(1.0) as f64 / longest_ns as f64
     }
 
-    /// The percentile over everything that fell due, in nanoseconds: what was missed counts as slower than anything
-    /// that was measured. `None` where it lies among what was missed, or nothing fell due.
+    /// The percentile over all due transactions in nanoseconds; missed transactions count as slower than all measured
+    /// ones. `None` if it falls among missed transactions, or if nothing fell due.
     pub fn percentile_ns(&self, due: &Counts, latency: &Latency) -> Option<u64> {
         let rank = (due.scheduled as f64 * self.percentile / 100.0).ceil().max(1.0) as u64;
         let within = due.scheduled > 0 && rank <= latency.count();
         within.then(|| {
             let histogram = latency.as_histogram();
-            // Half a sample less, so that rounding does not reach for the next one.
+            // Half a sample less, so that rounding does not select the next one.
             let quantile = (rank as f64 - 0.5) / latency.count() as f64;
             histogram.value_at_quantile(quantile).min(histogram.max())
         })
@@ -201,14 +203,14 @@ mod tests {
             ("q99<5ms", "not a limit such as"),
             ("p99>5ms", "not a limit such as"),
             ("p99<5", "not a limit such as"),
-            ("p100<5ms", "no percentile between"),
-            ("p0<5ms", "no percentile between"),
-            ("pnan<5ms", "no percentile between"),
+            ("p100<5ms", "not a percentile between"),
+            ("p0<5ms", "not a percentile between"),
+            ("pnan<5ms", "not a percentile between"),
             ("p99<5 parsecs", "not a length of time"),
             ("p99<0ms", "not a length of time"),
             ("p99<0.1us", "not a limit such as"),
             ("max<5ms", "the maximum, which is one transaction"),
-            ("avg<5ms", "the average, which says nothing"),
+            ("avg<5ms", "the average, which ignores transactions"),
         ] {
             let said = text.parse::<Limit>().expect_err(text).to_string();
             assert!(said.contains(why), "{text}: {said}");
@@ -268,7 +270,7 @@ mod tests {
     }
 
     proptest! {
-        /// The second implementation: all that fell due in a list, what was missed at its end.
+        /// Independent implementation: a list of all due transactions, with the missed ones at the end.
         #[test]
         fn the_percentile_is_that_of_everything_that_fell_due(
             values_ms in prop::collection::vec(0.1f64..50.0, 1..400),

@@ -1,7 +1,7 @@
-//! The highest rate at which latency keeps a limit: what one probe says, and which one comes next.
+//! Search for the highest rate at which latency keeps a limit.
 //!
 //! A probe is an open loop at one rate. `limit` reads the limit and judges a probe, `search` brackets the rate, halves
-//! the bracket and confirms both of its ends. Nothing here measures.
+//! the bracket and confirms both of its ends. This module does not measure.
 
 mod limit;
 mod search;

@@ -1,110 +1,110 @@
-//! Which rate is probed next, and what is known at the end.
+//! Chooses the rate of the next probe, and gives the result of the search.
 
 use super::Verdict;
 
-/// Factor between rates while all that were probed kept the limit.
+/// Factor between rates while all probes kept the limit.
 const GROWTH: f64 = 1.5;
-/// Factor between rates while none of those that were probed kept it.
+/// Factor between rates while no probe kept the limit.
 const SHRINKAGE: f64 = 0.25;
-/// Ratio of the lowest broken to the highest kept rate at which the search ends: 5 %.
+/// The search ends when the lowest broken rate is within 5 % of the highest kept rate.
 const RESOLUTION: f64 = 1.05;
-/// Probes after which it ends whatever is known.
+/// Most probes of a search.
 pub const MOST_PROBES: usize = 40;
-/// Probes at one rate that decide nothing, each twice as long as the one before, after which it ends.
+/// Undecided probes at one rate, each twice as long as the one before, after which the search ends.
 const MOST_UNDECIDED: u32 = 3;
 
-/// Where the search begins, and how far down it goes, in transactions a second.
+/// The rates between which the search begins, in transactions per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Bounds {
     /// The first rate.
     pub start: f64,
-    /// The lowest rate that a probe can judge.
+    /// The lowest rate for which a probe can give a verdict.
     pub lowest: f64,
 }
 
 /// The next probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Plan {
-    /// Its rate in transactions a second.
+    /// Rate in transactions per second.
     pub rate_per_s: f64,
-    /// Whether it is a longer one that confirms an end of the bracket.
+    /// Whether this is a longer probe that confirms an end of the bracket.
     pub confirming: bool,
-    /// Probes at this rate just before that decided nothing: each doubles the length.
+    /// Undecided probes at this rate just before; each doubles the duration.
     pub undecided: u32,
 }
 
-/// A probe that was made.
+/// A completed probe.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Probe {
-    /// What was planned.
+    /// The planned probe.
     pub plan: Plan,
-    /// What it said.
+    /// The verdict.
     pub verdict: Verdict,
 }
 
-/// What the search came to. Rates are transactions a second.
+/// Result of the search. Rates are in transactions per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Answer {
-    /// Both were confirmed by a longer probe each, and lie within 5 % of each other.
+    /// Both rates were confirmed by a longer probe each, and are within 5 % of each other.
     Found {
         /// The highest rate that kept the limit.
         kept: f64,
-        /// The lowest rate that did not.
+        /// The lowest rate that broke the limit.
         broken: f64,
     },
-    /// No rate that was tried kept the limit.
+    /// No probed rate kept the limit.
     NoneKept {
-        /// The lowest that was tried: a lower one cannot be judged in reasonable time.
+        /// The lowest probed rate; a lower one cannot be judged in reasonable time.
         lowest: f64,
     },
-    /// The probes ran out before an answer.
+    /// The limit on probes was reached without an answer.
     GaveUp {
-        /// The highest rate that kept the limit, not confirmed.
+        /// The highest rate that kept the limit, unconfirmed.
         kept: Option<f64>,
-        /// The lowest rate that did not.
+        /// The lowest rate that broke the limit.
         broken: Option<f64>,
     },
-    /// Probes at this rate decided nothing.
+    /// Probes at this rate were undecided.
     Undecided {
-        /// The rate.
+        /// The undecided rate.
         rate: f64,
     },
 }
 
-/// One end of the bracket.
+/// An end of the bracket.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct End {
     rate: f64,
     confirmed: bool,
 }
 
-/// The search: ask [`Search::next`], probe, tell [`Search::take`].
+/// The search: call [`Search::next`], run the probe, and pass its verdict to [`Search::take`].
 #[derive(Debug, Clone)]
 pub struct Search {
     bounds: Bounds,
     kept: Option<End>,
     broken: Option<End>,
-    /// Whether the bracket is narrow enough: from now on probes are longer, and go in steps of the resolution.
+    /// Whether the bracket is narrow enough; further probes are longer, with steps of the resolution.
     confirming: bool,
     undecided: u32,
     probes: Vec<Probe>,
 }
 
 impl Search {
-    /// A search that has probed nothing.
+    /// A new search.
     pub fn new(bounds: Bounds) -> Self {
         Self { bounds, kept: None, broken: None, confirming: false, undecided: 0, probes: Vec::new() }
     }
 
-    /// The probes so far.
+    /// The completed probes.
     pub fn probes(&self) -> &[Probe] {
         &self.probes
     }
 
-    /// What to probe next.
+    /// The next probe.
     ///
     /// # Errors
-    /// No more: the answer.
+    /// The search has ended: its result.
     pub fn next(&self) -> Result<Plan, Answer> {
         if let (1.., Some(last)) = (self.undecided, self.probes.last()) {
             let rate = last.plan.rate_per_s;
@@ -119,13 +119,13 @@ impl Search {
         Ok(Plan { rate_per_s, confirming: self.confirming, undecided: 0 })
     }
 
-    /// The answer of a search that ends with what it knows.
+    /// The result of a search that ends without confirmation.
     pub fn gave_up(&self) -> Answer {
         let rate = |end: Option<End>| end.map(|end| end.rate);
         Answer::GaveUp { kept: rate(self.kept), broken: rate(self.broken) }
     }
 
-    /// The bracket: grown or shrunk until it has two ends, then halved on a scale of ratios.
+    /// Extends the bracket until it has two ends, then halves it on a logarithmic scale.
     fn next_within(&self) -> Result<f64, Answer> {
         match (self.kept, self.broken) {
             (None, None) => Ok(self.bounds.start),
@@ -135,7 +135,7 @@ impl Search {
         }
     }
 
-    /// The ends of the bracket, the one that is kept first; where one does not hold, steps away from it.
+    /// Confirms the ends of the bracket, the kept one first; if an end is not confirmed, steps away from it.
     fn next_end(&self) -> Result<f64, Answer> {
         match (self.kept, self.broken) {
             (Some(kept), _) if !kept.confirmed => Ok(kept.rate),
@@ -153,7 +153,7 @@ impl Search {
         Ok(rate * factor)
     }
 
-    /// Takes what a probe said.
+    /// Takes the verdict on the probe.
     pub fn take(&mut self, plan: Plan, verdict: Verdict) {
         self.probes.push(Probe { plan, verdict });
         let end = End { rate: plan.rate_per_s, confirmed: plan.confirming };
@@ -176,7 +176,7 @@ impl Search {
     }
 }
 
-/// A rate with three digits: more would claim what no probe can tell.
+/// A rate with three significant digits; probes are not more precise.
 fn rounded(rate: f64) -> f64 {
     let unit = 10f64.powf(rate.log10().floor() - 2.0);
     (rate / unit).round() * unit
@@ -190,7 +190,7 @@ mod tests {
 
     const BROKEN: Verdict = Verdict::Broken(Why::Latency);
 
-    /// Searches a system that answers a plan; gives the answer and the probes.
+    /// Searches a simulated system; returns the result and the probes.
     fn search(bounds: Bounds, mut system: impl FnMut(Plan) -> Verdict) -> (Answer, Vec<Probe>) {
         let mut search = Search::new(bounds);
         loop {
@@ -212,7 +212,7 @@ mod tests {
         service_per_s + (1.0 - quantile).ln() / below_s
     }
 
-    /// Noise between −1 and 1, the same for one seed.
+    /// Deterministic noise between −1 and 1 for a seed.
     fn noise(seed: u64) -> impl FnMut() -> f64 {
         let mut state = seed;
         move || {
@@ -226,7 +226,7 @@ mod tests {
     }
 
     proptest! {
-        /// Wherever the search begins, the answer brackets the true rate within 6 %, and few probes do.
+        /// From any first rate the result brackets the true rate within 6 %, with few probes.
         #[test]
         fn a_queue_is_found_out(service in 200.0f64..200_000.0, share in 0.001f64..3.0, below_s in 0.05f64..1.0) {
             let highest = highest_of_a_queue(service, 0.99, below_s);
@@ -238,7 +238,7 @@ mod tests {
             prop_assert!(probes.len() <= 31, "{} probes", probes.len());
         }
 
-        /// Short probes are off by up to 15 %, longer ones by up to 4 %: the answer is off by little more than those.
+        /// With errors up to 15 % for short probes and 4 % for longer ones, the result is off by little more than 4 %.
         #[test]
         fn noise_of_short_probes_does_not_reach_the_answer(highest in 100.0f64..100_000.0, seed: u64) {
             let mut noise = noise(seed);
@@ -253,7 +253,7 @@ mod tests {
             prop_assert!(was(&probes, kept, Verdict::Kept) && was(&probes, broken, BROKEN));
         }
 
-        /// Whatever a system answers, the search ends, and it finds nothing that was not confirmed.
+        /// For any verdicts the search ends, and its result was confirmed.
         #[test]
         fn it_ends_whatever_it_is_told(answers in prop::collection::vec(0u8..5, 60)) {
             let mut told = answers.into_iter();

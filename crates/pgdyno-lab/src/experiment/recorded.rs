@@ -125,7 +125,7 @@ fn side<'a>(of: &'a SubjectRecord, server: Option<usize>, own: &str, prepared: &
     });
     Side {
         server: of.server.as_ref(),
-        connection: of.way(),
+        connection: of.connection_facts(),
         storage: prepared.storage_of(of.server.as_ref(), of.storage.as_ref()),
         data,
         clients: Some(prepared.bench.max_clients()),

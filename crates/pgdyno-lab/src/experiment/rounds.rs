@@ -110,7 +110,7 @@ impl Rounds<'_> {
     ) -> Result<(), Problem> {
         let of = |arm: Arm| rates.get(usize::from(arm != first)).copied().unwrap_or_default();
         let number = round.number + 1;
-        let block = BlockRecord::of(number, kind, first, start_s, [of(Arm::A), of(Arm::B)]);
+        let block = BlockRecord::new(number, kind, first, start_s, [of(Arm::A), of(Arm::B)]);
         let recording = &mut *self.driving.recording;
         if let Some(comparison) = &mut recording.record.comparison {
             comparison.blocks.push(block);

@@ -127,7 +127,7 @@ const WRONG: &[(&str, &str)] = &[
     ("-i --steps rate:5@1s", "some of the specified options cannot be used in initialization (-i) mode"),
     ("--find-rate 5ms", "invalid value for option --find-rate: `5ms` is not a limit such as 'p99<5ms'"),
     ("--find-rate p99<5", "invalid value for option --find-rate: `p99<5` is not a limit such as"),
-    ("--find-rate p100<5ms", "invalid value for option --find-rate: `p100` is no percentile"),
+    ("--find-rate p100<5ms", "invalid value for option --find-rate: `p100` is not a percentile"),
     ("--find-rate max<5ms", "invalid value for option --find-rate: `max<5ms` limits the maximum"),
     ("--find-rate p99<5ms -t 5", "--find-rate cannot be used with --transactions (-t)"),
     ("--find-rate p99<5ms -R 5", "--find-rate cannot be used with --rate (-R)"),

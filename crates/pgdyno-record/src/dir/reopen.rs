@@ -1,4 +1,4 @@
-//! Going on with a run directory whose run did not come to its end.
+//! Reopening the run directory of a run that did not complete.
 
 use std::{
     fs::{self, File},
@@ -20,37 +20,37 @@ use crate::{
     stream::{self, COMPRESS_OVER_BYTES, Stream},
 };
 
-/// What tells the run of a line of `timeline.ndjson` and `slowest.ndjson`.
+/// The run that a line of `timeline.ndjson` or `slowest.ndjson` belongs to.
 #[derive(Deserialize)]
 struct OfRun {
     run: u32,
 }
 
 impl RunDir {
-    /// Goes on with the directory of a run, whose streams are cut back to the runs that `record` has: what was measured
-    /// after them is measured again. Nobody else may write there until this is dropped.
+    /// Opens the directory of a run for writing and truncates its streams to the runs in `record`; later ones are
+    /// measured again. The directory is locked until the value is dropped.
     ///
     /// # Errors
-    /// Another process writes there, or what could not be read or written.
+    /// Another process writes to the directory, or a file could not be read or written.
     pub fn reopen(path: &Path, record: &RunRecord) -> Result<Self, Problem> {
         let lock = lock(path)?;
         let runs = record.runs.len() as u32;
         let failed = |e: io::Error| could_not_write(path, &e);
         let of_json = |line: &[u8]| serde_json::from_slice(line).is_ok_and(|of: OfRun| of.run < runs);
         let mut intervals = 0;
-        let timeline = cut_back(path, TIMELINE, |line| {
-            let stays = of_json(line);
-            intervals += u64::from(stays);
-            stays
+        let timeline = truncate(path, TIMELINE, |line| {
+            let keep = of_json(line);
+            intervals += u64::from(keep);
+            keep
         });
         let timeline = timeline.map_err(failed)?;
-        // A line of the one stream belongs to each line of the other.
+        // Both streams have one line per interval.
         let mut left = intervals;
-        let latency = cut_back(path, LATENCY_LOG, |line| {
+        let latency = truncate(path, LATENCY_LOG, |line| {
             is_comment(line) || {
-                let stays = left > 0;
+                let keep = left > 0;
                 left = left.saturating_sub(1);
-                stays
+                keep
             }
         });
         let of_log = |line: &[u8]| is_comment(line) || run_of_log_line(line).is_some_and(|run| run < runs);
@@ -64,10 +64,10 @@ impl RunDir {
             started,
             timeline,
             latency: latency.map_err(failed)?,
-            slowest: cut_back(path, SLOWEST_ATTEMPTS, of_json).map_err(failed)?,
-            run_latencies: cut_back(path, RUN_LATENCIES, of_log).map_err(failed)?,
-            observations: cut_back(path, OBSERVATIONS, |_| true).map_err(failed)?,
-            events: cut_back(path, EVENTS, |_| true).map_err(failed)?,
+            slowest: truncate(path, SLOWEST_ATTEMPTS, of_json).map_err(failed)?,
+            run_latencies: truncate(path, RUN_LATENCIES, of_log).map_err(failed)?,
+            observations: truncate(path, OBSERVATIONS, |_| true).map_err(failed)?,
+            events: truncate(path, EVENTS, |_| true).map_err(failed)?,
             current: None,
             digests: std::collections::BTreeMap::new(),
             max_intervals: MAX_INTERVALS,
@@ -75,7 +75,7 @@ impl RunDir {
         })
     }
 
-    /// Time since the run began, by the clock of the day.
+    /// Wall-clock time since the start of the run.
     pub fn age(&self) -> Duration {
         SystemTime::now().duration_since(self.started).unwrap_or_default()
     }
@@ -91,9 +91,9 @@ fn run_of_log_line(line: &[u8]) -> Option<u32> {
     latencies::run_of(text.strip_prefix("Tag=")?.split(',').next()?)
 }
 
-/// A stream with those of its lines that stay, to be appended to. At any instant the lines are in a file that readers
-/// know: the new form is whole before the old one goes.
-fn cut_back(dir: &Path, name: &'static str, mut stays: impl FnMut(&[u8]) -> bool) -> io::Result<Stream> {
+/// Rewrites a stream with the lines to keep and opens it for appending. The new file is complete before the old one is
+/// removed, so readers find the lines at any time.
+fn truncate(dir: &Path, name: &'static str, mut keep: impl FnMut(&[u8]) -> bool) -> io::Result<Stream> {
     let mut stream = Stream::new(name);
     let Some((from, finals)) = stream::form_of(dir, name) else { return Ok(stream) };
     let partial = stream.partial_path(dir);
@@ -102,8 +102,8 @@ fn cut_back(dir: &Path, name: &'static str, mut stays: impl FnMut(&[u8]) -> bool
     let mut target = BufWriter::new(File::create(&rewritten)?);
     let mut line = Vec::new();
     while source.read_until(b'\n', &mut line)? > 0 {
-        // A torn last line belongs to a run that was not recorded.
-        if line.ends_with(b"\n") && stays(&line) {
+        // An incomplete last line belongs to a run that was not recorded.
+        if line.ends_with(b"\n") && keep(&line) {
             target.write_all(&line)?;
         }
         line.clear();

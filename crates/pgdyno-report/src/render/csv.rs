@@ -2,8 +2,8 @@
 
 use crate::{block::Row, document::Document};
 
-/// A header, then a line a run in the order they ran, or in a comparison a line a block (RFC 4180 with line feeds). An
-/// absent value is an empty field.
+/// A header, then one line per run in execution order, or in a comparison one line per block (RFC 4180 with line
+/// feeds). Absent values are empty fields.
 pub fn csv(document: &Document) -> String {
     let header = document.data.columns.iter().map(|column| column.name.plain()).collect();
     let row = |row: &Row| row.cells.iter().map(|cell| field(&cell.text.plain())).collect();
@@ -11,7 +11,7 @@ pub fn csv(document: &Document) -> String {
     lines.iter().map(|fields| fields.join(",") + "\n").collect()
 }
 
-/// A text as RFC 4180 has it, which no spreadsheet calculates.
+/// A field quoted by RFC 4180, and protected from evaluation as a formula.
 fn field(text: &str) -> String {
     let safe = if is_formula(text) { format!("'{text}") } else { text.to_owned() };
     match safe.contains([',', '"', '\n', '\r']) {
@@ -20,7 +20,7 @@ fn field(text: &str) -> String {
     }
 }
 
-/// Whether a spreadsheet would calculate a text. Flags of a compiler begin with a minus: what can harm has more in it.
+/// Whether a spreadsheet might evaluate a text as a formula. Compiler flags, which begin with a minus, are harmless.
 fn is_formula(text: &str) -> bool {
     text.starts_with(['=', '+', '@', '\t', '\r']) || (text.starts_with('-') && text.contains(['(', '|', '!']))
 }

@@ -42,7 +42,7 @@ fn prose(prose: &Prose) -> String {
     prose.sentences.iter().map(mark).collect::<Vec<_>>().join("\n")
 }
 
-/// A table, with the names of groups in a column of their own, and remarks on groups in a list above.
+/// A table with a column of group names, and a list of remarks on groups above.
 fn table(table: &Table) -> String {
     let notes = table.groups.iter().filter(|group| !group.note.is_empty());
     let notes: Vec<_> =
@@ -93,7 +93,7 @@ fn said(phrase: &Phrase) -> String {
     phrase.0.iter().map(piece).collect()
 }
 
-/// Text that Markdown takes as it is.
+/// Escapes a text for Markdown.
 fn escaped(text: &str) -> String {
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {

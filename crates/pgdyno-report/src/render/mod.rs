@@ -1,4 +1,4 @@
-//! The forms of a report. Each knows blocks and nothing of what they say.
+//! The forms of a report. Each knows blocks and nothing about their content.
 
 mod csv;
 mod html;

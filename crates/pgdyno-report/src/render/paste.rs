@@ -1,4 +1,4 @@
-//! The report in a mail: at most 25 lines of at most 80 columns.
+//! The short report for e-mail: at most 25 lines of at most 80 columns.
 
 use pgdyno_core::units::plural;
 
@@ -12,13 +12,13 @@ use crate::{
 };
 
 const LINES: usize = 25;
-/// Names at the beginning of a row are not wider than this: numbers matter more in a mail.
+/// Largest width of names at the beginning of a row, because numbers matter more.
 const WIDEST_NAME: usize = 18;
 
-/// Lines of a table that sentences leave it at least: heading, two rows, and how many more there are.
+/// Lines reserved for a table: heading, two rows, and the number of omitted rows.
 const LEAST_OF_TABLE: usize = 4;
 
-/// What gives way if lines are short.
+/// What is shortened if lines are scarce.
 #[derive(Debug, Clone, Copy)]
 struct Short {
     /// Tables to their summaries.
@@ -27,7 +27,7 @@ struct Short {
     doubts: bool,
 }
 
-/// Least first.
+/// In the order of shortening.
 const SHORTER: [Short; 4] = [
     Short { tables: false, doubts: false },
     Short { tables: false, doubts: true },
@@ -36,11 +36,11 @@ const SHORTER: [Short; 4] = [
 ];
 const SHORTEST: Short = SHORTER[SHORTER.len() - 1];
 
-/// The short report: what was found, tables, all doubts, and the exact command that runs it again.
+/// The short report: results, tables, all doubts, and the exact command that repeats the run.
 ///
-/// If 25 lines are short, sentences at the end give way first, then rows of tables (the summary stays, of a long one
-/// its first rows), then the words of the doubts; no doubt is left out, no sentence is cut, and the command is never
-/// shortened (one of more than 1,000 characters takes more lines).
+/// If 25 lines do not suffice, sentences at the end are omitted first, then rows of tables (except the summary, or the
+/// first rows of a long one), then the details of doubts. No doubt is omitted, no sentence is cut, and the command is
+/// never shortened (one of more than 1,000 characters takes more lines).
 pub fn paste(document: &Document) -> String {
     let heading = wrap::cut(&format!("pgdyno {}", document.heading.plain()), WIDTH);
     let brief = &document.brief;
@@ -53,7 +53,7 @@ pub fn paste(document: &Document) -> String {
     [heading].into_iter().chain(lines).map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// The lines that sentences take if there is room for so many.
+/// Lines available for sentences, out of this number of lines.
 fn prose_lines(blocks: &[Block], room: usize) -> usize {
     let lines = blocks.iter().map(|block| match block {
         Block::Prose(prose) => fitting(prose, room).len(),
@@ -62,7 +62,7 @@ fn prose_lines(blocks: &[Block], room: usize) -> usize {
     lines.sum()
 }
 
-/// All blocks, with so many lines for sentences and for tables.
+/// All blocks, with these numbers of lines for sentences and tables.
 fn lines(blocks: &[Block], short: Short, prose: usize, mut tables: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for block in blocks {
@@ -91,7 +91,7 @@ fn sentence(text: &str) -> Vec<String> {
     wrap::prose(text, WIDTH, "", "  ")
 }
 
-/// As many sentences as there is room for, each as a whole; the line that says how many are left out counts.
+/// As many whole sentences as fit, including the line with the number of omitted ones.
 fn fitting(prose: &Prose, room: usize) -> Vec<String> {
     let mut lines = Vec::new();
     for (at, text) in prose.sentences.iter().enumerate() {
@@ -100,7 +100,7 @@ fn fitting(prose: &Prose, room: usize) -> Vec<String> {
         let next = sentence(&text.plain());
         if lines.len() + next.len() + more > room {
             if lines.len() < room {
-                lines.push(format!("({} in the whole report)", plural(left as u64, "more sentence")));
+                lines.push(format!("({} in the full report)", plural(left as u64, "more sentence")));
             }
             break;
         }
@@ -109,7 +109,7 @@ fn fitting(prose: &Prose, room: usize) -> Vec<String> {
     lines
 }
 
-/// A table with the names of groups in a column of their own, as far as there is room.
+/// A table with a column of group names, as many rows as fit.
 fn table(whole: &Table, short: bool, room: usize) -> Vec<String> {
     let summary = whole.summary().filter(|_| short);
     let rows = laid_out(summary.as_ref().unwrap_or(whole));
@@ -127,9 +127,9 @@ fn table(whole: &Table, short: bool, room: usize) -> Vec<String> {
         lines.clear();
     }
     if shown < total && lines.len() < room {
-        let best = if summary.is_some() { "the best of each; " } else { "" };
+        let best = if summary.is_some() { "best rows only; " } else { "" };
         let left = plural((total - shown) as u64, "more row");
-        lines.push(format!("({best}{left} in the whole report)"));
+        lines.push(format!("({best}{left} in the full report)"));
     }
     lines
 }
@@ -139,7 +139,7 @@ fn laid_out(table: &Table) -> Vec<Vec<String>> {
     if table.is_empty() {
         return Vec::new();
     }
-    // One name is no column: it can stand above the words of the rows.
+    // A single name does not need a column: it becomes the heading of the rows.
     let alone = table.groups.len() == 1 && table.columns[0].align == Align::Wrap && table.is_grouped();
     let flat = if alone { table.clone() } else { table.flat() };
     let mut head: Vec<String> = flat.columns.iter().map(|column| column.label()).collect();

@@ -10,7 +10,7 @@ use crate::{
     wrap,
 };
 
-/// Blanks before what stands in a section.
+/// Indent of the content of sections.
 const INDENT: &str = "  ";
 
 /// The whole report.
@@ -27,7 +27,7 @@ pub fn text(document: &Document, paint: Paint) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
-/// Blocks in order, with an empty line before those that are no prose; prose in a section belongs to what it follows.
+/// Blocks in order, with an empty line before all but prose, which belongs to the preceding block.
 fn blocks(blocks: &[Block], indent: &str, paint: Paint) -> Vec<String> {
     let is_prose = |at: usize| matches!(blocks[at], Block::Prose(_));
     let apart = |at: usize| !is_prose(at) || (indent.is_empty() && !is_prose(at - 1));
@@ -57,7 +57,7 @@ fn prose(prose: &Prose, indent: &str, paint: Paint) -> Vec<String> {
     }
 }
 
-/// A table, with the names of groups above their rows; within them if each has one row and the lines are wide enough.
+/// A table with group names above their rows, or within the rows if each group has one row and the width suffices.
 fn table(table: &Table, indent: &str, paint: Paint) -> Vec<String> {
     let single = |group: &Group| group.rows.len() == 1 && group.note.is_empty();
     let fits = |table: &Table| {
@@ -68,7 +68,7 @@ fn table(table: &Table, indent: &str, paint: Paint) -> Vec<String> {
     grouped(flat.as_ref().unwrap_or(table), indent, paint)
 }
 
-/// A table with its columns as wide in every group.
+/// A table with the same column widths in all groups.
 fn grouped(table: &Table, indent: &str, paint: Paint) -> Vec<String> {
     if table.is_empty() {
         return Vec::new();
@@ -95,7 +95,7 @@ fn grouped(table: &Table, indent: &str, paint: Paint) -> Vec<String> {
     lines
 }
 
-/// What neighbouring columns have in common, in the middle above them; `None` if there is nothing.
+/// Common headings of neighbouring columns, centred; `None` without any.
 fn over(columns: &[Column], widths: &[usize]) -> Option<String> {
     let columns: Vec<_> = columns.iter().zip(widths).collect();
     let spans = columns.chunk_by(|(a, _), (b, _)| !a.over.is_empty() && a.over == b.over);
@@ -107,7 +107,7 @@ fn over(columns: &[Column], widths: &[usize]) -> Option<String> {
     (!line.trim().is_empty()).then(|| line.trim_end().to_owned())
 }
 
-/// The name of a group, with the remark behind it, or below it where it is long.
+/// The name of a group, followed by the remark, or with the remark below if it is long.
 fn group_name(group: &Group, paint: Paint) -> Vec<String> {
     let (name, note) = (group.name.plain(), group.note.plain());
     let name = wrap::cut(&name, WIDTH);
@@ -156,10 +156,10 @@ fn doubts(doubts: &[Doubt], indent: &str, paint: Paint) -> Vec<String> {
     doubts.iter().flat_map(of).collect()
 }
 
-/// Most names of what a doubt concerns; a page and Markdown have all of them.
+/// Most cells named for a doubt; HTML and Markdown have all of them.
 const CONCERNED: usize = 12;
 
-/// ` (select-only/4, select-only/16)`, or nothing if everything is meant.
+/// ` (select-only/4, select-only/16)`, or empty if the doubt concerns the whole run.
 pub fn concerned(doubt: &Doubt) -> String {
     let names = doubt.concerned.iter().take(CONCERNED).map(Phrase::plain).collect::<Vec<_>>().join(", ");
     match doubt.concerned.len() {

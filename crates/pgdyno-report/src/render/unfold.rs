@@ -1,11 +1,11 @@
-//! The sections of a report for forms that can neither fold nor draw.
+//! The sections of a report for plain-text forms, which can neither fold nor draw.
 
 use crate::{
     block::{Block, Section, Table},
     phrase::phrase,
 };
 
-/// The sections without charts. Of a long table the summary stays in its place, and the whole table comes at the end.
+/// The sections without charts. Long tables are moved to the end; their place has the summary.
 pub fn unfolded(sections: &[Section]) -> Vec<Section> {
     let mut below = Vec::new();
     let shown = sections.iter().filter(|section| !section.folded).map(|section| {
@@ -21,11 +21,13 @@ pub fn unfolded(sections: &[Section]) -> Vec<Section> {
     shown
 }
 
-/// A table, or its summary with the whole table below.
+/// A table, or its summary with a reference to the whole table at the end.
 fn in_place(section: &Section, table: &Table, below: &mut Vec<Section>) -> Vec<Block> {
-    let Some(summary) = table.first() else { return vec![Block::Table(table.clone())] };
+    let Some(summary) = table.shown_in_place() else { return vec![Block::Table(table.clone())] };
     let title = phrase![section.title.clone(), ": all rows"];
-    let remark = phrase!["The best of each; all rows stand at the end, under \"", title.clone(), "\"."];
+    let best = if summary.is_empty() { "The head has the best levels" } else { "Best rows only" };
+    let remark = phrase![best, "; all rows are at the end, under \"", title.clone(), "\"."];
     below.push(Section::new(title, vec![Block::Table(table.clone())]));
-    vec![Block::Table(summary), Block::text(remark)]
+    let summary = (!summary.is_empty()).then_some(Block::Table(summary));
+    summary.into_iter().chain([Block::text(remark)]).collect()
 }

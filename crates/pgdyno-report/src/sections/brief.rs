@@ -1,4 +1,4 @@
-//! The report for a mail.
+//! The short report, for e-mail.
 
 use pgdyno_core::units;
 
@@ -10,7 +10,7 @@ use crate::{
     sections::{checks, doubts, head, levels, results, tpcc, verdict},
 };
 
-/// What was found, the machine, the tables, all doubts, the checks and the command.
+/// Results, machine, tables, all doubts, checks and command.
 pub fn blocks(run: &Run<'_>) -> Vec<Block> {
     let mut sentences: Vec<Phrase> = head::warning(run).into_iter().collect();
     let mut tables = Vec::new();
@@ -36,13 +36,12 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
     blocks
 }
 
-/// The machine in a line. The model comes last: its end is what a line can best do without.
+/// The machine in one line. The CPU model comes last, because its end can be cut.
 fn machine(run: &Run<'_>) -> Phrase {
     let host = &run.record.host;
     let placed = head::placed(run).map(|placed| format!(" ({placed})")).unwrap_or_default();
-    let processors = units::plural(host.cpu.allowed.len() as u64, "processor") + &placed;
+    let cpus = units::plural(host.cpu.allowed.len() as u64, "CPU") + &placed;
     let storage = run.record.storage.as_ref().and_then(|storage| storage.filesystem.clone());
-    let parts =
-        [Some(processors), Some(units::bytes(host.memory.total_bytes)), storage, host.cpu.model.clone()];
+    let parts = [Some(cpus), Some(units::bytes(host.memory.total_bytes)), storage, host.cpu.model.clone()];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ").into()
 }

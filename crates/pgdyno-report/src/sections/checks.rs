@@ -1,4 +1,4 @@
-//! What was checked: the data, what this machine can tell apart, and whether the driver was the limit.
+//! Checks of the data, the noise floor, and whether the driver was the limit.
 
 use pgdyno_analysis::doubts::MAX_DRIVER_BUSY;
 use pgdyno_record::BalanceRecord;
@@ -24,17 +24,17 @@ pub fn section(run: &Run<'_>) -> Section {
     Section::new("Checks", [Block::facts(facts)].into_iter().chain(noise_by_script(run)).collect())
 }
 
-/// What the check of data is called: TPC-C's tables have conditions, TPC-B's balances.
+/// Name of the data check: consistency for TPC-C, balance for TPC-B.
 fn data_check(run: &Run<'_>) -> &'static str {
     if tpcc::was_driven(run) { "consistency" } else { "balance" }
 }
 
-/// What the check of data found.
+/// Result of the data check.
 fn data(run: &Run<'_>) -> Phrase {
     tpcc::consistency(run).unwrap_or_else(|| balances(run))
 }
 
-/// The check of data in the fewest words.
+/// Result of the data check in a few words.
 pub fn data_in_short(run: &Run<'_>) -> Fact {
     let label = if tpcc::was_driven(run) { "consistency" } else { "balance check" };
     let only = match run.record.subjects.as_slice() {
@@ -53,7 +53,7 @@ fn count(at: &Place<'_>, field: &str, value: u64, noun: &str) -> Phrase {
     phrase![at.figure(field, Count), " ", noun, if value == 1 { "" } else { "s" }]
 }
 
-/// A sentence for each subject whose data were checked, or why those of none were.
+/// A sentence for each subject whose data was checked, or why none was.
 fn balances(run: &Run<'_>) -> Phrase {
     let subjects = run.record.subjects.iter().enumerate();
     let checked = subjects.filter_map(|(index, subject)| Some((index, subject.balance.as_ref()?)));
@@ -76,27 +76,27 @@ fn balanced(at: &Place<'_>, balance: &BalanceRecord) -> Phrase {
         count(at, "rows_examined", balance.rows_examined, "row"),
         " examined, ",
         count(at, "violations", balance.violations, "violation"),
-        "; history holds ",
+        "; history has ",
         count(at, "history_rows", balance.history_rows, "row"),
         " for ",
         count(at, "committed", balance.committed, "commit"),
         ", ",
         at.figure("in_doubt", Count),
         " in doubt.",
-        joined(examples.map(|example| maybe(" Seen: ", example, ".")), ""),
+        joined(examples.map(|example| maybe(" Example: ", example, ".")), ""),
     ]
 }
 
 fn unbalanced(run: &Run<'_>) -> Phrase {
     let check = run.root().figure("plan/balance_check", Text);
-    // Of a plan with SQL of its own it is worth a word why.
+    // For a plan with its own SQL the reason is not obvious.
     let reason = run.record.choices.iter().position(|choice| choice.name == "balance");
     let reason = reason.filter(|_| run.record.material.is_some());
     let reason = reason.and_then(|at| run.root().figure(format!("choices/{at}/reason"), Text));
-    phrase!["Not checked: no balance check was made (check: ", check, ").", maybe(" Why: ", reason, ".")]
+    phrase!["not checked (balance check: ", check, ").", maybe(" Why: ", reason, ".")]
 }
 
-/// Numbers of a server that loses data come after that news.
+/// Sentence about a failed balance check, which precedes all numbers.
 pub fn violated(run: &Run<'_>) -> Option<Phrase> {
     let subjects = run.record.subjects.iter().enumerate();
     let failed = subjects.filter(|(_, of)| of.balance.as_ref().is_some_and(|found| found.violations > 0));
@@ -110,35 +110,35 @@ pub fn violated(run: &Run<'_>) -> Option<Phrase> {
     (!found.is_empty()).then(|| phrase!["The balance check failed (", found, "): do not use these numbers."])
 }
 
-const NOT_KNOWN: &str = "Not known: it takes at least two blocks of a cell to see it.";
+const NOT_KNOWN: &str = "Unknown: needs at least two blocks of a cell.";
 
-/// What this run could tell apart.
+/// Noise floor of the run.
 fn noise(run: &Run<'_>) -> Phrase {
     match run.record.noise_by_script.len() {
         _ if run.record.comparison.is_some() => comparison::floor(run),
         _ if run.record.noise.is_none() => NOT_KNOWN.into(),
         0 | 1 => floor(&worst(run)),
         _ => phrase![
-            "by the noisiest script a difference under ",
+            "differences between two cells below ",
             worst(run).figure("smallest_difference", Percent),
-            " between two cells may mean nothing here; script by script below.",
+            " are within the noise of the noisiest script; see the table below.",
         ],
     }
 }
 
 fn floor(at: &Place<'_>) -> Phrase {
     phrase![
-        "blocks of one cell differ by ",
+        "blocks of one cell scatter by ",
         at.figure("between_blocks", Percent),
         " (standard deviation, ",
         at.figure("degrees_of_freedom", Count),
-        " degrees of freedom); a difference under ",
+        " degrees of freedom); differences between two cells below ",
         at.figure("smallest_difference", Percent),
-        " between two cells means nothing here.",
+        " are within the noise.",
     ]
 }
 
-/// The noise of the script whose cells scatter most: what is said of all of them is true of that one, too.
+/// Noise floor of the noisiest script.
 pub fn worst<'a>(run: &'a Run<'_>) -> Place<'a> {
     let smallest = |index: &usize| run.record.noise_by_script[*index].noise.smallest_difference;
     let scripts = 0..run.record.noise_by_script.len();
@@ -148,14 +148,14 @@ pub fn worst<'a>(run: &'a Run<'_>) -> Place<'a> {
     }
 }
 
-/// The noise of each of several scripts.
+/// Table of the noise floors of several scripts.
 fn noise_by_script(run: &Run<'_>) -> Option<Block> {
     let scripts = run.record.noise_by_script.len();
     if scripts < 2 || run.record.comparison.is_some() {
         return None;
     }
     let columns = vec![
-        Column::text("noise of"),
+        Column::text("script"),
         Column::number("std. deviation").under("between blocks"),
         Column::number("degrees of freedom").under("between blocks"),
         Column::number("smallest difference"),
@@ -171,43 +171,46 @@ fn noise_by_script(run: &Run<'_>) -> Option<Block> {
     Some(Block::Table(Table::new(columns, (0..scripts).map(row).collect())))
 }
 
-/// The noise floor in the fewest words.
+/// The noise floor in a few words.
 pub fn noise_in_short(run: &Run<'_>) -> Fact {
     let said = |text: Phrase| Fact::new("noise floor", text);
     let scripts = run.record.noise_by_script.len();
-    let under =
-        |difference: Phrase, verb: &str| phrase!["differences under ", difference, verb, " nothing here"];
+    let under = |difference: Phrase, verb: &str| phrase!["differences below ", difference, verb];
     let of = |at: &Place<'_>| Phrase::from(at.figure("smallest_difference", Percent));
     if run.record.comparison.is_some() {
         let smallest = run.root().figure("comparison/floor/smallest_effect", Percent);
-        return said(smallest.map_or("not known".into(), |of| phrase![Some(of), " can be shown here"]));
+        return said(
+            smallest.map_or("unknown".into(), |of| {
+                phrase![Some(of), " is the smallest effect that can be shown"]
+            }),
+        );
     }
     said(match () {
-        () if run.record.noise.is_none() => "not known".into(),
-        // With several subjects there are too many for a line: the worst speaks for all.
-        () if run.record.levels.is_some() => under(of(&worst(run)), " may mean"),
-        () if scripts < 2 => under(of(&run.root().at("noise")), " mean"),
+        () if run.record.noise.is_none() => "unknown".into(),
+        // Several subjects are too many for one line, so only the worst is shown.
+        () if run.record.levels.is_some() => under(of(&worst(run)), " may be noise"),
+        () if scripts < 2 => under(of(&run.root().at("noise")), " are noise"),
         () => {
             let each = (0..scripts).map(|index| {
                 let at = run.root().at(format!("noise_by_script/{index}"));
                 phrase![of(&at.at("noise")), " (", at.figure("script", Text), ")"]
             });
-            under(joined(each, ", "), " mean")
+            under(joined(each, ", "), " are noise")
         }
     })
 }
 
-/// Whether the driver was the limit: the run whose worker was busiest speaks for all.
+/// Whether the driver was the limit, by the run with the busiest worker.
 fn driver(run: &Run<'_>) -> Phrase {
     let runs = run.record.runs.iter().enumerate();
     let busiest = runs.max_by(|(_, a), (_, b)| a.cpu.busiest_worker.total_cmp(&b.cpu.busiest_worker));
-    let Some((index, busiest)) = busiest else { return "Not known: pgdyno drove nothing.".into() };
+    let Some((index, busiest)) = busiest else { return "Unknown: pgdyno did not drive the load.".into() };
     let verdict = match busiest.cpu.busiest_worker > MAX_DRIVER_BUSY {
-        true => " of the time: it may have been the limit.",
-        false => " of the time: its own work was not the limit.",
+        true => " of a CPU: it may have been the limit.",
+        false => " of a CPU: it was not the limit.",
     };
     phrase![
-        "The driver's busiest thread was on a processor for at most ",
+        "the driver's busiest thread used at most ",
         run.root().figure(format!("runs/{index}/cpu/busiest_worker"), Percent),
         verdict,
     ]

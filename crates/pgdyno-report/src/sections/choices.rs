@@ -1,4 +1,4 @@
-//! What was chosen and set, and the command that runs it again.
+//! Chosen values, settings, and the command that repeats the run.
 
 use crate::{
     block::{Block, Column, Row, Section, Table},
@@ -7,32 +7,32 @@ use crate::{
     run::Run,
 };
 
-/// What the command that runs it again promises.
+/// Remark on the command.
 const AGAIN: &str =
-    "With the same seed. What was chosen from facts is chosen anew, from the facts of that day.";
+    "With the same seed. Values chosen from facts are chosen again, from the facts found then.";
 
-/// What was chosen from facts, with the reasons; `None` if nothing was.
+/// Values chosen from facts, with the reasons; `None` without any.
 pub fn chosen(run: &Run<'_>) -> Option<Section> {
     let table = texts(
         run,
         "choices",
         run.record.choices.len(),
-        [("name", "what"), ("value", "value"), ("reason", "why")],
+        [("name", "choice"), ("value", "value"), ("reason", "reason")],
     );
     (!table.is_empty()).then(|| Section::new("Chosen from facts", vec![Block::Table(table)]))
 }
 
-/// The settings of a single server that do not have their default; `None` without one.
+/// Non-default settings of a single server; `None` without one.
 pub fn settings(run: &Run<'_>) -> Option<Section> {
     let list = "subjects/0/server/settings";
     let count = run.only_server()?.settings.len();
     let table = texts(run, list, count, [("name", "setting"), ("value", "value"), ("source", "from")]);
     let number = run.root().figure(list, Length);
-    let title = phrase!["All settings that do not have their default (", number, ")"];
+    let title = phrase!["Non-default settings (", number, ")"];
     (count > 0).then(|| Section { folded: true, ..Section::new(title, vec![Block::Table(table)]) })
 }
 
-/// A table of texts: a row for each element of a list, a column for each field with its heading.
+/// A table of texts with a row for each element of a list and a column for each field.
 fn texts(run: &Run<'_>, list: &str, count: usize, columns: [(&str, &'static str); 3]) -> Table {
     let row = |index: usize| {
         let at = run.root().at(list).at(index);
@@ -42,8 +42,8 @@ fn texts(run: &Run<'_>, list: &str, count: usize, columns: [(&str, &'static str)
     Table::new(columns.into(), (0..count).map(row).collect())
 }
 
-/// The command that runs it again.
+/// The command that repeats the run.
 pub fn again(run: &Run<'_>) -> Section {
     let command = phrase![run.root().figure("command", Text)];
-    Section::new("Run it again", vec![Block::Code(command), Block::text(AGAIN)])
+    Section::new("Repeat this run", vec![Block::Code(command), Block::text(AGAIN)])
 }

@@ -1,4 +1,4 @@
-//! A comparison of two subjects in blocks: the answer first, then what it rests on.
+//! A comparison of two subjects in blocks: the answer, then the blocks and tests.
 
 use pgdyno_analysis::compare::Verdict;
 use pgdyno_record::{BlockKind, BlockRecord, ComparisonRecord, SubjectRecord};
@@ -13,7 +13,7 @@ use crate::{
     run::Run,
 };
 
-/// Last blocks that a summary of many shows.
+/// Number of last blocks in the summary of a long table.
 const LAST: usize = 8;
 
 /// The answer in one line, without a full stop.
@@ -22,7 +22,7 @@ pub fn answer(comparison: &ComparisonRecord, source: &Source) -> Phrase {
     let effect = |format| at.figure("result/effect", format);
     let interval = phrase!["[", at.figure("result/low", Points), ", ", at.figure("result/high", Points), "]"];
     let Some(result) = &comparison.result else {
-        return "Cannot tell: too few blocks were made.".into();
+        return "Cannot tell: too few blocks.".into();
     };
     let so_far = phrase!["So far B is ", effect(Change), " ", interval.clone()];
     match result.verdict {
@@ -44,12 +44,15 @@ pub fn answer(comparison: &ComparisonRecord, source: &Source) -> Phrase {
             so_far,
         ],
         Verdict::CannotTell { more_blocks: None } => {
-            phrase!["Cannot tell, and no reasonable number of blocks would: lengthen the runs. ", so_far]
+            phrase![
+                "Cannot tell, and no reasonable number of blocks would suffice: use longer runs. ",
+                so_far
+            ]
         }
     }
 }
 
-/// Answer and arms, without full stops.
+/// The answer and the arms, without full stops.
 pub fn sentences(run: &Run<'_>, comparison: &ComparisonRecord) -> Vec<Phrase> {
     let arms = run.record.subjects.iter().enumerate().map(|(index, arm)| in_words(run, index, arm));
     [answer(comparison, &run.source)].into_iter().chain(arms).collect()
@@ -59,7 +62,7 @@ fn in_words(run: &Run<'_>, index: usize, arm: &SubjectRecord) -> Phrase {
     let at = run.subject(index);
     let version = maybe(": PostgreSQL ", at.figure("server/version", Text), "");
     let known = phrase![run.name(index), " ", at.figure("said", Text), version];
-    // What has been said of it is not said again.
+    // Does not repeat what the requested arm already contains.
     let said = |word: &Option<String>| word.as_ref().is_some_and(|word| arm.said.contains(word.as_str()));
     match () {
         () if said(&arm.command) || said(&arm.script) => known,
@@ -68,11 +71,11 @@ fn in_words(run: &Run<'_>, index: usize, arm: &SubjectRecord) -> Phrase {
     }
 }
 
-/// The blocks in the order they ran, and the tests over them.
+/// The blocks in execution order, and the tests over them.
 pub fn section(run: &Run<'_>, comparison: &ComparisonRecord) -> Section {
     let columns = vec![
         Column::number("block"),
-        Column::words("ran"),
+        Column::words("order"),
         Column::number("A /s"),
         Column::number("B /s"),
         Column::number("B over A"),
@@ -95,7 +98,7 @@ pub fn section(run: &Run<'_>, comparison: &ComparisonRecord) -> Section {
     Section::new("Blocks", vec![table, Block::text(tests(run, comparison))])
 }
 
-/// The arms of a block as they ran.
+/// The arms of a block in execution order.
 fn order(block: &BlockRecord) -> &'static str {
     match (block.kind, block.first.letter()) {
         (BlockKind::Aa, _) => "AA",
@@ -104,11 +107,11 @@ fn order(block: &BlockRecord) -> &'static str {
     }
 }
 
-/// What is special about a block.
+/// Remark on a block.
 fn note(block: &BlockRecord) -> &'static str {
     match (block.kind, block.outlier) {
-        (BlockKind::Aa, true) => "A against A, outlier",
-        (BlockKind::Aa, false) => "A against A",
+        (BlockKind::Aa, true) => "A/A, outlier",
+        (BlockKind::Aa, false) => "A/A",
         (BlockKind::Ab, true) => "outlier",
         (BlockKind::Ab, false) => "",
     }
@@ -116,7 +119,7 @@ fn note(block: &BlockRecord) -> &'static str {
 
 fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
     if comparison.result.is_none() {
-        return "There is nothing to test.".into();
+        return "Too few blocks for a test.".into();
     }
     let at = run.source.at("/comparison");
     phrase![
@@ -134,18 +137,18 @@ fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
     ]
 }
 
-/// What A against A showed, in a sentence.
+/// The noise floor measured by A/A blocks, in a sentence.
 pub fn floor(run: &Run<'_>) -> Phrase {
     let at = run.source.at("/comparison/floor");
     let Some(smallest) = at.figure("smallest_effect", Percent) else {
-        return "Not known: it takes at least two blocks of A against A to see it.".into();
+        return "Unknown: needs at least two A/A blocks.".into();
     };
     phrase![
-        "A and A differ by ",
+        "A/A blocks differ by ",
         at.figure("between_runs", Percent),
         " (root mean square of ",
         at.figure("blocks", Count),
-        " blocks): the smallest effect that ",
+        " blocks); the smallest effect that ",
         at.figure("shown_by_blocks", Count),
         " blocks can show here is about ",
         Some(smallest),

@@ -1,4 +1,4 @@
-//! The runs as a table in machine units: one row a run of a cell, of a comparison one row a block.
+//! The runs as a table in machine units: one row per run, or in a comparison one row per block.
 
 use pgdyno_core::measure::CellRun;
 
@@ -9,8 +9,8 @@ use crate::{
     run::Run,
 };
 
-/// The columns of runs, each with the place it comes from: below the run, from the root if it starts with `^`, below
-/// the run's subject if it starts with `@`. Units are at the end of the names.
+/// The columns of runs with their JSON pointers, relative to the run, to the root if they start with `^`, or to the
+/// run's subject if they start with `@`. Names end with the unit.
 const RUN_COLUMNS: [(&str, &str); 50] = [
     ("run_id", "^/id"),
     ("status", "^/status"),
@@ -64,7 +64,7 @@ const RUN_COLUMNS: [(&str, &str); 50] = [
     ("tpcc_note", "/tpcc/note"),
 ];
 
-/// The columns of blocks, each with the place it comes from: below the block, or from the root if it starts with `^`.
+/// The columns of blocks with their JSON pointers, relative to the block, or to the root if they start with `^`.
 const BLOCK_COLUMNS: [(&str, &str); 15] = [
     ("run_id", "^/id"),
     ("status", "^/status"),
@@ -86,7 +86,7 @@ const BLOCK_COLUMNS: [(&str, &str); 15] = [
 /// Name of the last column: the kinds of doubt that concern the row, separated by blanks.
 const DOUBTS: &str = "doubts";
 
-/// The rows in the order they ran.
+/// The rows in execution order.
 pub fn table(run: &Run<'_>) -> Table {
     let (columns, rows): (&[(&str, &str)], Vec<Row>) = match &run.record.comparison {
         None => {
@@ -117,7 +117,7 @@ fn row(run: &Run<'_>, columns: &[(&str, &str)], place: impl Fn(&str) -> String, 
     Row::new(false, columns.iter().map(cell).chain([doubts]))
 }
 
-/// The place of a column of a run.
+/// The JSON pointer of a run's column.
 fn of_run(run: &Run<'_>, index: usize, of: &CellRun, pointer: &str) -> String {
     match (pointer.strip_prefix('^'), pointer.strip_prefix('@')) {
         (Some(from_root), _) => from_root.to_owned(),
@@ -129,7 +129,7 @@ fn of_run(run: &Run<'_>, index: usize, of: &CellRun, pointer: &str) -> String {
     }
 }
 
-/// The kinds of all doubts, or of those that concern a cell.
+/// The kinds of all doubts, or of those about a cell.
 fn doubts(run: &Run<'_>, cell: Option<&String>) -> Cell {
     let doubts = run.record.doubts.iter().enumerate();
     let concerned =

@@ -1,4 +1,4 @@
-//! In what subjects differ from the first, and whether they can be compared with it.
+//! Differences between the subjects and the first, and whether they are comparable.
 
 use pgdyno_analysis::compare::Fairness;
 
@@ -12,30 +12,30 @@ use crate::{
 /// Most names that a sentence lists; the table has all of them.
 const NAMES: usize = 6;
 
-/// How the verdicts begin: identical, as requested, not as requested, not known.
+/// Sentences for the verdicts: identical, as requested, not as requested, unknown.
 type Words = [&'static str; 4];
 
 const OF_TWO: Words = [
     "A and B are identical",
     "A and B are identical except the requested difference",
     "A and B differ in more than was requested: ",
-    "Whether A and B are comparable is not known. Not seen: ",
+    "It is unknown whether A and B are comparable. Missing facts: ",
 ];
 const OF_ONE: Words = [
-    "identical in everything that was seen",
+    "identical in all known facts",
     "identical except the requested difference",
     "differs in more than was requested: ",
-    "whether it is comparable is not known. Not seen: ",
+    "unknown whether comparable. Missing facts: ",
 ];
 
-/// Whether A and B can be compared, in a sentence without a full stop.
+/// Whether A and B are comparable, in a sentence without a full stop.
 pub fn of_two(run: &Run<'_>) -> Phrase {
     comparable(run, 1, OF_TWO).unwrap_or_else(|| {
-        "Whether A and B are comparable was not judged: it ended before their servers were there".into()
+        "Whether A and B are comparable was not checked: the run ended before their servers started".into()
     })
 }
 
-/// Whether a subject can be compared with the first; `None` if that was not judged.
+/// Whether a subject is comparable with the first; `None` if that was not checked.
 pub fn of_one(run: &Run<'_>, index: usize) -> Option<Phrase> {
     comparable(run, index, OF_ONE)
 }
@@ -65,10 +65,10 @@ fn comparable(run: &Run<'_>, index: usize, words: Words) -> Option<Phrase> {
 /// A table for each subject but the first.
 pub fn sections(run: &Run<'_>) -> Vec<Section> {
     let of = |index: usize| match run.record.comparison {
-        Some(_) => Section::new("What differs", vec![table(run, index, ["A", "B"])]),
+        Some(_) => Section::new("Differences", vec![table(run, index, ["A", "B"])]),
         None => {
-            let title = phrase!["What differs: ", run.name(index)];
-            Section::new(title, vec![table(run, index, ["baseline", "this one"])])
+            let title = phrase!["Differences: ", run.name(index)];
+            Section::new(title, vec![table(run, index, ["baseline", "subject"])])
         }
     };
     (1..run.record.subjects.len()).map(of).collect()
@@ -77,13 +77,13 @@ pub fn sections(run: &Run<'_>) -> Vec<Section> {
 fn table(run: &Run<'_>, index: usize, [first, this]: [&str; 2]) -> Block {
     let count = run.record.subjects[index].differences.len();
     if count == 0 {
-        return Block::text("No fact and no setting of the servers that pgdyno saw.");
+        return Block::text("No differences in the known facts and settings.");
     }
     let row = |row: usize| {
         let at = run.subject(index).at("differences").at(row);
         let texts = ["what", "a", "b"].map(|field| at.figure(field, Text).into());
         Row::new(false, texts.into_iter().chain([at.figure("why", Word).into()]))
     };
-    let columns = ["what", first, this, "why"].map(Column::text).into();
+    let columns = ["fact or setting", first, this, "reason"].map(Column::text).into();
     Block::Table(Table::new(columns, (0..count).map(row).collect()))
 }

@@ -43,13 +43,13 @@ pub fn section(run: &Run<'_>) -> Section {
     Section::new(title, vec![Block::Doubts(doubts(run))])
 }
 
-/// The worst doubts by name, for whoever reads the number and nothing else; `None` without a doubt.
+/// The names of the worst doubts, for the head of the report; `None` without a doubt.
 pub fn headline(run: &Run<'_>) -> Option<Phrase> {
     let kinds = || run.record.doubts.iter().map(|doubt| doubt.kind);
     let (edited, others): (Vec<_>, Vec<_>) = kinds().partition(|kind| *kind == DoubtKind::Edited);
     let mut names: Vec<String> = Vec::new();
     for kind in edited.into_iter().chain(others) {
-        // Several servers may have the same one.
+        // Several servers may have the same doubt.
         let name = in_a_sentence(words::doubt(kind));
         if !names.contains(&name) {
             names.push(name);
@@ -62,7 +62,7 @@ pub fn headline(run: &Run<'_>) -> Option<Phrase> {
     (!names.is_empty()).then(|| format!("{beginning}{named}{others}.").into())
 }
 
-/// A heading within a sentence: abbreviations stay as they are.
+/// A heading in lower case, unless it begins with an abbreviation.
 fn in_a_sentence(title: &str) -> String {
     match title.chars().nth(1) {
         Some(second) if second.is_lowercase() => title.to_lowercase(),

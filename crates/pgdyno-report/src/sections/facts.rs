@@ -1,7 +1,7 @@
-//! Facts of the host, the storage, the servers, their data and the run.
+//! Facts about the host, storage, servers, data and the run.
 
 use pgdyno_core::facts::{BuildFacts, ConnectionFacts, ServerFacts};
-use pgdyno_record::MaterialRecord;
+use pgdyno_record::WorkloadFilesRecord;
 
 use crate::{
     block::{Block, Fact, Facts, Section},
@@ -11,10 +11,10 @@ use crate::{
     },
     phrase::{Phrase, joined, maybe, phrase},
     run::Run,
-    sections::{held, load},
+    sections::{footprint, load},
 };
 
-/// All facts that a report shows. What the record knows nothing of is left out.
+/// All facts of the report. Missing facts are omitted.
 pub fn section(run: &Run<'_>) -> Section {
     let root = run.root();
     let mut all = vec![host(&root.at("host"))];
@@ -26,26 +26,26 @@ pub fn section(run: &Run<'_>) -> Section {
         all.extend(subject.server.as_ref().map(|of| server(of, &at.at("server"), titled("Server"))));
         let own = || storage(titled("Storage"), &at.at("storage"), &at.at("sync_check"));
         all.extend(subject.storage.as_ref().map(|_| own()));
-        let way = |of: &ConnectionFacts| connection(of, &at.at("connection"), titled("Connection"));
-        all.extend(subject.connection.as_ref().map(way));
+        let connected = |of: &ConnectionFacts| connection(of, &at.at("connection"), titled("Connection"));
+        all.extend(subject.connection.as_ref().map(connected));
     }
     let subjects = || run.record.subjects.iter().enumerate();
     all.extend(subjects().filter_map(|(index, of)| Some(load::facts(run, index, of.load.as_ref()?))));
-    all.extend(subjects().filter_map(|(index, of)| held::facts(run, index, of.held.as_ref()?)));
-    all.extend(run.record.material.as_ref().map(|material| own(material, &root.at("material"))));
+    all.extend(subjects().filter_map(|(index, of)| footprint::facts(run, index, of.held.as_ref()?)));
+    all.extend(run.record.material.as_ref().map(|files| plan_sql(files, &root.at("material"))));
     all.extend(subjects().filter(|(_, of)| of.setup.is_some()).map(|(index, _)| setup(run, index)));
     all.push(of_run(&root));
     Section::new("Facts", all.into_iter().map(Block::Facts).collect())
 }
 
 fn host(at: &Place<'_>) -> Facts {
-    let allowed = |field: &str, format| maybe(", control group allows ", at.figure(field, format), "");
+    let allowed = |field: &str, format| maybe(", cgroup limit ", at.figure(field, format), "");
     let huge = at.at("memory/huge_pages");
     let items = vec![
-        Fact::new("processor", at.figure("cpu/model", Text)),
+        Fact::new("CPU model", at.figure("cpu/model", Text)),
         Fact::new(
-            "processors",
-            phrase![at.figure("cpu/allowed", Length), " may be used", allowed("cgroup/cpus", Number)],
+            "CPUs",
+            phrase![at.figure("cpu/allowed", Length), " allowed", allowed("cgroup/cpus", Number)],
         ),
         Fact::new(
             "memory",
@@ -78,7 +78,7 @@ fn host(at: &Place<'_>) -> Facts {
     Facts { title: "Host".into(), items }
 }
 
-/// Storage and what a synchronous write costs there, if that was measured.
+/// Storage, and the measured cost of a synchronous write.
 fn storage(title: Phrase, at: &Place<'_>, sync: &Place<'_>) -> Facts {
     let backing = maybe(", a file on ", at.figure("backing/filesystem", Text), "");
     let items = vec![
@@ -155,11 +155,11 @@ fn database(at: &Place<'_>) -> Fact {
     Fact::new("database", phrase![encoding, ", locale ", locale, " by ", provider])
 }
 
-/// What was compiled in, and what a build of pgdyno's was made from. What is not known is left out.
+/// Compiled-in features, and the origin of a build by pgdyno. Unknown facts are omitted.
 fn compiled(build: &BuildFacts, at: &Place<'_>) -> Vec<Fact> {
     let mut items = Vec::new();
     if let Some(features) = &build.features {
-        let none = if features.is_empty() { "none of those looked for" } else { "" };
+        let none = if features.is_empty() { "none of the known features" } else { "" };
         let list = at.texts("features", features.len(), usize::MAX);
         items.push(Fact::new("features", phrase![none, joined(list, ", ")]));
     }
@@ -178,7 +178,7 @@ fn compiled(build: &BuildFacts, at: &Place<'_>) -> Vec<Fact> {
     items
 }
 
-/// The connection to a server that was already there. What it has not is left out, for nobody misses it.
+/// The connection to an existing server.
 fn connection(facts: &ConnectionFacts, at: &Place<'_>, title: Phrase) -> Facts {
     let known = |is: bool, field: &str, otherwise: &str| match is {
         true => at.figure(field, Text).into(),
@@ -187,20 +187,20 @@ fn connection(facts: &ConnectionFacts, at: &Place<'_>, title: Phrase) -> Facts {
     let mut items = vec![Fact::new("encryption", known(facts.encryption.is_some(), "encryption", "none"))];
     if let Some(pooler) = &facts.pooler {
         let prepared = match pooler.keeps_prepared {
-            true => " mode, prepared statements kept apart",
-            false => " mode, prepared statements not kept apart",
+            true => " mode, supports prepared statements",
+            false => " mode, does not support prepared statements",
         };
-        let name = known(pooler.name.is_some(), "pooler/name", "of a kind that is not known");
+        let name = known(pooler.name.is_some(), "pooler/name", "unknown pooler");
         items.push(Fact::new("pooler", phrase![name, ", ", at.figure("pooler/mode", Text), prepared]));
     }
     items.extend(facts.standby.then(|| Fact::new("role", "standby")));
-    let admin = || Fact::new("prepared by", "another connection (--admin-dsn)");
+    let admin = || Fact::new("admin session", "separate connection string (--admin-dsn)");
     items.extend(facts.separate_admin.then(admin));
     Facts { title, items }
 }
 
-/// What the plan brought: its texts with their hashes.
-fn own(material: &MaterialRecord, at: &Place<'_>) -> Facts {
+/// The SQL files of the plan with their digests.
+fn plan_sql(files: &WorkloadFilesRecord, at: &Place<'_>) -> Facts {
     let texts = |at: Place<'_>, count: usize| {
         joined(
             (0..count).map(|index| {
@@ -210,9 +210,9 @@ fn own(material: &MaterialRecord, at: &Place<'_>) -> Facts {
             ", ",
         )
     };
-    let setup = material.setup.as_ref();
+    let setup = files.setup.as_ref();
     let setup = setup.map(|setup| Fact::new("setup", texts(at.at("setup/texts"), setup.texts.len())));
-    let workloads = material.workloads.iter().enumerate().map(|(index, workload)| {
+    let workloads = files.workloads.iter().enumerate().map(|(index, workload)| {
         let at = at.at("workloads").at(index);
         let scripts = texts(at.at("scripts"), workload.scripts.len());
         Fact::new("workload", phrase![at.figure("name", Text), ": ", scripts])
@@ -220,7 +220,7 @@ fn own(material: &MaterialRecord, at: &Place<'_>) -> Facts {
     Facts { title: "The plan's own SQL".into(), items: setup.into_iter().chain(workloads).collect() }
 }
 
-/// What the plan's setup came to at a subject.
+/// Result of the plan's setup for a subject.
 fn setup(run: &Run<'_>, index: usize) -> Facts {
     let at = run.subject(index).at("setup");
     let statements = phrase![at.figure("statements", Count), " in ", at.figure("statements_s", Seconds)];

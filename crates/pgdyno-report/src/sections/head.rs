@@ -1,4 +1,4 @@
-//! What stands at the top of a report: what ran, what was found, and how far it can be trusted.
+//! The head of a report: what ran, the results, and the caveats.
 
 use std::{cmp::Reverse, collections::BTreeMap};
 
@@ -13,10 +13,10 @@ use crate::{
     sections::{checks, comparison, differences, doubts, levels, tpcc, verdict},
 };
 
-/// Most subjects that a heading names.
+/// Most subjects named in a heading.
 const HEADED: usize = 5;
 
-/// Name of the experiment, servers, scale, instant and status.
+/// Name of the experiment, servers, scale, time and status.
 pub fn heading(run: &Run<'_>) -> Phrase {
     let root = run.root();
     let version = |index: usize| run.subject(index).figure("server/version", Text);
@@ -36,20 +36,20 @@ pub fn heading(run: &Run<'_>) -> Phrase {
     ]
 }
 
-/// How a run that is not complete is headed.
+/// Warning above an incomplete run.
 pub fn warning(run: &Run<'_>) -> Option<Phrase> {
     let status = match run.record.status {
         Status::Complete => return None,
-        Status::Partial => "PARTIAL: this run is still going on, or was killed.".into(),
+        Status::Partial => "PARTIAL: the run is in progress, or was killed.".into(),
         Status::Stopped => {
-            phrase!["STOPPED before its end", maybe(": ", run.root().figure("error", Text), ""), "."]
+            phrase!["STOPPED before the end", maybe(": ", run.root().figure("error", Text), ""), "."]
         }
     };
     let made = run.root().figure("runs", Length).filter(|_| !run.record.runs.is_empty());
-    Some(phrase![status, maybe(" What follows rests on the runs it made: ", made, ".")])
+    Some(phrase![status, maybe(" Runs so far: ", made, ".")])
 }
 
-/// What was found: sentences, or a table if there are several subjects.
+/// The results: sentences, or a table if there are several subjects.
 pub fn blocks(run: &Run<'_>) -> Vec<Block> {
     let mut found: Vec<Phrase> = tpcc::violated(run).into_iter().chain(checks::violated(run)).collect();
     found.extend(tpcc::sentences(run));
@@ -64,7 +64,7 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
         below.extend(levels::subjects(run));
     }
     below.push(phrase!["Durability ", durability(run), "."]);
-    below.extend(placed(run).map(|placed| format!("Processors: {placed}.").into()));
+    below.extend(placed(run).map(|placed| format!("CPUs: {placed}.").into()));
     if table.is_none() {
         found.append(&mut below);
     }
@@ -73,13 +73,13 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
     prose(found).into_iter().chain(caveats).chain(table).chain(prose(below)).collect()
 }
 
-/// The answer, the arms, and whether they can be compared.
+/// The answer, the arms, and whether they are comparable.
 pub fn compared(run: &Run<'_>, of: &pgdyno_record::ComparisonRecord) -> Vec<Phrase> {
     let found = comparison::sentences(run, of).into_iter().chain([differences::of_two(run)]);
     found.map(|sentence| phrase![sentence, "."]).collect()
 }
 
-/// What the run promises for a commit.
+/// Durability of commits.
 pub fn durability(run: &Run<'_>) -> Phrase {
     if run.record.subjects.len() > 1 {
         return of_several(run);
@@ -88,16 +88,16 @@ pub fn durability(run: &Run<'_>) -> Phrase {
         (Some(_), tiers) if tiers.len() > 1 => {
             let one = |(Reverse(tier), cells): (&Reverse<DurabilityTier>, &Vec<usize>)| {
                 let names = joined(cells.iter().map(|cell| run.name_of(*cell)), ", ");
-                phrase!["of ", names, " ", tier.label()]
+                phrase![names, " ", tier.label()]
             };
-            phrase!["differs. ", joined(tiers.iter().map(one), "; ")]
+            phrase!["differs: ", joined(tiers.iter().map(one), "; ")]
         }
         (Some(server), _) => server.durability.label().into(),
-        (None, _) => "not known: there was no server".into(),
+        (None, _) => "unknown: there was no server".into(),
     }
 }
 
-/// The cells by their tiers, the weakest first; nothing if one is not known.
+/// The cells by their tiers, the weakest first; empty if one is unknown.
 fn tiers_of_cells(run: &Run<'_>) -> BTreeMap<Reverse<DurabilityTier>, Vec<usize>> {
     let mut tiers: BTreeMap<_, Vec<usize>> = BTreeMap::new();
     for (index, cell) in run.record.cells.iter().enumerate() {
@@ -110,33 +110,32 @@ fn tiers_of_cells(run: &Run<'_>) -> BTreeMap<Reverse<DurabilityTier>, Vec<usize>
 fn of_several(run: &Run<'_>) -> Phrase {
     let tiers: Vec<_> = run.record.subjects.iter().map(tier).collect();
     if tiers.iter().all(|tier| *tier == tiers[0]) {
-        return tiers[0].unwrap_or("not known: the commands bring their own servers").into();
+        return tiers[0].unwrap_or("unknown: the commands start their own servers").into();
     }
     let one = |(index, tier): (usize, &Option<&'static str>)| {
-        phrase![run.name(index), " ", tier.unwrap_or("not known")]
+        phrase![run.name(index), " ", tier.unwrap_or("unknown")]
     };
-    phrase!["differs. ", joined(tiers.iter().enumerate().map(one), "; ")]
+    phrase!["differs: ", joined(tiers.iter().enumerate().map(one), "; ")]
 }
 
-/// The tier of a subject in words; `None` if it brings its own server.
+/// The tier of a subject; `None` for commands that start their own server.
 fn tier(subject: &SubjectRecord) -> Option<&'static str> {
     let tier = subject.server.as_ref()?.durability;
     Some(match (&subject.command, tier) {
         (Some(_), DurabilityTier::Full) => {
-            "full by the server's settings: what the sessions of the command set is not seen"
+            "full by the server's settings; settings of the command's sessions are unknown"
         }
         _ => tier.label(),
     })
 }
 
-/// Where server and driver ran; `None` if the server had every processor. A server that is somebody else's is where
-/// it is.
+/// CPUs of server and driver; `None` if the server was not pinned, and for existing servers.
 pub fn placed(run: &Run<'_>) -> Option<String> {
     let (plan, cpus) = (&run.record.plan, run.record.host.cpu.allowed.len());
     if plan.server != "own" { None } else { cpus_in_words(&plan.server_cpus, &plan.driver_cpus, cpus) }
 }
 
-/// The figures that a page shows large.
+/// The most important figures, shown large on a page.
 pub fn cards(run: &Run<'_>) -> Vec<Fact> {
     let mut cards = Vec::new();
     if run.record.levels.is_none() {
@@ -146,12 +145,11 @@ pub fn cards(run: &Run<'_>) -> Vec<Fact> {
         Some(_) => card(
             "Can show",
             run.root().figure("comparison/floor/smallest_effect", Percent),
-            vec!["the smallest effect, by A against A".into()],
+            vec!["the smallest effect, by A/A blocks".into()],
         ),
         None => noise(run),
     });
-    let doubts =
-        if run.record.doubts.is_empty() { "nothing speaks against it" } else { "each with advice below" };
+    let doubts = if run.record.doubts.is_empty() { "none known" } else { "each with advice below" };
     cards.push(card("Doubts", run.root().figure("doubts", Length), vec![doubts.into()]));
     cards
 }
@@ -160,7 +158,7 @@ fn card(label: impl Into<Phrase>, text: impl Into<Phrase>, remarks: Vec<Phrase>)
     Fact { remarks, ..Fact::new(label, text) }
 }
 
-/// The best cell of a workload; of TPC-C New-Orders are what is spoken of.
+/// The best cell of a workload, with NOPM for TPC-C.
 fn peak(run: &Run<'_>, cell: usize) -> Fact {
     let at = run.cell(cell);
     let nopm = at.figure("tpcc/nopm/value", Rate);
@@ -183,9 +181,9 @@ fn peak(run: &Run<'_>, cell: usize) -> Fact {
 /// The scatter between blocks, by the noisiest script.
 fn noise(run: &Run<'_>) -> Fact {
     let remark = match run.record.noise_by_script.len() {
-        _ if run.record.noise.is_none() => "not known: takes two blocks of a cell",
-        0 | 1 => "smaller differences mean nothing here",
-        _ => "of the noisiest script; smaller differences may mean nothing",
+        _ if run.record.noise.is_none() => "unknown: needs two blocks of a cell",
+        0 | 1 => "smaller differences are noise",
+        _ => "of the noisiest script; smaller differences may be noise",
     };
     card("Noise floor", checks::worst(run).figure("smallest_difference", Percent), vec![remark.into()])
 }

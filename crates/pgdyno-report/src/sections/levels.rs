@@ -1,4 +1,4 @@
-//! Several subjects: each against the first, script by script and level by level.
+//! Several subjects, each compared with the baseline, script by script and level by level.
 
 use pgdyno_analysis::compare::{LevelResult, Unjudged, Verdict};
 use pgdyno_core::measure::CellSummary;
@@ -18,7 +18,7 @@ use crate::{
 /// The levels of one script over one protocol.
 struct Work<'a> {
     run: &'a Run<'a>,
-    /// Every level with its number in the record, by clients.
+    /// The levels with their indexes in the record, by client count.
     levels: Vec<(usize, &'a LevelResult)>,
 }
 
@@ -59,14 +59,15 @@ impl<'a> Work<'a> {
         cells.filter(|(_, cell)| own(cell)).map(|(index, _)| index).collect()
     }
 
-    /// The cell of a subject at a number of clients.
+    /// The cell of a subject at a client count.
     fn cell(&self, subject: usize, clients: u32) -> Option<usize> {
         let at = |cell: &usize| self.run.record.cells[*cell].workload.clients == clients;
         self.cells(subject).into_iter().find(at)
     }
 }
 
-/// Every subject in every script: its best level, how it compares with the first there, and at which levels it is what.
+/// Every subject in every script: its best level, the comparison with the baseline there, and the verdicts of all
+/// levels.
 pub fn summary(run: &Run<'_>, levels: &LevelsRecord) -> Table {
     let columns = vec![
         Column::text("subject"),
@@ -81,7 +82,7 @@ pub fn summary(run: &Run<'_>, levels: &LevelsRecord) -> Table {
         Group { name: work.name(), rows, ..Group::default() }
     };
     let groups = works(run, levels).iter().map(group).collect();
-    Table { group_name: "script", columns, groups }
+    Table { group_name: "script", columns, groups, ..Table::default() }
 }
 
 fn summary_row(work: &Work<'_>, subject: usize) -> Option<Row> {
@@ -93,7 +94,7 @@ fn summary_row(work: &Work<'_>, subject: usize) -> Option<Row> {
         0 => ("baseline".into(), Phrase::default()),
         _ => {
             let there = own.iter().find(|(_, level)| level.clients == clients);
-            (there.map_or(Phrase::default(), |(index, _)| effect(run, *index)), in_short(run, &own))
+            (there.map_or(Phrase::default(), |(index, _)| effect(run, *index)), by_verdict(run, &own))
         }
     };
     let at = run.cell(best);
@@ -101,7 +102,7 @@ fn summary_row(work: &Work<'_>, subject: usize) -> Option<Row> {
     Some(Row::new(true, [run.name(subject).into(), clients.into(), tps.into(), against.into(), all.into()]))
 }
 
-/// How much faster a subject is at a level, with the interval.
+/// The effect of a subject at a level, with its confidence interval.
 fn effect(run: &Run<'_>, index: usize) -> Phrase {
     let at = run.source.at(format!("/levels/list/{index}"));
     let interval = match (at.figure("result/low", Points), at.figure("result/high", Points)) {
@@ -111,13 +112,13 @@ fn effect(run: &Run<'_>, index: usize) -> Phrase {
     phrase![at.figure("effect", Change), interval]
 }
 
-/// The levels under each verdict: `faster at 1, 4; cannot tell at 16`.
-fn in_short(run: &Run<'_>, levels: &[(usize, &LevelResult)]) -> Phrase {
+/// The client counts with each verdict: `faster at 1, 4; cannot tell at 16`.
+fn by_verdict(run: &Run<'_>, levels: &[(usize, &LevelResult)]) -> Phrase {
     let part = |kind: &'static str| {
         let own = of_kind(levels, kind);
         match own.len() {
             0 => Phrase::default(),
-            all if all == levels.len() && all > 1 => phrase![kind, " at all"],
+            all if all == levels.len() && all > 1 => phrase![kind, " at all levels"],
             _ => phrase![kind, " at ", clients(run, &own)],
         }
     };
@@ -136,7 +137,7 @@ fn at(run: &Run<'_>, level: usize, field: &str) -> Option<Figure> {
     run.source.at(format!("/levels/list/{level}")).figure(field, Count)
 }
 
-/// The levels one by one.
+/// All levels.
 pub fn section(run: &Run<'_>, levels: &LevelsRecord) -> Section {
     let columns = vec![
         Column::number("clients"),
@@ -149,12 +150,13 @@ pub fn section(run: &Run<'_>, levels: &LevelsRecord) -> Section {
     let best = run.best_cells();
     let works = works(run, levels);
     let group = |work: &Work<'_>| Group { name: work.name(), rows: rows(work, &best), ..Group::default() };
-    let table = Table { group_name: "script", columns, groups: works.iter().map(group).collect() };
+    let groups = works.iter().map(group).collect();
+    let table = Table { group_name: "script", columns, groups, summary_in_head: true };
     let blocks = [Block::Table(table)].into_iter().chain(Block::prose(Tone::Plain, judged(run, levels)));
     Section::new("Level by level", blocks.collect())
 }
 
-/// At every number of clients the first subject, then the others.
+/// For every client count the baseline, then the other subjects.
 fn rows(work: &Work<'_>, best: &[usize]) -> Vec<Row> {
     let run = work.run;
     let mut rows = Vec::new();
@@ -190,7 +192,7 @@ const NOTHING_COMMITTED: &str = "no commit";
 const FEW_COMMITS: &str = "few commits";
 const NOT_JUDGED: &str = "not judged";
 
-/// What a level can be, in the order of a sentence.
+/// The verdicts, in the order of a sentence.
 const KINDS: [&str; 8] =
     [FASTER, SLOWER, NO_DIFFERENCE, CANNOT_TELL, OPEN_LOOP, NOTHING_COMMITTED, FEW_COMMITS, NOT_JUDGED];
 
@@ -209,15 +211,15 @@ fn kind_of(level: &LevelResult) -> &'static str {
     }
 }
 
-/// Why there is no verdict, for each kind of level without one.
+/// Reasons for levels without a verdict.
 const REASONS: [(&str, &str); 4] = [
-    (OPEN_LOOP, "open loop: TPS is the schedule's, so there is no verdict; compare latencies."),
-    (NOTHING_COMMITTED, "no commit: in a block one of the two committed nothing, so there is no verdict."),
-    (FEW_COMMITS, "few commits: too few in a run for a verdict; lengthen the runs."),
-    (NOT_JUDGED, "not judged: an interval takes two blocks."),
+    (OPEN_LOOP, "open loop: TPS follows the schedule, so there is no verdict; compare latencies."),
+    (NOTHING_COMMITTED, "no commit: one of the two committed nothing in a block, so there is no verdict."),
+    (FEW_COMMITS, "few commits: too few commits in a run for a verdict; use longer runs."),
+    (NOT_JUDGED, "not judged: a confidence interval needs two blocks."),
 ];
 
-/// How levels were judged, and why some were not.
+/// Confidence and margin of the verdicts, and reasons for missing ones.
 fn judged(run: &Run<'_>, levels: &LevelsRecord) -> Vec<Phrase> {
     let place = run.source.at("/levels");
     let known = match levels.judged {
@@ -237,7 +239,7 @@ fn judged(run: &Run<'_>, levels: &LevelsRecord) -> Vec<Phrase> {
     [known].into_iter().chain(star).chain(reasons).collect()
 }
 
-/// The subjects with their versions, and whether each can be compared with the first.
+/// The subjects with their versions, and whether each is comparable with the baseline.
 pub fn subjects(run: &Run<'_>) -> Vec<Phrase> {
     let of = |index: usize| {
         let at = run.subject(index);
@@ -259,7 +261,7 @@ mod tests {
 
     use super::*;
 
-    /// The same script a second time over another protocol.
+    /// Adds the script over a second protocol.
     fn over_two_protocols(record: &mut RunRecord) {
         let mut cells = record.cells.clone();
         cells.iter_mut().for_each(|cell| cell.workload.protocol = "simple".into());
@@ -288,13 +290,13 @@ mod tests {
         assert_eq!(rows(table.expect("there is one")), [9, 9], "three levels of three subjects");
     }
 
-    /// What stands in the last column of a table, row by row.
+    /// The last column of a table.
     fn last_column(table: &Table) -> Vec<String> {
         table.rows().filter_map(|row| row.cells.last()).map(|cell| cell.text.plain()).collect()
     }
 
     #[test]
-    fn the_head_says_at_which_levels_a_subject_is_what() {
+    fn the_head_has_the_verdicts_of_all_levels() {
         let mut record = several().record;
         let levels = record.levels.as_mut().expect("there are some");
         let open = levels.list.iter_mut().filter(|level| level.subject == "build=lto");
@@ -303,17 +305,17 @@ mod tests {
         }
         let run = Run::new(&record, &[]);
         let table = summary(&run, record.levels.as_ref().expect("there are some"));
-        let want = ["", "faster at 1; slower at 16; cannot tell at 4", "cannot tell at all"];
+        let want = ["", "faster at 1; slower at 16; cannot tell at 4", "cannot tell at all levels"];
         assert_eq!(last_column(&table), want);
     }
 
     #[test]
-    fn why_a_level_was_not_judged_is_said() {
+    fn the_reason_of_a_missing_verdict_is_given() {
         for (why, reason, verdict) in [
             (Unjudged::OpenLoop, "compare latencies", OPEN_LOOP),
             (Unjudged::NothingCommitted, "one of the two committed nothing", NOTHING_COMMITTED),
-            (Unjudged::FewCommits, "lengthen the runs", FEW_COMMITS),
-            (Unjudged::TooFewBlocks, "takes two blocks", NOT_JUDGED),
+            (Unjudged::FewCommits, "use longer runs", FEW_COMMITS),
+            (Unjudged::TooFewBlocks, "needs two blocks", NOT_JUDGED),
         ] {
             let mut record = several().record;
             let levels = record.levels.as_mut().expect("there are some");

@@ -1,4 +1,4 @@
-//! How tables were loaded, stage by stage.
+//! The load of the tables, stage by stage.
 
 use pgdyno_record::LoadRecord;
 use pgdyno_rows::load::Set;
@@ -15,7 +15,7 @@ use crate::{
     run::Run,
 };
 
-/// Most phases of a stage that are shown; the record has them all.
+/// Most phases of a stage that are shown; the record has all.
 const MOST_PHASES: usize = 4;
 
 /// The load of a subject.
@@ -41,7 +41,7 @@ pub fn facts(run: &Run<'_>, index: usize, load: &LoadRecord) -> Facts {
     Facts { title: phrase!["Data", run.whose(index)], items }
 }
 
-/// How tables were to be loaded; what is as usual is left out.
+/// The requested kind of load, without defaults.
 fn terms(at: &Place<'_>) -> Phrase {
     let other_than = |field: &str, usual: u64| at.figure(field, Count).filter(|of| of.value != usual);
     let is_so = |field: &str, words: &'static str| {
@@ -64,7 +64,7 @@ fn terms(at: &Place<'_>) -> Phrase {
 
 fn copy(load: &LoadRecord, at: &Place<'_>) -> Phrase {
     let sent = match load.copy_bytes {
-        0 => "nothing sent".into(),
+        0 => "no COPY data".into(),
         _ => phrase![at.figure("copy_bytes", Bytes), " of ", at.figure("copy_format", Text)],
     };
     phrase![
@@ -76,7 +76,7 @@ fn copy(load: &LoadRecord, at: &Place<'_>) -> Phrase {
     ]
 }
 
-/// A stage with its WAL and the phases that took longest, in the order in which they came.
+/// A stage with its WAL and its longest phases, in execution order.
 fn stage(load: &LoadRecord, at: &Place<'_>, index: usize) -> Phrase {
     let own = at.at("stages").at(index);
     let phases = &load.stages[index].phases;
@@ -103,6 +103,6 @@ fn workers(at: &Place<'_>) -> Phrase {
         [Some(a), Some(b)] if a.value != b.value => phrase![Some(a), " to ", Some(b)],
         [_, most] => Phrase::from(most),
     };
-    let asked: Option<Figure> = at.figure("asked", Count);
-    phrase!["asked for ", asked, ", planned ", range("planned"), ", at work ", range("launched")]
+    let requested: Option<Figure> = at.figure("asked", Count);
+    phrase!["requested ", requested, ", planned ", range("planned"), ", launched ", range("launched")]
 }

@@ -1,4 +1,4 @@
-//! What the numbers of a report mean.
+//! Explanations of the numbers in a report.
 
 use crate::{
     block::{Block, Section, Tone},
@@ -7,7 +7,7 @@ use crate::{
     sections::tpcc,
 };
 
-/// The remarks for this kind of run.
+/// The explanations for this kind of run.
 pub fn section(run: &Run<'_>) -> Section {
     let of = |remarks: &'static [&'static str], is: bool| if is { remarks } else { &[] };
     let compared = of(&COMPARISON, run.record.comparison.is_some());
@@ -15,63 +15,59 @@ pub fn section(run: &Run<'_>) -> Section {
     let tpcc = of(&TPCC, tpcc::was_driven(run));
     let all = compared.iter().chain(several).chain(tpcc).chain(&ALWAYS);
     let remarks = all.map(|remark| Piece::Fixed(remark).into()).collect();
-    Section::new("What a number means", Block::prose(Tone::Notes, remarks).into_iter().collect())
+    Section::new("How to read the numbers", Block::prose(Tone::Notes, remarks).into_iter().collect())
 }
 
 const ALWAYS: [&str; 5] = [
-    "A cell is one script at one number of clients. It ran once in every block; TPS is the mean over its \
-     blocks and ± the half-width of the 95 % interval of that mean (Student's t). A transaction counts \
-     when its commit was acknowledged within the measured interval; the warm-up is left out.",
-    "Latency runs from the instant an attempt was due to its answer. Percentiles come from the added \
-     histograms of all blocks, never from averaged percentiles; one with fewer than 100 samples beyond it \
-     is not shown.",
-    "QPS counts SQL statements without BEGIN and END: TPS times the factor in the table. CPU is processor \
-     time measured over the interval: processors used on average, and microseconds per transaction.",
-    "Served from follows from measured reads: shared buffers, the operating system's page cache, or the \
-     disk. The durability tier says what a crash may take of what was acknowledged.",
-    "A dash is a value that could not be measured; it is never a zero. The doubts above are part of the \
-     result.",
+    "A cell is one script at one client count, run once in every block. TPS is the mean over its blocks, and \
+     ± the half-width of the 95 % confidence interval of that mean (Student's t). A transaction counts if its \
+     commit was acknowledged within the measured interval; the warm-up is not counted.",
+    "Latency is the time from the due time of an attempt to its answer. Percentiles are computed from the added \
+     histograms of all blocks, never averaged; a percentile with fewer than 100 samples beyond it is not shown.",
+    "QPS counts SQL statements without BEGIN and END: TPS times the factor in the table. CPU is the CPU \
+     time of the measured interval: CPUs used on average, and microseconds per transaction.",
+    "Served from is derived from measured reads: shared buffers, the operating system's page cache, or disk. The \
+     durability tier shows which acknowledged commits a crash may lose.",
+    "A dash is a value that could not be measured, never a zero. The doubts above are part of the result.",
 ];
 
 const COMPARISON: [&str; 5] = [
-    "A block is one run of A and one of B, side by side in time; which goes first changes in the order AB BA BA AB. \
-     Its observation is the logarithm of B over A. The effect is the mean of the observations, turned back into a \
-     share, with the interval of Student's t.",
-    "The looks at the result were fixed beforehand, and so was the confidence of each. All looks together say faster \
-     or slower of two equal things at most one time in twenty. An interval within the margin means: no difference \
-     that matters.",
-    "The sign-flip test counts in how many of all patterns of signs the mean would be as far from zero; \
-     Hodges-Lehmann is an estimate robust to outliers. Outliers are marked and never left out.",
-    "Blocks of two runs of A show what the machine does by itself. An effect smaller than the smallest that so many \
-     blocks can show is found only by luck. The table of cells has the blocks of A and B that the answer rests on, \
-     without these.",
-    "A and B are comparable if nothing differs but what was requested, and what a version brings by itself: defaults \
-     that it changed. Whatever else differs may be the reason just as well. If compilers or flags differ, the \
-     question is one of two builds and not of two versions.",
+    "A block is one run of A and one of B in succession, in the order AB BA BA AB. Its observation is the logarithm of \
+     B over A. The effect is the mean of the observations as a share, with a confidence interval by Student's t.",
+    "The looks at the result and their confidence levels were fixed in advance. If A and B are equal, all looks \
+     together report faster or slower at most one time in twenty. An interval within the equivalence margin means no \
+     difference that matters.",
+    "The sign-flip test counts the share of all sign patterns with a mean as far from zero; Hodges-Lehmann is an \
+     estimate robust to outliers. Outliers are marked and never removed.",
+    "A/A blocks, two runs of A, measure the noise of the machine. An effect below the smallest one that this number of \
+     blocks can show is found only by chance. The table of cells has the A/B blocks that the answer is computed from, \
+     without A/A blocks.",
+    "A and B are comparable if only the requested differences exist, and defaults changed by the version. Any other \
+     difference may be the cause of the effect. If compilers or flags differ, two builds are compared, not two \
+     versions.",
 ];
 
 const LEVELS: [&str; 4] = [
-    "At every level the subjects ran one after the other within each block, in an order that changes from block to \
-     block and begins where the seed says, all with the same rows. Each has a server and data of its own; the others \
-     are idle meanwhile.",
-    "A level is judged by the logarithms of the ratios within its blocks: their mean turned back into a share, and the \
-     interval of Student's t at 95 %. An interval above zero is faster, below zero slower, within the margin no \
-     difference that matters, else it cannot tell. There is no verdict in an open loop, where TPS is the schedule's, \
-     and none if a run committed fewer than 100.",
-    "Every level is judged by itself: of twenty levels without any difference about one is called faster or slower all \
-     the same. A star marks those that stay significant if all levels together may be wrong one time in twenty \
-     (Bonferroni).",
-    "The waits of sessions were sampled ten times a second from pg_stat_activity, by a session of pgdyno's own: \
-     `running` waited for nothing that its version tells of (9.6 tells of no I/O), `client` for its client, or, \
-     once that had spoken, for a processor: a session tells nothing else before it runs. \
-     Of what is `not seen` the server tells nothing. Versions name wait events differently.",
+    "At every level the subjects ran one after the other within each block, with the same rows, in an order that \
+     changes from block to block and depends on the seed. Each subject has its own server and data; the other servers \
+     are idle.",
+    "The verdict on a level is computed from the logarithms of the ratios within its blocks, with a 95 % confidence \
+     interval by Student's t. An interval above zero means faster, below zero slower, within the equivalence margin no \
+     difference that matters; otherwise the result is cannot tell. There is no verdict in an open loop, where TPS \
+     follows the schedule, and none if a run committed fewer than 100 transactions.",
+    "Every level is judged separately: of twenty levels without a difference, about one is called faster or slower by \
+     chance. A star marks levels that are also significant after Bonferroni correction over all levels.",
+    "Wait events were sampled from pg_stat_activity ten times per second. `running` means no wait event (9.6 has none \
+     for I/O). `client` means waiting for the client, or, after its message arrived, for a CPU, because the session \
+     clears the event only when it runs. `not seen` means that the server reported nothing. Names of wait events \
+     differ between versions.",
 ];
 
 const TPCC: [&str; 2] = [
-    "NOPM are New-Orders a minute that were carried out and not rolled back, TPM all transactions a minute, with \
-     those that were rolled back as they must; `done` counts these too. They are no tpmC: that word is for results \
-     that were audited by the rules of the TPC.",
-    "Each transaction is timed from the moment at which its terminal sends it, waiting for a free connection included. \
-     Clauses are those of the TPC Benchmark C Standard Specification, revision 5.11; shares hold within four standard \
+    "NOPM are New-Orders per minute that were not rolled back, TPM all transactions per minute, including intended \
+     rollbacks; `done` includes these, too. Neither is tpmC, a term reserved for results audited by the rules of the \
+     TPC.",
+    "Response times begin when the terminal sends the transaction, and include the wait for a free connection. Clauses \
+     refer to the TPC Benchmark C Standard Specification, revision 5.11; shares may deviate by four standard \
      deviations.",
 ];

@@ -1,4 +1,4 @@
-//! What a report says, one file a topic: a recorded run becomes blocks.
+//! The sections of a report, one file per topic: turn a recorded run into blocks.
 
 pub mod brief;
 mod charts;
@@ -9,8 +9,8 @@ pub mod data;
 mod differences;
 mod doubts;
 mod facts;
+mod footprint;
 pub mod head;
-mod held;
 mod levels;
 mod load;
 mod method;
@@ -23,7 +23,7 @@ mod waits;
 
 use crate::{block::Section, run::Run};
 
-/// The sections from top to bottom: what was found, all doubts, and then what explains it.
+/// The sections from top to bottom: results, doubts, and then details.
 pub fn all(run: &Run<'_>) -> Vec<Section> {
     let compared = run.record.comparison.as_ref().map(|of| comparison::section(run, of));
     let levels = run.record.levels.as_ref().map(|of| levels::section(run, of));

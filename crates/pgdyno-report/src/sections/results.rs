@@ -1,4 +1,4 @@
-//! What every cell reached, and what it cost.
+//! Throughput, latency and cost of every cell.
 
 use pgdyno_core::measure::CellSummary;
 
@@ -18,7 +18,7 @@ pub fn sections(run: &Run<'_>) -> Vec<Section> {
     let cost = table(run, cost_columns(), cost, |_| Phrase::default());
     vec![
         Section::new("Throughput and latency", vec![Block::Table(speed(run))]),
-        Section::new("What it cost, and where pages came from", vec![Block::Table(cost)]),
+        Section::new("CPU cost, and where pages came from", vec![Block::Table(cost)]),
     ]
 }
 
@@ -38,7 +38,7 @@ fn speed(run: &Run<'_>) -> Table {
     )
 }
 
-/// The figures of every cell that a mail has room for.
+/// The figures of every cell for the short report.
 pub fn short(run: &Run<'_>) -> Table {
     let columns = ["clients", "TPS", "±", "p50 ms", "p99 ms", "max ms"].map(Column::number);
     let columns = columns.into_iter().chain([Column::words("served from")]).collect();
@@ -91,7 +91,7 @@ fn cost(run: &Run<'_>, index: usize) -> Vec<Cell> {
     ]
 }
 
-/// The tier of a cell in a word: that of its transactions, else that of the server.
+/// Durability tier of a cell, from its transactions or else from the server.
 fn durability(run: &Run<'_>, index: usize) -> Option<Figure> {
     let subject = run.place_of(&run.record.cells[index].workload);
     let own = run.cell(index).figure("durability", Word);
@@ -111,7 +111,8 @@ fn table(
         let rows = group.iter().map(row).collect();
         Group { name: run.work_of(group[0]), note: note(group[0]), rows }
     };
-    Table { group_name: "script", columns, groups: run.groups().into_iter().map(of_group).collect() }
+    let groups = run.groups().into_iter().map(of_group).collect();
+    Table { group_name: "script", columns, groups, ..Table::default() }
 }
 
 /// Protocol, loop and the factor from TPS to QPS.
@@ -126,9 +127,7 @@ fn note(run: &Run<'_>, index: usize) -> Phrase {
 fn load(cell: &CellSummary, at: &Place<'_>) -> Phrase {
     match at.figure("workload/rate_per_s", Rate) {
         Some(rate) => phrase!["open loop at ", Some(rate), "/s"],
-        None if cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced) => {
-            "terminals that key and think".into()
-        }
+        None if cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced) => "keying and think times".into(),
         None => "closed loop".into(),
     }
 }

@@ -9,10 +9,10 @@ use crate::{
     run::Run,
 };
 
-/// How many of a cell are shown where there is room.
+/// Most attempts of a cell, for forms that show several.
 const SHOWN: usize = 3;
 
-/// A row for each cell of which single attempts were kept; `None` without one.
+/// A row for each cell with recorded attempts; `None` without one.
 pub fn section(run: &Run<'_>) -> Option<Section> {
     let best = run.best_cells();
     let row = |(index, cell): (usize, &CellSummary)| {

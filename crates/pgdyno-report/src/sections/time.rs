@@ -1,4 +1,4 @@
-//! Where the time went, stage by stage.
+//! Breakdown of the elapsed time by stage.
 
 use crate::{
     block::{Block, Cell, Column, Row, Section, Table},
@@ -42,11 +42,11 @@ fn shares(run: &Run<'_>) -> Phrase {
         share("reset"),
         ", CHECKPOINTs ",
         share("checkpoint"),
-        ", servers made ",
+        ", servers ",
         share("server"),
         ". ",
         share("overhead"),
-        " was none of these: connections ",
+        " overhead: connections ",
         share("connect"),
         ", the rest ",
         share("rest"),

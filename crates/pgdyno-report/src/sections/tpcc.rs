@@ -1,4 +1,4 @@
-//! What cells of TPC-C came to: New-Orders a minute, each transaction, and what the specification asks for.
+//! Results of TPC-C cells: NOPM, transactions, and the clauses of the specification.
 
 use pgdyno_core::{measure::CellSummary, tpcc::DERIVED};
 use pgdyno_record::ConsistencyRecord;
@@ -13,7 +13,7 @@ use crate::{
     run::Run,
 };
 
-/// Columns of the transactions: heading, field of `scripts` in a cell, and how it is written.
+/// Columns of the transactions: heading, field of `scripts` in a cell, and format.
 const COLUMNS: [(&str, &str, Format); 8] = [
     ("done", "committed", Count),
     ("rolled back", "rolled_back", Count),
@@ -25,7 +25,7 @@ const COLUMNS: [(&str, &str, Format); 8] = [
     ("max ms", "latency/max_ns", Milliseconds),
 ];
 
-/// A column whose name has its first word above the second, where numbers are narrower than both.
+/// A column whose heading is split over two lines, if it has two words.
 fn column(name: &'static str) -> Column {
     match name.split_once(' ') {
         Some((over, name)) if name != "ms" => Column::number(name).under(over),
@@ -33,17 +33,17 @@ fn column(name: &'static str) -> Column {
     }
 }
 
-/// Whether there is a cell of TPC-C.
+/// Whether the run has a TPC-C cell.
 pub fn was_driven(run: &Run<'_>) -> bool {
     run.record.cells.iter().any(|cell| cell.tpcc.is_some())
 }
 
-/// The cells of TPC-C as they are listed.
+/// The TPC-C cells in listing order.
 fn cells<'a>(run: &Run<'a>) -> Vec<(usize, &'a CellSummary)> {
     run.cells().into_iter().filter(|(_, cell)| cell.tpcc.is_some()).collect()
 }
 
-/// Transactions and clauses, a group for each cell; `None` of other workloads.
+/// Transactions and clauses, a group for each cell; `None` for other workloads.
 pub fn section(run: &Run<'_>) -> Option<Section> {
     let cells = cells(run);
     let best = run.best_cells();
@@ -53,11 +53,11 @@ pub fn section(run: &Run<'_>) -> Option<Section> {
             group.rows.iter_mut().for_each(|row| row.main |= best.contains(index));
             group
         });
-        Block::Table(Table { group_name: "cell", columns, groups: groups.collect() })
+        Block::Table(Table { group_name: "cell", columns, groups: groups.collect(), ..Table::default() })
     };
     let transactions = [Column::words("transaction")].into_iter();
     let transactions = transactions.chain(COLUMNS.iter().map(|(name, ..)| column(name))).collect();
-    let clauses = vec![Column::words("clause"), Column::words(""), Column::text("asked for and found")];
+    let clauses = vec![Column::words("clause"), Column::words(""), Column::text("found and required")];
     (!cells.is_empty()).then(|| {
         Section::new(
             "TPC-C",
@@ -87,13 +87,13 @@ fn of_transactions(run: &Run<'_>, index: usize, cell: &CellSummary) -> Group {
     }
 }
 
-/// What the specification asks for; what was not met is a warning, and part of the summary.
+/// The clauses; unmet ones are warnings, and part of the summary.
 fn of_clauses(run: &Run<'_>, index: usize, cell: &CellSummary) -> Group {
     let judged = cell.tpcc.iter().flat_map(|tpcc| &tpcc.judged).enumerate();
     let row = |(number, one): (usize, &pgdyno_core::measure::Judged)| {
         let at = run.cell(index).at("tpcc/judged").at(number);
         let verdict = match one.holds {
-            Some(true) => "holds",
+            Some(true) => "met",
             Some(false) => "NOT MET",
             None => "not judged",
         };
@@ -104,7 +104,7 @@ fn of_clauses(run: &Run<'_>, index: usize, cell: &CellSummary) -> Group {
     Group { name: run.name_of(index), rows: judged.map(row).collect(), ..Group::default() }
 }
 
-/// New-Orders and transactions a minute.
+/// NOPM and TPM.
 fn rate(cell: &Place<'_>) -> Phrase {
     phrase![
         cell.figure("tpcc/nopm/value", Rate),
@@ -116,7 +116,7 @@ fn rate(cell: &Place<'_>) -> Phrase {
     ]
 }
 
-/// How a cell was driven.
+/// Warehouses, shape, pacing and isolation of a cell.
 fn how(run: &Run<'_>, index: usize, cell: &CellSummary) -> Phrase {
     let at = run.cell(index);
     let of =
@@ -131,7 +131,7 @@ fn how(run: &Run<'_>, index: usize, cell: &CellSummary) -> Phrase {
     ]
 }
 
-/// The opening sentences: the cell with the most New-Orders of each subject, and what they are not.
+/// The opening sentences: the cell with the highest NOPM of each subject, and the disclaimer about tpmC.
 pub fn sentences(run: &Run<'_>) -> Vec<Phrase> {
     let nopm = |cell: &CellSummary| cell.tpcc.as_ref()?.nopm.as_ref().map(|nopm| nopm.value);
     let whose = |of: &CellSummary| (of.workload.script.clone(), run.place_of(&of.workload));
@@ -143,7 +143,7 @@ pub fn sentences(run: &Run<'_>) -> Vec<Phrase> {
             None => best.push((index, cell)),
         }
     }
-    // Subjects of one workload stand together, as the plan lists them.
+    // Subjects of one workload are adjacent, in the order of the plan.
     let first = |script: &str| run.record.cells.iter().position(|cell| cell.workload.script == script);
     best.sort_by_key(|(_, cell)| (first(&cell.workload.script), run.place_of(&cell.workload)));
     let sentence = |&(index, cell): &(usize, &CellSummary)| {
@@ -154,14 +154,14 @@ pub fn sentences(run: &Run<'_>) -> Vec<Phrase> {
     found.into_iter().chain(derived).collect()
 }
 
-/// Numbers of tables that are not consistent come after that news.
+/// Sentence about inconsistent tables, which precedes all numbers.
 pub fn violated(run: &Run<'_>) -> Option<Phrase> {
     let mut all = run.record.subjects.iter().filter_map(|subject| subject.consistency.as_ref());
     let broken = all.any(|checked| checked.violations > 0);
-    broken.then(|| "TPC-C's tables are not consistent: do not use these numbers.".into())
+    broken.then(|| "The TPC-C tables are inconsistent: do not use these numbers.".into())
 }
 
-/// Clauses that some cell did not meet, each once, for one line.
+/// The clauses that some cell did not meet, in one line.
 pub fn not_met(run: &Run<'_>) -> Option<Phrase> {
     let judged = run.record.cells.iter().enumerate().flat_map(|(index, cell)| {
         let judged = cell.tpcc.iter().flat_map(|tpcc| &tpcc.judged).enumerate();
@@ -177,7 +177,7 @@ pub fn not_met(run: &Run<'_>) -> Option<Phrase> {
     (!clauses.is_empty()).then(|| phrase!["clauses NOT MET: ", clauses])
 }
 
-/// The check of consistency in sentences, or that none was made; `None` of runs that did not drive TPC-C.
+/// Result of the consistency check, or that there was none; `None` for runs without TPC-C.
 pub fn consistency(run: &Run<'_>) -> Option<Phrase> {
     let several = run.record.subjects.len() > 1;
     let subjects = run.record.subjects.iter().enumerate();
@@ -189,9 +189,7 @@ pub fn consistency(run: &Run<'_>) -> Option<Phrase> {
     let found = joined(checked, " ");
     match found.is_empty() {
         false => Some(found),
-        true => was_driven(run).then(|| {
-            "Not checked: TPC-C's conditions were not checked (--no-check, or consistency in [check]).".into()
-        }),
+        true => was_driven(run).then(|| "not checked (--no-check, or consistency in [check]).".into()),
     }
 }
 
@@ -204,7 +202,7 @@ fn checked_words(at: &Place<'_>, checked: &ConsistencyRecord) -> Phrase {
             at.figure("violations", Count),
             " of ",
             conditions,
-            " conditions do not hold over ",
+            " conditions violated, over ",
         ],
     };
     let examples = (0..checked.examples.len()).map(|number| at.figure(format!("examples/{number}"), Text));
@@ -214,6 +212,6 @@ fn checked_words(at: &Place<'_>, checked: &ConsistencyRecord) -> Phrase {
         " rows in one snapshot (",
         at.figure("duration_s", Seconds),
         ").",
-        joined(examples.map(|example| maybe(" Seen: ", example, ".")), ""),
+        joined(examples.map(|example| maybe(" Example: ", example, ".")), ""),
     ]
 }

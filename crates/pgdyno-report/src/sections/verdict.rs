@@ -1,4 +1,4 @@
-//! What was found of one subject, a sentence for a workload.
+//! Results of a single subject, one sentence per workload.
 
 use pgdyno_analysis::MAX_HALF_WIDTH;
 use pgdyno_core::measure::CellSummary;
@@ -13,7 +13,7 @@ use crate::{
     run::{Run, clients},
 };
 
-/// A sentence for each workload; one that says why there is none if nothing was measured.
+/// A sentence for each workload, or one that nothing was measured.
 pub fn sentences(run: &Run<'_>) -> Vec<Phrase> {
     let mut works: Vec<Vec<usize>> = Vec::new();
     for (index, cell) in run.record.cells.iter().enumerate() {
@@ -57,25 +57,25 @@ fn spread(cell: &CellSummary, at: &Place<'_>) -> Phrase {
     }
 }
 
-/// Whether the load was offered at a pace, by a rate or by terminals: what is carried out is then no peak.
+/// Whether the load was limited by a rate or by keying and think times, so that the throughput is not a peak.
 fn is_offered(cell: &CellSummary) -> bool {
     cell.workload.rate_per_s.is_some() || cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced)
 }
 
-/// A peak has something lower on its right: a maximum at the end of what was tried is none, nor is one that more
-/// clients come as near to as this run can tell.
+/// `peaks at` if TPS is significantly lower with more clients; otherwise the maximum may lie beyond the tested client
+/// counts, or within the noise.
 fn verb(run: &Run<'_>, cells: &[usize], best: &CellSummary) -> &'static str {
     let cells = cells.iter().map(|cell| &run.record.cells[*cell]);
     let mut more = cells.filter(|cell| cell.workload.clients > best.workload.clients).peekable();
     let falls = more.peek().is_some() && more.all(|cell| !is_as_good(run, cell, best));
     match () {
-        () if is_offered(best) => " carried out ",
+        () if is_offered(best) => " executed ",
         () if falls => " peaks at ",
         () => " reaches ",
     }
 }
 
-/// What this run can tell apart among the cells of one script, with its place in the record.
+/// The noise floor for the cells of a script, with its place in the record.
 fn noise_of<'a>(run: &'a Run<'_>, best: &CellSummary) -> Option<(Place<'a>, &'a NoiseRecord)> {
     let record = run.record;
     let of = |name: &str| {
@@ -83,19 +83,19 @@ fn noise_of<'a>(run: &'a Run<'_>, best: &CellSummary) -> Option<(Place<'a>, &'a 
         let at = record.noise_by_script.iter().position(same)?;
         Some((run.root().at(format!("noise_by_script/{at}/noise")), &record.noise_by_script[at].noise))
     };
-    // Older records do not tell protocols apart.
+    // Older records do not distinguish protocols.
     let own = of(&best.workload.title()).or_else(|| of(&best.workload.script));
     let all = || Some((run.root().at("noise"), record.noise.as_ref()?));
     own.or_else(|| all().filter(|_| record.noise_by_script.is_empty()))
 }
 
-/// Whether this run cannot tell a cell from the best one.
+/// Whether the difference between a cell and the best one is within the noise.
 fn is_as_good(run: &Run<'_>, cell: &CellSummary, best: &CellSummary) -> bool {
     let noise = noise_of(run, best);
     noise.is_some_and(|(_, noise)| cell.tps.value >= best.tps.value / (1.0 + noise.smallest_difference))
 }
 
-/// The fewest clients that this run cannot tell from the best; or that more clients were not tried.
+/// The smallest client count within the noise of the best; or that more clients were not tested.
 fn as_good(run: &Run<'_>, cells: &[usize], best: &CellSummary) -> Phrase {
     let of = |cell: &usize| &run.record.cells[*cell];
     let most = cells.iter().map(|cell| of(cell).workload.clients).max();
@@ -105,13 +105,13 @@ fn as_good(run: &Run<'_>, cells: &[usize], best: &CellSummary) -> Phrase {
     match near {
         Some(cell) => near_words(run, *cell, best),
         None if cells.len() > 1 && most == Some(best.workload.clients) => {
-            "; it may rise further, more clients were not tried".into()
+            "; it may rise further, more clients were not tested".into()
         }
         None => Phrase::default(),
     }
 }
 
-/// What is said of fewer clients that do not stand out from the best: if hardly anything would, that is no likeness.
+/// Remark on fewer clients within the noise of the best. A large noise floor means unknown rather than equal.
 fn near_words(run: &Run<'_>, cell: usize, best: &CellSummary) -> Phrase {
     let (at, count) = (run.cell(cell), run.record.cells[cell].workload.clients);
     let verb = if count == 1 { " gives" } else { " give" };
@@ -126,9 +126,9 @@ fn near_words(run: &Run<'_>, cell: usize, best: &CellSummary) -> Phrase {
             verb,
             " less, since differences up to ",
             place.figure("smallest_difference", Percent),
-            " do not stand out",
+            " are within the noise",
         ],
-        None => phrase!["; ", who, verb, " the same within what this run can tell apart"],
+        None => phrase!["; ", who, verb, " the same within the noise"],
     }
 }
 
@@ -160,7 +160,7 @@ mod tests {
         };
         let noisy = told(0.72);
         let words = "this run is too noisy to tell whether 2 clients (15,361 TPS) give less, since differences up to \
-                     72.0 % do not stand out.";
+                     72.0 % are within the noise.";
         assert!(noisy.ends_with(words) && !noisy.contains("the same"), "{noisy}");
         let quiet = told(0.05);
         assert!(!quiet.contains("noisy") && !quiet.contains("2 clients"), "{quiet}");

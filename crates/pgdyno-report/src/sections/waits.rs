@@ -1,4 +1,4 @@
-//! What the sessions of several subjects waited for.
+//! Wait events of the sessions of several subjects.
 
 use crate::{
     block::{Block, Column, Row, Section, Table},
@@ -10,7 +10,7 @@ use crate::{
 /// Most wait events that a row names.
 const EVENTS: usize = 4;
 
-/// A row for every cell whose sessions were looked at; `None` without one.
+/// A row for every cell whose sessions were sampled; `None` without one.
 pub fn section(run: &Run<'_>) -> Option<Section> {
     run.record.levels.as_ref()?;
     let best = run.best_cells();
@@ -26,5 +26,5 @@ pub fn section(run: &Run<'_>) -> Option<Section> {
     };
     let rows: Vec<_> = run.cells().into_iter().filter_map(row).collect();
     let table = || Table::new(vec![Column::text("cell"), Column::text("most frequent waits")], rows.clone());
-    (!rows.is_empty()).then(|| Section::new("What sessions waited for", vec![Block::Table(table())]))
+    (!rows.is_empty()).then(|| Section::new("Wait events", vec![Block::Table(table())]))
 }

@@ -66,7 +66,7 @@ fn everything_was_measured(run: &Run) {
     balances(run, "full");
 }
 
-/// What history holds is what the driver counted.
+/// What history has is what the driver counted.
 fn balances(run: &Run, mode: &str) {
     let writing = run.record.runs.iter().filter(|run| run.workload.script == "tpcb-like");
     let committed: u64 = writing.map(|run| run.counts_whole.committed).sum();

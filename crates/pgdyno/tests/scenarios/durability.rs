@@ -117,10 +117,7 @@ fn every_workload_has_the_tier_of_its_own_transactions() {
             because("hidden")
         );
         assert!(because("dynamic").contains("assembled at run time"));
-        assert!(
-            said.contains("Durability differs. of unlogged (simple)/1 none: tables are unlogged"),
-            "{said}"
-        );
+        assert!(said.contains("Durability differs: unlogged (simple)/1 none: tables are unlogged"), "{said}");
     }
     place.nothing_is_left();
 }
@@ -150,7 +147,7 @@ fn arms_of_other_tiers_are_told_apart_beside_the_answer() {
         assert!(weak.detail.contains("line 1 of off.sql: SET synchronous_commit = off"), "{weak:?}");
         assert_eq!(record.subjects[1].comparable.as_ref().expect("judged").besides, ["durability"]);
         assert!(
-            said.contains("Durability differs. A full: ") && said.contains("; B asynchronous commit"),
+            said.contains("Durability differs: A full: ") && said.contains("; B asynchronous commit"),
             "{said}"
         );
     }

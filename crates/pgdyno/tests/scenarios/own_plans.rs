@@ -291,7 +291,7 @@ fn its_tables_are_loaded(place: &Place, run: &Run) {
     assert_eq!((done.statements, done.tables), (1, 5));
     let said = place.done(&["show", &run.record.id]);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("rows 10,000 tables scaleup: one COPY for each"), "{said}");
+    assert!(words.contains("rows 10,000 tables scaleup: one COPY per table"), "{said}");
 }
 
 #[test]

@@ -276,7 +276,7 @@ fn what_cannot_be_resumed_is_refused_by_name() {
     kill(u64::from(first.id()), "-CONT");
     let said = text(&refused.stderr);
     assert_eq!(refused.status.code(), Some(3), "{said}");
-    assert!(said.contains("another pgdyno does"), "{said}");
+    assert!(said.contains("another pgdyno is writing to it"), "{said}");
     assert_eq!(first.wait().expect("it is ours").code(), Some(0));
     place.nothing_is_left();
 }

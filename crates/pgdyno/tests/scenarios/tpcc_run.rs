@@ -223,7 +223,7 @@ fn tables_that_are_not_consistent_end_a_run_with_its_status() {
     let output = loaded.place.run(&loaded.flags(&["--clients", "2"]));
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{out}{err}");
-    assert!(out.contains("TPC-C's tables are not consistent: do not use these numbers."), "{out}");
+    assert!(out.contains("The TPC-C tables are inconsistent: do not use these numbers."), "{out}");
     assert!(out.contains("NOT CONSISTENT: 2 of 17 conditions"), "{out}");
     assert!(err.contains("in the existing tables, where it stays"), "{err}");
     assert!(err.contains("warehouse 1, district 3, customer 5"), "{err}");
@@ -298,7 +298,7 @@ fn paced_terminals_keep_their_pace() {
     assert!((1..30).contains(&run.counts_whole.committed), "{:?}", run.counts_whole);
     assert!(run.lag.is_some(), "waiting for a connection is told apart");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in ["prepared protocol, terminals that key and think", "% of the ceiling of 12.86"] {
+    for words in ["prepared protocol, keying and think times", "% of the ceiling of 12.86"] {
         assert!(said.contains(words), "{said}");
     }
 }

@@ -374,7 +374,7 @@ fn outputs_that_cannot_be_written() {
         let output = place.run(&["bench", "--quick", "--bundle", "--pg", "18", "--runs", &runs]);
         let said = text(&output.stderr);
         assert_eq!(output.status.code(), Some(3), "{said}");
-        assert!(said.contains("error: could not keep runs in ") && said.contains("hint: "), "{said}");
+        assert!(said.contains("error: could not create runs in ") && said.contains("hint: "), "{said}");
     }
     place.nothing_is_left();
 }
@@ -390,7 +390,7 @@ fn directories_of_somebody_else() {
     is_wrong(&place, &["bench", "--out", "/report.html"], &["could not write /report.html", "denied"]);
     let output = place.run(&["bench", "--quick", "--runs", "/runs"]);
     assert_eq!(output.status.code(), Some(3), "{}", text(&output.stderr));
-    assert!(text(&output.stderr).contains("could not keep runs in /runs"));
+    assert!(text(&output.stderr).contains("could not create runs in /runs"));
 }
 
 fn shown(path: &std::path::Path) -> String {

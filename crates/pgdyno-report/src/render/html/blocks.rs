@@ -9,7 +9,7 @@ use crate::{
     phrase::Phrase,
 };
 
-/// Blocks of a section; facts and charts stand side by side with their neighbours.
+/// Blocks of a section; neighbouring facts or charts are placed side by side.
 pub(super) fn side_by_side(blocks: &[Block]) -> Markup {
     let kind = |block: &Block| match block {
         Block::Facts(facts) if !facts.title.is_empty() => "facts",
@@ -50,12 +50,15 @@ fn prose(prose: &Prose) -> Markup {
     }
 }
 
-/// A table; of a long one the summary, and all rows behind it.
+/// A table; a long one as its summary with all rows folded.
 fn folded(whole: &Table) -> Markup {
     html! {
-        @match whole.first() {
+        @match whole.shown_in_place() {
             None => { @if !whole.is_empty() { (table(whole)) } },
-            Some(first) => { (table(&first)) details { summary { "All rows" } (table(whole)) } },
+            Some(first) => {
+                @if !first.is_empty() { (table(&first)) }
+                details { summary { "All rows" } (table(whole)) }
+            },
         }
     }
 }
@@ -78,7 +81,7 @@ fn table(table: &Table) -> Markup {
     }
 }
 
-/// What neighbouring columns have in common, above them.
+/// Common headings of neighbouring columns.
 fn over(columns: &[Column]) -> Markup {
     html! {
         tr.spans {

@@ -1,4 +1,4 @@
-//! Figures and phrases within a line of the page.
+//! Figures and phrases in HTML.
 
 use maud::{Markup, html};
 use pgdyno_core::units::ABSENT;
@@ -8,7 +8,7 @@ use crate::{
     phrase::{Phrase, Piece},
 };
 
-/// A figure with its place in `run.json`.
+/// A figure with its pointer into `run.json`.
 fn figure(figure: &Figure) -> Markup {
     let raw = figure.value.as_str().map_or_else(|| figure.value.to_string(), str::to_owned);
     html! {

@@ -1,4 +1,4 @@
-//! The report as one HTML file that needs nothing else: no network, no other file.
+//! The report as one self-contained HTML file, without network access or other files.
 
 mod blocks;
 mod inline;
@@ -14,19 +14,19 @@ use crate::document::Document;
 
 const STYLE: &str = include_str!("style.css");
 const SCRIPT: &str = include_str!("script.js");
-/// Refuses every request, should one ever be written into the page.
+/// Content security policy that blocks all requests.
 const POLICY: &str = "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; \
                       base-uri 'none'; \
                       form-action 'none'";
 
-/// What the first kilobyte of every page of [`html`] holds, and no other file does by chance.
+/// Mark in the first kilobyte of every report written by [`html`], which identifies it.
 pub const HTML_MARK: &str = r#"<meta name="generator" content="pgdyno">"#;
 
 /// The whole report as HTML.
 ///
-/// Every value of the run stands in an element with `data-src` (its JSON pointer in `run.json`), `data-value`
-/// (as it stands there), `data-format` and, for a share, `data-of` (pointer of the whole); charts carry the
-/// same for each point. Words in `data-fixed` elements are those of pgdyno, not of the run.
+/// Every value of the run is in an element with `data-src` (its JSON pointer in `run.json`), `data-value` (the recorded
+/// value), `data-format` and, for a share, `data-of` (pointer of the whole); charts have the same for each point. Text
+/// in `data-fixed` elements comes from pgdyno, not from the run.
 pub fn html(document: &Document) -> String {
     let title = format!("pgdyno: {}", document.heading.plain());
     let page = html! {

@@ -4,7 +4,7 @@ use maud::{Markup, html};
 
 use crate::chart::{COLOURS, Chart, Mark, Point, Rule, Sign};
 
-/// Room around what is drawn, for axes and their labels, in pixels.
+/// Margins for axes and their labels in pixels.
 const TOP: f64 = 18.0;
 const RIGHT: f64 = 14.0;
 const BOTTOM: f64 = 30.0;
@@ -50,7 +50,7 @@ pub(super) fn draw(chart: &Chart) -> Drawing<impl Fn(Point) -> Point + '_> {
     Drawing { picture, place }
 }
 
-/// A pixel to a tenth.
+/// Rounds a pixel to a tenth.
 fn round(pixel: f64) -> f64 {
     (pixel * 10.0).round() / 10.0
 }

@@ -1,4 +1,4 @@
-//! Throughput and latency against clients: a line for each percentile of one subject, or for each of several subjects.
+//! Throughput and latency against client count: a line per percentile of one subject, or per subject.
 
 use pgdyno_core::{
     measure::{CellSummary, LatencySummary},
@@ -11,7 +11,7 @@ use crate::{
     run::Run,
 };
 
-/// Signs of the lines, so that nobody has to tell colours apart; those of the legend look like those drawn.
+/// Marker symbols of the lines, in chart and legend, so that lines can be distinguished without colours.
 const SIGNS: [(Sign, char); COLOURS] = [
     (Sign::Disc, '●'),
     (Sign::Square, '■'),
@@ -20,10 +20,10 @@ const SIGNS: [(Sign, char); COLOURS] = [
     (Sign::Down, '▼'),
     (Sign::Ring, '○'),
 ];
-/// What lines at one level are moved apart by, in doublings of the clients: their intervals would cover each other.
+/// Horizontal offset between lines at one level, in doublings of the client count, so that intervals do not overlap.
 const APART: f64 = 0.05;
 
-/// What is drawn of a cell.
+/// A quantity of a cell to draw.
 #[derive(Clone, Copy)]
 struct What {
     pointer: &'static str,
@@ -61,7 +61,7 @@ const P99: What =
 /// A line of the chart.
 struct Curve<'a> {
     name: String,
-    /// The name as values begin with it; empty if they need none.
+    /// Prefix of values; may be empty.
     prefix: String,
     sign: Sign,
     cells: Vec<(usize, &'a CellSummary)>,
@@ -101,7 +101,7 @@ pub fn of_subjects(run: &Run<'_>, number: usize, groups: &[Vec<usize>]) -> Vec<C
 }
 
 fn throughput(run: &Run<'_>, id: String, curves: &[Curve<'_>]) -> Option<Chart> {
-    let note = "transactions per second; clients on a log scale; bars span the 95 % interval";
+    let note = "transactions per second; clients on a log scale; bars show the 95 % confidence interval";
     Some(Chart { id, title: "Throughput against clients", note, ..draw(run, curves, short_rate)? })
 }
 
@@ -109,7 +109,7 @@ fn latency(run: &Run<'_>, id: String, note: &'static str, curves: &[Curve<'_>]) 
     Some(Chart { id, title: "Latency against clients", note, ..draw(run, curves, short_latency)? })
 }
 
-/// The sign of a subject. Beyond the number of colours, colours and signs meet in other pairs.
+/// Marker symbol of a subject. Beyond the number of colours, symbols are paired with other colours.
 fn sign(subject: usize) -> (Sign, char) {
     SIGNS[(subject + subject / COLOURS) % COLOURS]
 }
@@ -157,7 +157,7 @@ fn draw(run: &Run<'_>, curves: &[Curve<'_>], on_axis: fn(f64) -> String) -> Opti
     })
 }
 
-/// The line of a curve with its intervals and signs.
+/// The line of a curve with its intervals and marker symbols.
 fn marks(series: usize, curve: &Curve<'_>, aside: f64) -> Vec<Mark> {
     let known = curve.cells.iter().filter_map(|(_, cell)| Some((*cell, (curve.what.value)(cell)?)));
     let known: Vec<_> = known.map(|(cell, y)| (cell, (level(cell) + aside, y))).collect();
@@ -170,7 +170,7 @@ fn marks(series: usize, curve: &Curve<'_>, aside: f64) -> Vec<Mark> {
     marks
 }
 
-/// A stop for each number of clients with the values of all curves.
+/// A cursor stop for each client count with the values of all curves.
 fn stops(run: &Run<'_>, curves: &[Curve<'_>]) -> Vec<Stop> {
     let mut stops: Vec<Stop> = Vec::new();
     for (series, curve) in curves.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Charts: what a form with pictures shows beside the tables.
+//! Charts for forms that can draw.
 
 mod against_clients;
 mod distribution;
@@ -13,7 +13,7 @@ use crate::{
     run::Run,
 };
 
-/// A section of charts for each workload; of several subjects for each script, with a line for each subject.
+/// A section of charts for each workload; with several subjects one for each script, with a line per subject.
 pub fn sections(run: &Run<'_>) -> Vec<Section> {
     let compared = run.record.comparison.as_ref().and_then(|of| of_blocks::chart(run, of));
     let blocks = compared.map(|chart| Section::new("Block by block", vec![Block::Chart(chart)]));

@@ -1,4 +1,4 @@
-//! The blocks of a comparison with the interval of their mean.
+//! Chart of the blocks of a comparison with the confidence interval of their mean.
 
 use pgdyno_core::measure::Arm;
 use pgdyno_record::{BlockKind, BlockRecord, ComparisonRecord};
@@ -10,8 +10,8 @@ use crate::{
     run::Run,
 };
 
-/// Names of the series: the order of a block's arms, or that both are A.
-const SERIES: [&str; 3] = ["A first", "B first", "A against A"];
+/// Names of the series: the first arm of a block, or A/A.
+const SERIES: [&str; 3] = ["A first", "B first", "A/A"];
 
 fn series(block: &BlockRecord) -> usize {
     match (block.kind, block.first) {
@@ -55,13 +55,13 @@ pub fn chart(run: &Run<'_>, comparison: &ComparisonRecord) -> Option<Chart> {
     })
 }
 
-/// The band of the interval, its middle, no difference at all, and the margin.
+/// The interval, its mean, the zero line, and the margin.
 fn interval(comparison: &ComparisonRecord, (from, to): (f64, f64)) -> Vec<Mark> {
     let level = |rule: Rule, share: f64| Mark::Rule(rule, (from, percent(share)), (to, percent(share)));
     let result = comparison.result.as_ref();
     let band = result.map(|result| Mark::Band((from, percent(result.low)), (to, percent(result.high))));
     let middle = result.map(|result| level(Rule::Middle(0), result.effect));
-    // As ratios the two ends of the margin are one the inverse of the other.
+    // As ratios, the two ends of the margin are reciprocal.
     let margin = [comparison.margin, 1.0 / (1.0 + comparison.margin) - 1.0];
     let margin = margin.map(|share| level(Rule::Limit, share));
     band.into_iter().chain(middle).chain([level(Rule::Axis, 0.0)]).chain(margin).collect()

@@ -1,4 +1,4 @@
-//! TPS and latency over the seconds that were driven, run after run.
+//! Charts of TPS and latency over the time under load, run after run.
 
 use pgdyno_core::{
     measure::{CellRun, Interval},
@@ -12,26 +12,26 @@ use crate::{
     run::{Run, is_same_work},
 };
 
-/// Intervals that a chart can show side by side.
+/// Most intervals in a chart.
 const MOST_POINTS: usize = 1_500;
-/// Runs that have room for their number of clients above them.
+/// Most runs with a label of their client count.
 const MOST_NOTES: usize = 39;
 
-/// A run of the workload, laid end to end with the others: the gaps between runs are left out.
+/// A run of the workload, without the gaps between runs.
 struct Stretch<'a> {
     run: &'a CellRun,
-    /// Seconds driven before it.
+    /// Seconds under load before the run.
     from_s: f64,
     points: Vec<Point>,
 }
 
-/// One interval, or several neighbours.
+/// One interval, or several merged ones.
 struct Point {
     /// Indexes of the first and last line of the timeline.
     lines: (usize, usize),
-    /// Start and end in seconds driven.
+    /// Start and end in seconds under load.
     span_s: (f64, f64),
-    /// Start in seconds of its run.
+    /// Start in seconds since the start of the run.
     at_s: f64,
     warm_up: bool,
     committed: u64,
@@ -39,8 +39,7 @@ struct Point {
     latencies_ns: [Option<u64>; 4],
 }
 
-/// Name, field of the timeline and series. The longest is always known; a second often has too few samples
-/// for p99.
+/// Name, field of the timeline and series. The maximum is always known; a second often has too few samples for p99.
 const LATENCIES: [(&str, &str, usize); 4] =
     [("p50", "p50_ns", 0), ("p95", "p95_ns", 1), ("p99", "p99_ns", 2), ("max", "max_ns", 5)];
 
@@ -53,7 +52,7 @@ impl Point {
         (self.span_s.0 + self.span_s.1) / 2.0
     }
 
-    /// Pointer into the timeline; of several lines, the range of them.
+    /// Pointer into the timeline; a range for several lines.
     fn src(&self, field: &str) -> String {
         match self.lines {
             (first, last) if first == last => format!("timeline#/{first}/{field}"),
@@ -87,7 +86,7 @@ fn stretches<'a>(run: &Run<'a>, group: &[usize]) -> Vec<Stretch<'a>> {
     stretches
 }
 
-/// The intervals of a run with their numbers. The timeline has those of one run behind each other.
+/// The intervals of a run with their indexes; they are consecutive in the timeline.
 fn lines(timeline: &[Interval], run: usize) -> Vec<(usize, &Interval)> {
     let start = timeline.partition_point(|line| (line.run as usize) < run);
     let own = timeline.iter().enumerate().skip(start);
@@ -99,7 +98,7 @@ fn points(lines: &[(usize, &Interval)], from_s: f64, join: usize) -> Vec<Point> 
     same_side.flat_map(|side| side.chunks(join)).map(|chunk| point(chunk, from_s)).collect()
 }
 
-/// Of several intervals: all commits, and the worst percentiles.
+/// Merges intervals: added commits, and the worst percentiles.
 fn point(chunk: &[(usize, &Interval)], from_s: f64) -> Point {
     let (first, last) = (&chunk[0], &chunk[chunk.len() - 1]);
     let worst = |of: fn(&Interval) -> Option<u64>| chunk.iter().filter_map(|(_, line)| of(line)).max();
@@ -137,7 +136,7 @@ fn throughput(stretches: &[Stretch<'_>], number: usize) -> Option<Chart> {
     let chart = || Chart {
         id: format!("time-tps-{number}"),
         title: "Throughput over time",
-        note: "transactions per second; seconds driven, runs end to end, warm-up shaded; clients above",
+        note: "transactions per second; seconds under load, runs end to end, warm-up shaded; clients above",
         legend: Vec::new(),
         ..wide(stretches, linear(0.0, max, ticks(max, 5), short_rate), lines.collect(), stops.collect())
     };
@@ -155,7 +154,7 @@ fn latency(stretches: &[Stretch<'_>], number: usize) -> Option<Chart> {
     let chart = || Chart {
         id: format!("time-latency-{number}"),
         title: "Latency over time",
-        note: "latency on a log scale; a percentile with too few samples in its second is left out",
+        note: "latency on a log scale; percentiles with too few samples in a second are omitted",
         legend: (0..LATENCIES.len()).filter(known).map(named).collect(),
         ..wide(
             stretches,
@@ -167,7 +166,7 @@ fn latency(stretches: &[Stretch<'_>], number: usize) -> Option<Chart> {
     (max > 0.0).then(chart)
 }
 
-/// A chart over the whole time with what all of these share.
+/// A chart over the whole time with the common elements.
 fn wide(stretches: &[Stretch<'_>], y: Axis, marks: Vec<Mark>, stops: Vec<Stop>) -> Chart {
     let last = stretches.last().and_then(|stretch| stretch.points.last());
     Chart {
@@ -185,7 +184,7 @@ fn wide(stretches: &[Stretch<'_>], y: Axis, marks: Vec<Mark>, stops: Vec<Stop>) 
     }
 }
 
-/// Percentiles as lines, the longest latency as dots: one slow attempt a second makes no line.
+/// Percentiles as lines, the maximum as dots, because one slow attempt per second does not make a line.
 fn latency_lines(stretch: &Stretch<'_>) -> Vec<Mark> {
     let mut marks = Vec::new();
     for (index, (name, _, series)) in LATENCIES.into_iter().enumerate() {
@@ -218,7 +217,7 @@ fn stop(stretch: &Stretch<'_>, point: &Point, values: Vec<StopValue>) -> Stop {
     Stop { x: point.middle(), label, values }
 }
 
-/// Shades warm-ups, draws a line where a run begins, and writes its clients above if there is room.
+/// Shades warm-ups, and marks the beginning of each run with a line and its client count.
 fn background(stretches: &[Stretch<'_>], (low, high): (f64, f64)) -> Vec<Mark> {
     let warm = all(stretches).filter(|(_, point)| point.warm_up);
     let bands = warm.map(|(_, point)| Mark::Band((point.span_s.0, low), (point.span_s.1, high)));

@@ -46,7 +46,7 @@ pub fn ticks(max: f64, count: usize) -> Vec<f64> {
     (0..).map(|i| f64::from(i) * step).take_while(|tick| *tick <= max * 1.000_001).collect()
 }
 
-/// 1, 2, 5 and their multiples by ten within a range, fewer where it spans many decades.
+/// 1, 2, 5 and their multiples by ten within a range, fewer if it spans many decades.
 fn log_ticks(min: f64, max: f64) -> Vec<f64> {
     let decades = (max / min).log10();
     let steps: &[f64] = match () {

@@ -1,7 +1,7 @@
-//! Sizes, and what of the data lay in shared buffers, before the runs and after them.
+//! Sizes of the data and their share in shared buffers, before and after the runs.
 
 use pgdyno_core::probe::{Held, HeldList};
-use pgdyno_record::HeldRecord;
+use pgdyno_record::FootprintRecord;
 
 use crate::{
     block::{Fact, Facts},
@@ -14,13 +14,13 @@ use crate::{
     run::Run,
 };
 
-/// Relations of a kind that are shown one by one.
-const MOST: usize = 2;
-/// Relations smaller than this share of their kind are not shown one by one.
+/// Most relations of a kind that are listed individually.
+const LISTED: usize = 2;
+/// Relations smaller than 1/100 of their kind are not listed individually.
 const LEAST_SHARE: u64 = 100;
 
-/// What a subject held at two times; `None` if neither is known.
-pub fn facts(run: &Run<'_>, index: usize, held: &HeldRecord) -> Option<Facts> {
+/// The footprint of a subject before and after the runs; `None` if both are unknown.
+pub fn facts(run: &Run<'_>, index: usize, held: &FootprintRecord) -> Option<Facts> {
     let at = run.subject(index).at("held");
     let last = held.after.as_ref().or(held.before.as_ref())?;
     let pair = Pair { held, at };
@@ -33,7 +33,7 @@ pub fn facts(run: &Run<'_>, index: usize, held: &HeldRecord) -> Option<Facts> {
         items.push(Fact::new(kind, phrase![count, ": ", size(&all), share(&all)]));
         let whole = list(last).bytes;
         let large = list(last).largest.iter().filter(|one| one.bytes * LEAST_SHARE >= whole);
-        items.extend(large.take(MOST).map(|relation| {
+        items.extend(large.take(LISTED).map(|relation| {
             let places = pair.found(|held| {
                 let position = list(held).largest.iter().position(|other| other.name == relation.name)?;
                 Some(format!("{kind}/largest/{position}"))
@@ -49,19 +49,19 @@ pub fn facts(run: &Run<'_>, index: usize, held: &HeldRecord) -> Option<Facts> {
         });
         Fact::new("tablespace", phrase![either(&places, "name", Text), ": ", size(&places)])
     }));
-    Some(Facts { title: phrase!["Sizes", run.whose(index), " before → after the runs"], items })
+    Some(Facts { title: phrase!["Sizes", run.whose(index), ", before → after the runs"], items })
 }
 
-/// The relations of a kind.
+/// Selects the relations of a kind.
 type ListOf = fn(&Held) -> &HeldList;
 
-/// What a server held at two times, and where that stands in the record.
+/// The footprint before and after the runs, with its place in the record.
 struct Pair<'a> {
-    held: &'a HeldRecord,
+    held: &'a FootprintRecord,
     at: Place<'a>,
 }
 
-/// Where something stands in what was found before and after.
+/// Places of a fact before and after the runs.
 type Places<'a> = [Option<Place<'a>>; 2];
 
 impl<'a> Pair<'a> {
@@ -71,7 +71,7 @@ impl<'a> Pair<'a> {
     }
 }
 
-/// What does not change, from where it is known.
+/// A field that does not change, from either place.
 fn either([before, after]: &Places<'_>, field: &str, format: Format) -> Option<Figure> {
     let of = |place: &Option<Place<'_>>| place.as_ref()?.figure(field, format);
     of(after).or_else(|| of(before))
@@ -88,7 +88,7 @@ fn size(places: &Places<'_>) -> Phrase {
     phrase![before, " → ", after]
 }
 
-/// The share in shared buffers; what has no page has none.
+/// The share in shared buffers; absent for relations without pages.
 fn share(places: &Places<'_>) -> Phrase {
     let [before, after] = places.each_ref().map(|place| {
         let place = place.as_ref()?;

@@ -1,10 +1,10 @@
-//! One subject of a record, which the rules about servers and data judge by itself.
+//! Input of the rules that judge each subject's server and data.
 
 use pgdyno_core::measure::CellRun;
 use pgdyno_record::SubjectRecord;
 
 /// A subject with its runs.
-pub(super) struct OfSubject<'a> {
+pub(super) struct SubjectRuns<'a> {
     pub subject: &'a SubjectRecord,
     pub runs: &'a [CellRun],
 }
