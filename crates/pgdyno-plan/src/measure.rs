@@ -32,8 +32,8 @@ pub const MAX_RATE_PER_S: f64 = 1e12;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct MeasurePlan {
-    /// Client counts from 1 to 100,000, such as [1, 8, 32]; every workload runs with each. `auto`: one, twice and eight times the
-    /// number of processors.
+    /// Client counts from 1 to 100,000, such as [1, 8, 32]; every workload runs with each. `auto`: one, twice
+    /// and eight times the number of CPUs.
     #[schemars(with = "Auto<Vec<Whole<1, MAX_CLIENTS>>>", extend("examples" = [[1, 8, 32]]))]
     pub clients: Auto<Vec<u32>>,
     /// Worker threads of the driver, 1 to 1,024. `auto`: one for each processor of the driver, at most one for

@@ -5,6 +5,9 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+/// What a plan expects of settings.
+const SETTINGS: &str = "a table of settings with their values in quotes, such as { work_mem = \"64MB\" }";
+
 /// Most subjects of a plan; all their servers run at once.
 pub const MAX_SUBJECTS: usize = 16;
 
@@ -43,7 +46,7 @@ pub struct ServerPlan {
     #[cfg_attr(feature = "flags", arg(skip))]
     pub data_checksums: Option<bool>,
     /// Settings that override those chosen from facts; those of a subject also override those of `[server]`.
-    #[schemars(extend("x-expects" = "a table of settings with their values in quotes, such as { work_mem = \"64MB\" }"))]
+    #[schemars(extend("x-expects" = SETTINGS))]
     #[cfg_attr(feature = "flags", arg(skip))]
     pub settings: BTreeMap<String, String>,
     /// CPUs for the server; the same for all subjects.

@@ -4,7 +4,7 @@ use serde_json::Value;
 
 use crate::{
     Plan,
-    fault::{Fault, fault},
+    fault::{Fault, fault, shown},
     keys::{Holds, Key, PLAN, Table},
 };
 
@@ -41,5 +41,7 @@ fn value(path: &str, key: &Key, given: &Value, faults: &mut Vec<Fault>) {
 
 fn out_of_range(path: &str, key: &Key, number: u64) -> Fault {
     let (least, most) = key.range.as_ref().map_or((0, 0), |range| (*range.start(), *range.end()));
-    fault(path, format!("`{}`: {number} is not between {least} and {most}", key.path), key.hint())
+    let without_position = |part| str::split_once(part, ']').map_or(part, |(_, rest)| rest);
+    let name: String = path.split('[').map(without_position).collect();
+    fault(path, format!("`{}`: {number} is not between {least} and {most}", shown(&name)), key.hint())
 }

@@ -591,7 +591,7 @@ const OWN: &[OwnCase] = &[
     (
         "[size.s]\nblocks = 0\n[[workload]]\nscript = \"select-only\"\n",
         None,
-        &["plan.toml:3:10: ", "0 blocks"],
+        &["plan.toml:3:10: ", "`size.s.blocks`: 0 is not between 1 and 1000"],
     ),
     (
         "[size.s.variables]\nn = 1\n[[workload]]\nscript = \"select-only\"\n",
@@ -640,7 +640,7 @@ fn a_plan_from_a_windows_editor_is_read() {
     let place = Place::new();
     let content = format!("\u{feff}{}[measure]\r\nblocks = 0\r\n", GOOD.replace('\n', "\r\n"));
     let path = plan(&place, content.as_bytes());
-    is_wrong(&place, &["run", &shown(&path)], &["plan.toml:5:10: ", "0 blocks are not"]);
+    is_wrong(&place, &["run", &shown(&path)], &["plan.toml:5:10: ", "0 is not between 1 and 1000"]);
 }
 
 /// The rows of TPC-C are made by pgdyno alone: no help offers to have the server make them.

@@ -51,8 +51,8 @@ pub(super) struct To {
     jobs: Option<u64>,
 }
 
-const METHOD: &str = "How rows are written: by one COPY for a table, by COPY in chunks, or by the server [default: what \
-                      takes less]";
+const METHOD: &str = "How rows are written: by one COPY for a table, by COPY in chunks, or by the server \
+                      [default: what takes less]";
 const JOBS: &str =
     "Streams: connections that work at the same time [default: the CPUs of this machine, 64 at most]";
 
