@@ -8,4 +8,4 @@ mod spread;
 
 pub use delays::{Delays, Distribution};
 pub use left_out::left_out;
-pub use spread::spread;
+pub use spread::Spread;
