@@ -14,8 +14,8 @@ pub struct Dirs {
     /// Sockets of servers whose own directory has too long a path: `/run/pgdyno` for root, else
     /// `$XDG_RUNTIME_DIR/pgdyno` or `/tmp/pgdyno-UID`.
     pub runtime: PathBuf,
-    /// Templates of clusters, which only pgdyno's own tests have: with one, a cluster is a copy of an earlier one of its
-    /// kind. Never set in a build without debug assertions.
+    /// Templates of clusters, which only pgdyno's own tests have: with one, a cluster is a copy of an earlier one of
+    /// its kind. Never set in a build without debug assertions.
     pub templates: Option<PathBuf>,
 }
 

@@ -134,7 +134,8 @@ mod tests {
         let dir = root.join("bin");
         fs::create_dir_all(&dir).expect("it can be made");
         let script = "#!/bin/sh\necho \"$@\" >>\"$(dirname \"$0\")/calls\"\n\
-                      while [ \"$1\" != -D ]; do shift; done\nmkdir -p \"$2/base/1\" && echo 18 >\"$2/base/1/PG_VERSION\"\n";
+                      while [ \"$1\" != -D ]; do shift; done\n\
+                      mkdir -p \"$2/base/1\" && echo 18 >\"$2/base/1/PG_VERSION\"\n";
         for name in ["initdb", "postgres"] {
             fs::write(dir.join(name), script).expect("it can be written");
             fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o755)).expect("it is ours");

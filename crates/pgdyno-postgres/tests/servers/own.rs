@@ -1,21 +1,21 @@
 //! A real server for a single test, removed at its end.
 
-use std::{env, fs, os::unix::fs::PermissionsExt, path::PathBuf, time::Duration};
+use std::{env, path::PathBuf, time::Duration};
 
 use pgdyno_provision::{Dirs, Environment, Lifetime, Request, RunningServer, registry, up};
 use pgdyno_wire::{Address, ConnectOptions};
+use testkit::Spread;
 
 /// Directories of a test's servers.
 pub struct Place {
     pub dirs: Dirs,
-    _state: tempfile::TempDir,
+    _state: Spread,
 }
 
 impl Place {
     /// Uses the default cache, so that bundles are fetched once, and a temporary state directory.
     pub fn new() -> Self {
-        let state = tempfile::tempdir().expect("a temporary directory can be made");
-        fs::set_permissions(state.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        let state = Spread::make().expect("a temporary directory can be made");
         let path = |name| env::var_os(name).map(PathBuf::from);
         let environment = Environment {
             state: Some(state.path().to_owned()),

@@ -12,11 +12,11 @@ use std::{
     time::Duration,
 };
 
+use crate::{Drive, alone, calm::calmly, test_all};
 use pgdyno_core::measure::{Latency, Outcome, Precision};
 use pgdyno_engine::{Event, Probe, Report, SocketDriver, Step, Target};
 use pgdyno_postgres::targets::{Link, SqlTarget};
 use pgdyno_wire::fake::{FakeServer, usual};
-use crate::{Drive, alone, calm::calmly, test_all};
 
 /// A run with a stall.
 #[derive(Debug, Clone, Copy)]

@@ -6,7 +6,6 @@ use std::{
     env,
     ffi::OsStr,
     fs,
-    os::unix::fs::PermissionsExt,
     path::{Path, PathBuf},
     process::{Command, Output, Stdio},
     thread,
@@ -19,6 +18,7 @@ use pgdyno_record::{Run, RunRecord, Status};
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 
+use testkit::Spread;
 pub use testkit::left_out;
 
 /// Clusters that others are copied from.
@@ -26,16 +26,15 @@ const TEMPLATES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/clusters");
 
 /// A place for servers that are stopped and removed when the test ends, however it ends.
 pub struct Place {
-    pub dir: tempfile::TempDir,
+    pub dir: Spread,
     cache: Option<PathBuf>,
     templates: bool,
 }
 
 impl Place {
     pub fn new() -> Self {
-        let dir = tempfile::tempdir().expect("a temporary directory can be made");
-        // The server's user must be able to pass through.
-        fs::set_permissions(dir.path(), fs::Permissions::from_mode(0o755)).expect("it is ours");
+        // The server's user can pass through.
+        let dir = Spread::make().expect("a temporary directory can be made");
         Self { dir, cache: None, templates: true }
     }
 
@@ -377,7 +376,10 @@ fn run_in_namespace() {
     let thread = thread::current();
     let test = thread.name().expect("a test has a thread of its name");
     let mut again = in_namespace(env::current_exe().expect("this program has a name"));
-    let output = again.args(["--exact", test, "--nocapture", "--include-ignored"]).output().expect("it has just been tried");
+    let output = again
+        .args(["--exact", test, "--nocapture", "--include-ignored"])
+        .output()
+        .expect("it has just been tried");
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success() && out.contains("1 passed"), "{test}, in a namespace\n{out}{err}");
 }

@@ -367,10 +367,7 @@ fn copies_in_the_newest_server() {
 #[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn copies_of_every_kind() {
-    copies_are_what_was_loaded(
-        "18",
-        &["--partitions", "3", "--partition-method", "hash", "--foreign-keys"],
-    );
+    copies_are_what_was_loaded("18", &["--partitions", "3", "--partition-method", "hash", "--foreign-keys"]);
     copies_are_what_was_loaded("18", &["--method", "chunks", "--unlogged"]);
     copies_are_what_was_loaded("12", &["--partitions", "2"]);
     copies_are_what_was_loaded("15", &[]);

@@ -125,8 +125,7 @@ fn damage_is_found_by_the_newest_server() {
 #[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn damage_is_found_by_servers_between() {
-    for (pg, looks_at_tables) in [("10", false), ("11", false), ("13", false), ("14", true), ("16", true)]
-    {
+    for (pg, looks_at_tables) in [("10", false), ("11", false), ("13", false), ("14", true), ("16", true)] {
         damage_is_found(pg, looks_at_tables);
     }
 }

@@ -9,6 +9,7 @@ mod server;
 
 use std::{fs, os::unix::fs::PermissionsExt, sync::Arc};
 
+use between::Between;
 use pgdyno_core::stop::Stop;
 use pgdyno_engine::{Settings, SocketDriver, run};
 use pgdyno_postgres::{
@@ -20,7 +21,6 @@ use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::{Address, connect};
 use rcgen::{BasicConstraints, DnType, IsCa, KeyPair, date_time_ymd};
-use between::Between;
 use rsa::certificates_of_rsa;
 use server::{Authority, Server, all, hosts, named};
 
