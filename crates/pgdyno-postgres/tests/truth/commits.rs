@@ -8,7 +8,7 @@ use pgdyno_engine::{Event, Probe, Report, SocketDriver, Step, Target};
 use pgdyno_postgres::targets::{Link, SqlTarget};
 use pgdyno_wire::connect;
 
-use crate::{Drive, MS, alone, server::Server, test_all};
+use crate::{Drive, MS, beside_others, server::Server, test_all};
 
 /// Updates two of a few rows in random order: transactions in opposite order deadlock, and those that waited
 /// for a changed row cannot be serialized.
@@ -89,7 +89,7 @@ fn drive<T: Target + 'static>(
 }
 
 fn commits_are_rows(major: &str) {
-    let _alone = alone();
+    let _beside = beside_others();
     let server = Server::start(major);
     let mut session = connect(&server.options()).expect("the server answers");
     // Counting is tested here, not durability; and deadlocks should be detected soon.

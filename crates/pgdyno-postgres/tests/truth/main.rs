@@ -1,7 +1,7 @@
 //! Reports are true: each property is tested, and so is the detection of a lie about it.
 //!
-//! The tests measure time, so they run one after the other, and the machine's own lateness is measured beside
-//! them ([`calm`]).
+//! Tests that measure time run one after the other, and the machine's own lateness is measured beside them ([`calm`]);
+//! those that count run side by side.
 
 mod calm;
 mod commits;
@@ -13,7 +13,7 @@ mod server;
 mod service;
 mod stall;
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pgdyno_core::stop::Stop;
 use pgdyno_engine::{Client, MergedInterval, Report, Settings, SocketDriver, Target, run};
@@ -23,10 +23,17 @@ use pgdyno_wire::ConnectOptions;
 
 const MS: u64 = 1_000_000;
 
-/// Serializes measurements.
-fn alone() -> MutexGuard<'static, ()> {
-    static ALONE: Mutex<()> = Mutex::new(());
-    ALONE.lock().unwrap_or_else(PoisonError::into_inner)
+/// Held for writing by a test that measures time, for reading by others.
+static MEASURING: RwLock<()> = RwLock::new(());
+
+/// Keeps all other tests of this program away from a measurement.
+fn alone() -> RwLockWriteGuard<'static, ()> {
+    MEASURING.write().unwrap_or_else(PoisonError::into_inner)
+}
+
+/// Keeps measurements away from a test that counts, which others may run beside.
+fn beside_others() -> RwLockReadGuard<'static, ()> {
+    MEASURING.read().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Whether the long forms are requested.

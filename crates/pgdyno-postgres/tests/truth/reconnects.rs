@@ -13,7 +13,7 @@ use pgdyno_core::stop::Stop;
 use pgdyno_engine::{MergedInterval, Report, SocketDriver};
 use pgdyno_wire::{ConnectOptions, Session, SessionAttrs, connect};
 
-use crate::{Drive, MS, alone, server::Server};
+use crate::{Drive, MS, beside_others, server::Server};
 
 const SCRIPT: &str = "BEGIN;\nINSERT INTO history VALUES (1, 2);\nEND;\n";
 /// A script with a statement that can be cancelled.
@@ -112,7 +112,7 @@ fn sent(session: &mut Session, function: &str, pid: u32, state: &str) -> bool {
 
 #[test]
 fn a_run_goes_on_after_restarts_and_crashes() {
-    let _alone = alone();
+    let _beside = beside_others();
     let mut server = Server::start("18");
     for (driver, rate_per_s) in [(SocketDriver::best(), None), (SocketDriver::Epoll, Some(300.0))] {
         prepare(&server);
@@ -155,7 +155,7 @@ fn a_run_goes_on_after_restarts_and_crashes() {
 
 #[test]
 fn ended_sessions_and_cancelled_statements_are_counted_and_passed() {
-    let _alone = alone();
+    let _beside = beside_others();
     let server = Server::start("18");
     let mut session = connect(&server.options()).expect("the server answers");
     for rate_per_s in [None, Some(400.0)] {
@@ -189,7 +189,7 @@ fn ended_sessions_and_cancelled_statements_are_counted_and_passed() {
 /// A server that no longer accepts the role, or whose database is gone: retries would not help.
 #[test]
 fn a_refusal_that_would_come_again_stops_the_run() {
-    let _alone = alone();
+    let _beside = beside_others();
     let server = Server::start("18");
     prepare(&server);
     let mut session = connect(&server.options()).expect("the server answers");
@@ -215,7 +215,7 @@ fn a_refusal_that_would_come_again_stops_the_run() {
 /// Among several servers clients look for the one that accepts writes until there is one.
 #[test]
 fn clients_look_for_the_server_that_takes_writes() {
-    let _alone = alone();
+    let _beside = beside_others();
     let server = Server::start("18");
     prepare(&server);
     let mut session = connect(&server.options()).expect("the server answers");

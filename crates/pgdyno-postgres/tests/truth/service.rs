@@ -96,12 +96,13 @@ fn faults(latency: &Latency, served: &[Duration], late: &Lateness) -> Vec<String
 }
 
 fn is_reported(distribution: Distribution) {
-    let _alone = alone();
+    // In the short form nothing is too long, so that others may make it longer.
+    let _alone = test_all().then(alone);
     for driver in SocketDriver::usable() {
         // 1 % of the shortest service time.
         let too_late = distribution.quantile(0.0) / 100;
-        let (seen, late) =
-            calmly(|late| late.alone() && late.quantile(0.95) < too_late, || measure(distribution, driver));
+        let calm = |late: &Lateness| !test_all() || (late.alone() && late.quantile(0.95) < too_late);
+        let (seen, late) = calmly(calm, || measure(distribution, driver));
         let Seen { latency, served } = seen;
         assert!(served.len() > 500, "{} answers are too few", served.len());
         assert_eq!(faults(&latency, &served, &late), [""; 0], "{distribution:?} by {driver}");

@@ -114,65 +114,63 @@ fn a_server_process_that_is_stopped_does_not_keep_the_end_waiting() {
     });
 }
 
-/// Transactions that all fail, and transactions that take longer than the run: both measured nothing.
-#[test]
-fn a_cell_that_measured_nothing_is_not_complete() {
-    for (sql, words) in [
-        ("SELECT 1/0;", ["every transaction of x/1 failed: division by zero", "22012"]),
-        ("SELECT pg_sleep(60);", ["the server answered nothing in x with 1 client", "--duration"]),
-    ] {
-        let place = Place::new();
-        let plan = format!(
-            "name = \"nothing\"\n[[workload]]\nname = \"x\"\ntext = \"{sql}\"\n[measure]\nclients = [1]\n\
-             duration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 1\n"
-        );
-        fs::write(place.path("plan.toml"), plan).expect("it can be written");
-        let output = place.run(&["run", "plan.toml", "--pg", "18", "--bundle"]);
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(3), "{sql}: {out}{err}");
-        assert!(words.iter().all(|words| err.contains(words)), "{sql}: {err}");
-        let run = place.only_run();
-        assert_eq!(run.record.status, Status::Stopped, "{sql}");
-        assert!(run.record.error.is_some() && run.record.runs.len() == 1, "{sql}");
-        place.nothing_is_left();
-    }
+/// A cell that measured nothing ends its run.
+fn measures_nothing(sql: &str, words: [&str; 2]) {
+    let place = Place::new();
+    let plan = format!(
+        "name = \"nothing\"\n[[workload]]\nname = \"x\"\ntext = \"{sql}\"\n[measure]\nclients = [1]\n\
+         duration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 1\n"
+    );
+    fs::write(place.path("plan.toml"), plan).expect("it can be written");
+    let output = place.run(&["run", "plan.toml", "--pg", "18", "--bundle"]);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(3), "{sql}: {out}{err}");
+    assert!(words.iter().all(|words| err.contains(words)), "{sql}: {err}");
+    let run = place.only_run();
+    assert_eq!(run.record.status, Status::Stopped, "{sql}");
+    assert!(run.record.error.is_some() && run.record.runs.len() == 1, "{sql}");
+    place.nothing_is_left();
 }
 
-/// Silence from the middle of the interval on ends the measurement; one client that gets no answer beside others that
-/// do is told, and the measurement goes on.
 #[test]
-fn silence_ends_the_measurement_if_it_is_that_of_all_clients() {
-    for (statement, code, words) in [
-        (
-            "SELECT pg_sleep(60)",
-            3,
-            "the server stopped answering in x with 2 clients: not one answer in the last 1",
-        ),
-        (
-            "SELECT pg_sleep(60) WHERE :client_id = 0",
-            0,
-            "1 transaction of x with 2 clients got no answer within 10 s",
-        ),
-    ] {
-        let place = Place::new();
-        let plan = format!(
-            "name = \"silence\"\n[[workload]]\nname = \"x\"\ntext = \"\"\"\n\\\\set later random(1, 20)\n\
-             SELECT pg_sleep(0.02);\n\\\\if :later = 1\n{statement};\n\\\\endif\n\"\"\"\n[measure]\nclients = [2]\n\
-             duration = \"6s\"\nwarmup = \"50ms\"\nblocks = 1\n"
-        );
-        fs::write(place.path("plan.toml"), plan).expect("it can be written");
-        let output = place.run(&["run", "plan.toml", "--pg", "18", "--bundle", "--seed", "7"]);
-        let (out, err) = (text(&output.stdout), text(&output.stderr));
-        assert_eq!(output.status.code(), Some(code), "{statement}: {out}{err}");
-        assert!(err.contains(words), "{statement}: {err}");
-        let run = place.only_run();
-        assert_eq!(
-            (run.record.runs.len(), run.record.status == Status::Complete),
-            (1, code == 0),
-            "{statement}"
-        );
-        place.nothing_is_left();
-    }
+fn a_cell_whose_transactions_all_fail_is_not_complete() {
+    measures_nothing("SELECT 1/0;", ["every transaction of x/1 failed: division by zero", "22012"]);
+}
+
+#[test]
+fn a_cell_whose_transactions_take_longer_than_the_run_is_not_complete() {
+    let words = ["the server answered nothing in x with 1 client", "--duration"];
+    measures_nothing("SELECT pg_sleep(60);", words);
+}
+
+/// A run in which a statement is not answered from the middle of the interval on ends with this status and these words.
+fn is_silent(statement: &str, code: i32, words: &str) {
+    let place = Place::new();
+    let plan = format!(
+        "name = \"silence\"\n[[workload]]\nname = \"x\"\ntext = \"\"\"\n\\\\set later random(1, 20)\n\
+         SELECT pg_sleep(0.02);\n\\\\if :later = 1\n{statement};\n\\\\endif\n\"\"\"\n[measure]\nclients = [2]\n\
+         duration = \"6s\"\nwarmup = \"50ms\"\nblocks = 1\n"
+    );
+    fs::write(place.path("plan.toml"), plan).expect("it can be written");
+    let output = place.run(&["run", "plan.toml", "--pg", "18", "--bundle", "--seed", "7"]);
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert_eq!(output.status.code(), Some(code), "{out}{err}");
+    assert!(err.contains(words), "{err}");
+    let run = place.only_run();
+    assert_eq!((run.record.runs.len(), run.record.status == Status::Complete), (1, code == 0));
+    place.nothing_is_left();
+}
+
+#[test]
+fn silence_of_all_clients_ends_the_measurement() {
+    let words = "the server stopped answering in x with 2 clients: not one answer in the last 1";
+    is_silent("SELECT pg_sleep(60)", 3, words);
+}
+
+#[test]
+fn one_client_that_gets_no_answer_is_told_and_the_measurement_goes_on() {
+    let words = "1 transaction of x with 2 clients got no answer within 10 s";
+    is_silent("SELECT pg_sleep(60) WHERE :client_id = 0", 0, words);
 }
 
 /// A server that is made for the run does not get the processors of the driver, and that is said before it is made.

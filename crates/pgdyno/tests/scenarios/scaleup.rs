@@ -166,10 +166,12 @@ fn the_articles_tables_in_the_oldest_server() {
 }
 
 #[test]
+fn a_killed_load_goes_on_and_is_copied() {
+    kills_and_copies(&Loaded::new("18"));
+}
+
+#[test]
 fn the_articles_tables_in_the_newest_server() {
-    let loaded = Loaded::new("18");
-    kills_and_copies(&loaded);
-    drop(loaded);
     let hash = ["--partitions", "3", "--partition-method", "hash"];
     equals_the_article(
         "18",
