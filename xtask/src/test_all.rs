@@ -7,8 +7,8 @@ use std::{
 
 use crate::{Failure, workspace::cargo};
 
-/// Environment variable that makes tests with a short and a long form run the long one. Tests that have only a long form
-/// are ignored without this command.
+/// Environment variable by which tests that have a short and a long form run the long one. Tests that have only a long
+/// form are ignored without this command.
 const VARIABLE: &str = "PGDYNO_TEST_ALL";
 
 /// Flags of `test-all`.

@@ -377,7 +377,7 @@ fn what_sessions_and_scripts_weaken_is_told_of_their_cells() {
     );
     assert_eq!(weak.cells, ["tpcb-like/16"], "the others are full");
     weaken(&mut case, DurabilityTier::Uncertain, "function public.f: SQL that is put together when it runs");
-    assert!(doubts(&case)[0].detail.starts_with("durability is not certain"), "{:?}", doubts(&case));
+    assert!(doubts(&case)[0].detail.starts_with("durability is uncertain"), "{:?}", doubts(&case));
     // Weak durability found only at the end concerns all cells that write.
     weaken(&mut case, DurabilityTier::Full, "nothing");
     assert_eq!(doubts(&case), []);

@@ -38,7 +38,7 @@ fn what_concerns_a_server_is_said_with_its_name() {
     other.build.cflags = Some("-O0".into());
     let found = kinds(&runs(), [&server(), &other]);
     assert_eq!(found.len(), 2, "{found:?}");
-    assert!(found[0].0 == DoubtKind::BuildDiffers && found[0].1.starts_with("old and new come"));
+    assert!(found[0].0 == DoubtKind::BuildDiffers && found[0].1.starts_with("old and new were built"));
     assert!(found[1].0 == DoubtKind::BuildNotOptimised && found[1].1.starts_with("new: "));
 }
 

@@ -101,7 +101,7 @@ const WRONG: &[(&str, &str)] = &[
     ),
     ("-l -T 5 --aggregate-interval=3", "duration (5) must be a multiple of aggregation interval (3)"),
     ("--warmup 5s", "--warmup requires a duration (-T)"),
-    ("--warmup 5y -T 1", "invalid value for option --warmup: `5y` is not a length of time"),
+    ("--warmup 5y -T 1", "invalid value for option --warmup: `5y` is not a duration"),
     ("--think-time 1s -R 5", "--think-time cannot be used with --rate"),
     (
         "--record --steps clients:1@1s",
@@ -114,7 +114,7 @@ const WRONG: &[(&str, &str)] = &[
     ("--steps rate:1000", "invalid steps: \"rate:1000\": `1000` has no length, such as 1000@30s"),
     ("--steps rate:x@1s", "invalid steps: \"rate:x@1s\": `x` is no valid rate or client count"),
     ("--steps rate:5@0.5s", "invalid steps: \"rate:5@0.5s\": `0.5s` is not a number of whole seconds"),
-    ("--steps rate:5@1y", "invalid steps: \"rate:5@1y\": `1y` is not a length of time"),
+    ("--steps rate:5@1y", "invalid steps: \"rate:5@1y\": `1y` is not a duration"),
     ("--steps rate:5@1s -t 5", "--steps cannot be used with --transactions (-t)"),
     ("--steps rate:5@1s -T 5", "--steps cannot be used with --time (-T): every step has its own length"),
     ("--steps rate:5@1s -R 5", "--steps cannot be used with --rate (-R)"),

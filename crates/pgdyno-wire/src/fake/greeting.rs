@@ -4,8 +4,8 @@ use std::io::{self, Read, Write};
 
 use super::{Message, message};
 
-/// Carries out the startup phase of a connection: reads from the client, writes to it, records its StartupMessage by the
-/// closure, and returns whether the client was accepted.
+/// The startup phase of a connection: reads from the client, writes to it, records its StartupMessage by the closure,
+/// and returns whether the client was accepted.
 pub type Greeting =
     dyn Fn(&mut dyn Read, &mut dyn Write, &dyn Fn(&Message)) -> io::Result<bool> + Send + Sync;
 

@@ -576,10 +576,8 @@ fn what_is_not_ours_is_refused_by_name() {
     let untouched = before(&mut admin);
     refused(&["--resume"], &["no load was begun in schema \"public\"", "leave --resume out"]);
     refused(&["--scale", "1", "--tablespace", "no\"such"], &["there is no tablespace \"no\"\"such\""]);
-    refused(
-        &["--scale", "1", "--partition-method", "hash"],
-        &["a partition method is given, but there are no partitions"],
-    );
+    let method = ["--scale", "1", "--partition-method", "hash"];
+    refused(&method, &["a partition method is given, but there are no partitions"]);
     let said = loaded.place.done(&Loaded::load("theirs", &["--scale", "1", "--dry-run"]));
     assert!(said.contains("accounts   12.8 MiB, key 2.16 MiB") && said.contains("room "), "{said}");
     refused(&["--scale", "10000000", "--dry-run"], &["at most 4,294,967,295", "use --partitions 4 or more"]);
