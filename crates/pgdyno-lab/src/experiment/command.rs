@@ -42,7 +42,7 @@ impl Measured {
         self.rate(&out).or_else(|| self.rate(&err)).ok_or_else(|| {
             self.problem("it printed no result")
                 .detail(last_lines(&out))
-                .hint("--result takes a regular expression whose first group is the rate; pgbench's line is the default")
+                .hint("--result takes a regular expression whose first group is the rate; default: pgbench's line")
         })
     }
 
