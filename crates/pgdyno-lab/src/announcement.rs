@@ -121,7 +121,7 @@ impl Announcement {
 
     /// Bytes written and time taken.
     fn cost(&mut self, job: &Job, prepared: &Prepared) {
-        let own = prepared.workload_files.is_own();
+        let own = job.workload_files.is_own();
         let beside =
             |what: &str| if own { format!(", plus what the plan's own SQL {what}") } else { String::new() };
         let bytes = units::bytes(prepared.bench.cost.written_bytes);
@@ -192,8 +192,7 @@ fn arm_words(job: &Job, prepared: &Prepared, arm: &SubjectJob) -> String {
 
 /// Seconds of one run of a comparison, including the pause after it.
 fn run_s(prepared: &Prepared) -> f64 {
-    let measure = &prepared.plan.measure;
-    measure.duration.as_secs_f64() + measure.warmup.as_secs_f64() + BETWEEN_S
+    prepared.run_s + BETWEEN_S
 }
 
 /// Seconds of `blocks` blocks of two runs.

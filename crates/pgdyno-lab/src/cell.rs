@@ -1,13 +1,13 @@
 //! One run of one cell.
 
-use std::{cell::RefCell, sync::Arc, time::Instant};
+use std::{cell::RefCell, sync::Arc};
 
 use pgdyno_analysis::{cells::served_from, steady, tpcc::nopm};
 use pgdyno_core::{
     facts::{RunDurability, SessionsSeen},
     measure::{
-        CellRun, DataState, ErrorCount, Histograms, Interval, ScriptRun, SlowAttempt, StatementSummary,
-        TpccRun, Waits, Workload,
+        CellRun, ErrorCount, Histograms, Interval, ScriptRun, SlowAttempt, StatementSummary, TpccRun, Waits,
+        Workload,
     },
     problem::Problem,
     random::Random,
@@ -19,17 +19,17 @@ use pgdyno_engine::{
 };
 use pgdyno_plan::Work;
 use pgdyno_postgres::targets::{InputCounts, Sessions, SqlClients, Workers};
-use pgdyno_script::{Definition, Protocol, Script, Scripts};
+use pgdyno_script::{Protocol, Script, Scripts};
 
 use crate::{
-    Event, Events, Prepared,
-    counters_sampler::{CountersSampler, Reading},
-    recording::Recording,
+    Event, Prepared,
+    context::Context,
+    counters_sampler::Reading,
+    recording::{Recording, cell_words, whose},
     slow::SlowLog,
-    subject::Subject,
-    tpcc,
+    subject::{Subject, run_state::Ready},
+    tpcc::in_run,
     waiting::waiting_for,
-    workload_files,
 };
 
 /// Length of an interval of the timeline.
@@ -39,268 +39,178 @@ const MOST_SCRIPTS: usize = 16;
 /// Time for attempts in flight to finish at the end of a run.
 const DRAIN_NS: u64 = 10_000_000_000;
 
-/// Context shared by all runs of a measuring command.
-pub struct Driving<'a> {
-    /// Decisions made before the first run.
-    pub prepared: &'a Prepared,
-    /// Where runs are recorded.
-    pub recording: &'a mut Recording,
-    /// A request to stop.
-    pub stop: &'a Stop,
-    /// Where events are sent.
-    pub events: &'a Events,
-}
-
-/// A server under test with its sampler.
-pub struct Bench<'a> {
-    /// The server.
-    pub subject: &'a mut Subject,
-    /// Samples the counters of its processes and its device.
-    pub sampler: &'a mut CountersSampler,
-}
-
 /// What one run executes.
 pub struct Cell<'a> {
     /// Names and numbers for the record.
     pub workload: Workload,
     /// How statements are sent.
     pub protocol: Protocol,
-    /// The script.
-    pub script: &'a Arc<Scripts>,
-    /// The plan's workload, if it is not built in.
-    pub own: Option<&'a Work>,
+    /// The scripts, with their variables.
+    pub work: &'a Work,
     /// Number of the block.
     pub block: u32,
     /// Number of the random streams of the clients. Runs with the same number use the same rows and the same schedule.
     pub draws: u32,
 }
 
-impl<'a> Driving<'a> {
-    /// Pins this thread to the driver's CPUs and announces the duration of all runs.
-    ///
-    /// # Errors
-    /// The thread could not be pinned.
-    pub fn begin(
-        prepared: &'a Prepared,
-        recording: &'a mut Recording,
-        stop: &'a Stop,
-        events: &'a Events,
-    ) -> Result<Self, Problem> {
-        pgdyno_engine::pin_current_thread(&prepared.bench.cpus.driver)
-            .map_err(|error| Problem::could_not(format!("could not use the driver's CPUs: {error}")))?;
-        let driving = Self { prepared, recording, stop, events };
-        events.measuring(driving.run_s() * prepared.bench.cost.runs as f64);
-        Ok(driving)
-    }
+/// Executes one run of one cell: CHECKPOINT, connections, warm-up, measured interval, drain. Returns its index in the
+/// record.
+///
+/// # Errors
+/// The error that ended it early; what was measured until then is in the record.
+pub fn run(
+    context: Context<'_>,
+    recording: &mut Recording,
+    subject: &mut Subject,
+    cell: &Cell<'_>,
+) -> Result<u32, Problem> {
+    let Context { job, prepared, stop, events } = context;
+    let Cell { workload, work, block, .. } = cell;
+    let index = recording.record.runs.len() as u32;
+    let many = units::plural(u64::from(workload.clients), "client");
+    events.now(format!("{}{} {many}, block {}", whose(workload), workload.script, block + 1));
+    let ready = subject.ready_for_run(context, work, workload.clients)?;
+    let tpcc = work.tpcc.zip(subject.tpcc.as_ref());
+    let tpcc = tpcc.map(|(work, facts)| in_run(&work, facts, prepared.seed, cell.draws));
+    let (counted, sessions) = (InputCounts::default(), Sessions::default());
+    let sql = SqlClients {
+        max_tries: work.tpcc.map_or(1, |work| work.max_tries),
+        tpcc: tpcc.as_ref().map(|tpcc| (tpcc.terminals, counted.clone())),
+        scripts: Arc::clone(&ready.scripts),
+        protocol: cell.protocol,
+        scale: prepared.bench.scale.unwrap_or(1),
+        seed: prepared.seed,
+        run: cell.draws,
+        definitions: ready.definitions.clone(),
+        trust: job.trust,
+        sessions: Some(sessions.clone()),
+    };
+    let (workers, connect) = waiting_for("the clients' connections", events, || {
+        sql.connect(&ready.options, workload.clients, prepared.bench.jobs, stop)
+    })?;
+    let settings = settings(prepared, &ready.scripts, cell.draws);
+    let bookkeeping = Bookkeeping {
+        mix: mix(prepared, cell),
+        by_script: (2..=MOST_SCRIPTS).contains(&ready.scripts.len()),
+        users: tpcc.as_ref().and_then(|tpcc| tpcc.population.clone()),
+        ..Bookkeeping::default()
+    };
+    let start_s = recording.seconds();
+    recording.dir.begin_run(index, workload, *block, start_s)?;
+    let slowest = SlowLog::new(&ready.scripts, settings.warmup_ns, subject.pooled);
+    let driven = drive(context, recording, subject, workers, (&settings, &bookkeeping), slowest)?;
+    recording.dir.end_run()?;
+    let same_sessions = !subject.pooled && driven.report.outage.lost == 0;
+    let seen = SessionsSeen { same_sessions, ..sessions.seen() };
+    let weak: Vec<_> = ready.weak.iter().cloned().chain(seen.weaknesses()).collect();
+    let run = Finished {
+        workload: workload.clone(),
+        block: *block,
+        start_s,
+        connect_ns: connect.as_nanos() as u64,
+        settings,
+        ready,
+        driven,
+        tpcc: tpcc.map(|tpcc| TpccRun { shares: counted.sum(), ..tpcc.record }),
+        durability: RunDurability::new(subject.facts.durability, &weak),
+    };
+    keep(context, recording, run).map(|()| index)
+}
 
-    /// A sampler for the counters of a server's processes and its device.
-    pub fn sampler(&self, subject: &Subject) -> CountersSampler {
-        CountersSampler::new(subject.postmaster, subject.storage().and_then(|storage| storage.device))
+/// How several scripts share the attempts. Each worker draws from a stream that no client uses.
+fn mix(prepared: &Prepared, cell: &Cell<'_>) -> Mix {
+    if cell.work.weights.len() <= 1 {
+        return Mix::default();
     }
+    let stream =
+        |worker: u32| Random::seeded(Random::stream_seed(prepared.seed, cell.draws, u32::MAX - worker));
+    Mix { weights: cell.work.weights.clone(), streams: (0..prepared.bench.jobs).map(stream).collect() }
+}
 
-    /// Seconds of one run, without the pause after it.
-    pub fn run_s(&self) -> f64 {
-        let measure = &self.prepared.plan.measure;
-        measure.warmup.as_secs_f64() + measure.duration.as_secs_f64()
+fn settings(prepared: &Prepared, script: &Scripts, draws: u32) -> Settings {
+    let measure = &prepared.plan.measure;
+    Settings {
+        warmup_ns: measure.warmup.as_nanos(),
+        duration_ns: measure.duration.as_nanos(),
+        interval_ns: INTERVAL_NS,
+        drain_ns: DRAIN_NS,
+        rate_per_s: measure.rate,
+        seed: prepared.seed.wrapping_add(u64::from(draws) << 32),
+        statements: script.statements().count(),
+        cpus: prepared.bench.cpus.driver.clone(),
     }
+}
 
-    /// Executes one run of one cell: CHECKPOINT, connections, warm-up, measured interval, drain. Returns its index in
-    /// the record.
-    ///
-    /// # Errors
-    /// The error that ended it early; what was measured until then is in the record.
-    pub fn run(&mut self, bench: Bench<'_>, cell: Cell<'_>) -> Result<u32, Problem> {
-        let Bench { subject, sampler } = bench;
-        let Cell { script, own, block, .. } = cell;
-        let workload = cell.workload.clone();
-        let index = self.recording.record.runs.len() as u32;
-        let draws = cell.draws;
-        let whose = whose(&workload);
-        let clients = workload.clients;
-        let many = units::plural(u64::from(clients), "client");
-        self.events.now(format!("{whose}{} {many}, block {}", workload.script, block + 1));
-        waiting_for("an answer of the server", self.events, || subject.revive(self.stop))?;
-        sampler.follow(subject.postmaster);
-        let mut before = Before::default();
-        if let Some(work) = own {
-            let begin = Instant::now();
-            before.data_state =
-                waiting_for("the preparation of a run (reset, or state of the data)", self.events, || {
-                    workload_files::before_run(self.prepared, subject, work, clients, self.stop, self.events)
-                })?;
-            let did_anything = work.reset.is_some() || before.data_state.is_some();
-            before.reset_s = did_anything.then(|| begin.elapsed().as_secs_f64());
+/// Runs the clients.
+fn drive(
+    Context { prepared, stop, events, .. }: Context<'_>,
+    recording: &mut Recording,
+    subject: &mut Subject,
+    workers: Workers,
+    (settings, bookkeeping): (&Settings, &Bookkeeping),
+    mut slowest: SlowLog<'_>,
+) -> Result<Driven, Problem> {
+    let index = recording.record.runs.len() as u32;
+    let (mut begin, mut end) = (None, None);
+    let first_s = f64::from(index) * prepared.run_s;
+    let mut written = Ok(());
+    let subject = RefCell::new(subject);
+    let mut on_interval = |interval: &MergedInterval| {
+        events.measured(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
+        let at_s = recording.seconds();
+        let observation = subject.borrow_mut().sampler.observe(interval, at_s);
+        if let Some(death) = subject.borrow().death() {
+            stop.request(death);
         }
-        let weak = subject.weaknesses_of(script, &self.definitions(&cell))?;
-        let begin = Instant::now();
-        waiting_for("CHECKPOINT", self.events, || subject.checkpoint_if_needed())?;
-        before.checkpoint_s = begin.elapsed().as_secs_f64();
-        let (counted, sessions) = (InputCounts::default(), Sessions::default());
-        let sql = SqlClients {
-            sessions: Some(sessions.clone()),
-            ..self.clients(&cell, subject, draws, counted.clone())
-        };
-        let options = subject.options_of(own);
-        let (workers, connect) = waiting_for("the clients' connections", self.events, || {
-            sql.connect(&options, clients, self.prepared.bench.jobs, self.stop)
-        })?;
-        let settings = self.settings(script, draws);
-        let start_s = self.recording.seconds();
-        self.recording.dir.begin_run(index, &workload, block, start_s)?;
-        let driven = self.drive(Bench { subject: &mut *subject, sampler }, workers, &settings, &cell)?;
-        self.recording.dir.end_run()?;
-        let same_sessions = !subject.pooled && driven.report.outage.lost == 0;
-        let seen = SessionsSeen { same_sessions, ..sessions.seen() };
-        let weak: Vec<_> = weak.into_iter().chain(seen.weaknesses()).collect();
-        let durability = RunDurability::new(subject.facts.durability, &weak);
-        let connect_ns = connect.as_nanos() as u64;
-        let tpcc = own.and_then(|own| own.tpcc).zip(subject.tpcc.as_ref());
-        let tpcc = tpcc.map(|(work, facts)| tpcc::run_of(&work, facts, counted.sum()));
-        let run =
-            Finished { workload, block, start_s, connect_ns, settings, before, driven, tpcc, durability };
-        self.keep(run, script).map(|()| index)
-    }
-
-    /// Configuration of the clients of a run.
-    fn clients(&self, cell: &Cell<'_>, subject: &Subject, draws: u32, counted: InputCounts) -> SqlClients {
-        let tpcc = cell.own.and_then(|own| own.tpcc);
-        SqlClients {
-            max_tries: tpcc.map_or(1, |work| work.max_tries),
-            tpcc: tpcc
-                .and(subject.tpcc.as_ref())
-                .map(|facts| (facts.terminals.in_run(self.prepared.seed, draws), counted)),
-            scripts: Arc::clone(cell.script),
-            protocol: cell.protocol,
-            scale: self.prepared.bench.scale.unwrap_or(1),
-            seed: self.prepared.seed,
-            run: draws,
-            definitions: self.definitions(cell),
-            trust: self.prepared.trust,
-            sessions: None,
+        let slow = slowest.of(interval);
+        if interval.phase == Phase::Drain {
+            recording.dir.drain(interval.start_ns, interval.duration_ns, slow);
+        } else if written.is_ok() {
+            written = recording
+                .dir
+                .interval(timeline(interval, index), &interval.latency, slow)
+                .and_then(|()| recording.dir.observation(&observation));
         }
-    }
-
-    /// Initial values of the clients' variables.
-    fn definitions(&self, cell: &Cell<'_>) -> Vec<Definition> {
-        let own = cell.own.map(|own| {
-            let numbers = workload_files::client_count_variables(self.prepared, cell.workload.clients);
-            own.definitions.iter().cloned().chain(numbers).collect()
-        });
-        own.unwrap_or_default()
-    }
-
-    /// How several scripts share the attempts. Each worker draws from a stream that no client uses.
-    fn mix(&self, cell: &Cell<'_>, draws: u32) -> Mix {
-        let Some(own) = cell.own.filter(|own| own.weights.len() > 1) else { return Mix::default() };
-        let stream =
-            |worker: u32| Random::seeded(Random::stream_seed(self.prepared.seed, draws, u32::MAX - worker));
-        Mix { weights: own.weights.clone(), streams: (0..self.prepared.bench.jobs).map(stream).collect() }
-    }
-
-    fn settings(&self, script: &Scripts, draws: u32) -> Settings {
-        let measure = &self.prepared.plan.measure;
-        Settings {
-            warmup_ns: measure.warmup.as_nanos(),
-            duration_ns: measure.duration.as_nanos(),
-            interval_ns: INTERVAL_NS,
-            drain_ns: DRAIN_NS,
-            rate_per_s: measure.rate,
-            seed: self.prepared.seed.wrapping_add(u64::from(draws) << 32),
-            statements: script.statements().count(),
-            cpus: self.prepared.bench.cpus.driver.clone(),
+    };
+    let mut on_mark = |mark| {
+        let reading = subject.borrow_mut().read_counters(mark);
+        match mark {
+            Mark::MeasureStart => begin = Some(reading),
+            Mark::MeasureEnd => end = Some(reading),
         }
-    }
+    };
+    let listeners =
+        Listeners { on_interval: &mut on_interval, on_mark: &mut on_mark, on_log: &mut |_, _| () };
+    let report = run_keeping(prepared.waiting, workers, settings, bookkeeping, stop, listeners)
+        .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
+    written?;
+    let waits = subject.into_inner().sampled_waits();
+    Ok(Driven { report, edges: begin.zip(end), slowest: slowest.worst(), waits })
+}
 
-    /// Runs the clients.
-    fn drive(
-        &mut self,
-        bench: Bench<'_>,
-        workers: Workers,
-        settings: &Settings,
-        cell: &Cell<'_>,
-    ) -> Result<Driven, Problem> {
-        let index = self.recording.record.runs.len() as u32;
-        let bookkeeping = Bookkeeping {
-            mix: self.mix(cell, cell.draws),
-            by_script: (2..=MOST_SCRIPTS).contains(&cell.script.len()),
-            users: cell
-                .own
-                .and_then(|own| own.tpcc)
-                .zip(bench.subject.tpcc.as_ref())
-                .and_then(tpcc::population),
-            ..Bookkeeping::default()
-        };
-        let Bench { subject, sampler } = bench;
-        let version_num = subject.facts.version_num;
-        let (mut begin, mut end) = (None, None);
-        let first_s = f64::from(index) * self.run_s();
-        let mut written = Ok(());
-        let mut slowest = SlowLog::new(cell.script, settings.warmup_ns, subject.pooled);
-        let (sampler, subject) = (RefCell::new(sampler), RefCell::new(subject));
-        let Self { prepared, recording, events, stop } = self;
-        let mut on_interval = |interval: &MergedInterval| {
-            events.measured(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
-            let at_s = recording.seconds();
-            let observation = sampler.borrow_mut().observe(interval, at_s);
-            if let Some(death) = subject.borrow().death() {
-                stop.request(death);
-            }
-            let slow = slowest.of(interval);
-            if interval.phase == Phase::Drain {
-                recording.dir.drain(interval.start_ns, interval.duration_ns, slow);
-            } else if written.is_ok() {
-                written = recording
-                    .dir
-                    .interval(timeline(interval, index), &interval.latency, slow)
-                    .and_then(|()| recording.dir.observation(&observation));
-            }
-        };
-        let waits = subject.borrow_mut().sample_waits(stop);
-        let mut on_mark = |mark| {
-            if let Some(waits) = waits.as_ref().filter(|_| mark == Mark::MeasureEnd) {
-                waits.sample_while(false);
-            }
-            let reading = waiting_for("the server's counters", events, || {
-                sampler.borrow().read_all(subject.borrow_mut().observed(), version_num)
-            });
-            match mark {
-                Mark::MeasureStart => begin = Some(reading),
-                Mark::MeasureEnd => end = Some(reading),
-            }
-            if let Some(waits) = waits.as_ref().filter(|_| mark == Mark::MeasureStart) {
-                waits.sample_while(true);
-            }
-        };
-        let listeners =
-            Listeners { on_interval: &mut on_interval, on_mark: &mut on_mark, on_log: &mut |_, _| () };
-        let report = run_keeping(prepared.waiting, workers, settings, &bookkeeping, stop, listeners)
-            .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
-        written?;
-        let waits = waits.map(|sampler| subject.borrow_mut().sampled_waits(sampler));
-        Ok(Driven { report, edges: begin.zip(end), slowest: slowest.worst(), waits })
+/// Adds a run to the record. A run that stopped within its measured interval keeps what it had.
+fn keep(
+    Context { stop, events, .. }: Context<'_>,
+    recording: &mut Recording,
+    run: Finished,
+) -> Result<(), Problem> {
+    let early = run.ended_early(stop).or_else(|| run.all_failed());
+    if let (1.., None) = (unanswered(&run.driven.report), &early) {
+        let many = units::plural(unanswered(&run.driven.report), "transaction");
+        let (cell, drain_s) = (run.cell(), DRAIN_NS / 1_000_000_000);
+        events.warning(&format!(
+            "{many} of {cell} got no answer within {drain_s} s of the end of the run, and {} given up",
+            if many.starts_with("1 ") { "was" } else { "were" }
+        ));
     }
-
-    /// Adds a run to the record. A run that stopped within its measured interval keeps what it had.
-    fn keep(&mut self, run: Finished, script: &Scripts) -> Result<(), Problem> {
-        let early = run.ended_early(self.stop).or_else(|| run.all_failed(script));
-        if let (1.., None) = (unanswered(&run.driven.report), &early) {
-            let many = units::plural(unanswered(&run.driven.report), "transaction");
-            let (cell, drain_s) = (run.cell(), DRAIN_NS / 1_000_000_000);
-            self.events.warning(&format!(
-                "{many} of {cell} got no answer within {drain_s} s of the end of the run, and {} given up",
-                if many.starts_with("1 ") { "was" } else { "were" }
-            ));
-        }
-        if run.driven.report.duration_ns > 0 {
-            let of_scripts = run.driven.report.by_script.iter().map(|script| script.latency.clone());
-            let latency =
-                Histograms { whole: run.driven.report.latency.clone(), scripts: of_scripts.collect() };
-            let run = run.into_run(script);
-            self.events.send(&recorded(self.recording.record.runs.len() as u32, &run));
-            self.recording.add_run(run, latency)?;
-        }
-        early.map_or(Ok(()), Err)
+    if run.driven.report.duration_ns > 0 {
+        let of_scripts = run.driven.report.by_script.iter().map(|script| script.latency.clone());
+        let latency = Histograms { whole: run.driven.report.latency.clone(), scripts: of_scripts.collect() };
+        let run = run.into_run();
+        events.send(&recorded(recording.record.runs.len() as u32, &run));
+        recording.add_run(run, latency)?;
     }
+    early.map_or(Ok(()), Err)
 }
 
 /// The event for a recorded run.
@@ -318,25 +228,6 @@ struct Driven {
     waits: Option<Waits>,
 }
 
-/// State from before the run.
-#[derive(Debug, Default)]
-struct Before {
-    data_state: Option<DataState>,
-    reset_s: Option<f64>,
-    checkpoint_s: f64,
-}
-
-/// Prefix with the subject of a run, for messages.
-fn whose(workload: &Workload) -> String {
-    workload.subject.as_ref().map(|whose| format!("{whose}: ")).unwrap_or_default()
-}
-
-/// A cell in words, for messages.
-pub fn cell_words(workload: &Workload) -> String {
-    let clients = units::plural(u64::from(workload.clients), "client");
-    format!("{}{} with {clients}", whose(workload), workload.script)
-}
-
 /// A finished run.
 struct Finished {
     workload: Workload,
@@ -344,7 +235,7 @@ struct Finished {
     start_s: f64,
     connect_ns: u64,
     settings: Settings,
-    before: Before,
+    ready: Ready,
     driven: Driven,
     tpcc: Option<TpccRun>,
     durability: RunDurability,
@@ -407,7 +298,7 @@ impl Finished {
     }
 
     /// The error if the run ended normally but executed not one transaction successfully.
-    fn all_failed(&self, scripts: &Scripts) -> Option<Problem> {
+    fn all_failed(&self) -> Option<Problem> {
         let report = &self.driven.report;
         let counts = &report.counts_whole;
         if counts.committed > 0 || counts.failed == 0 {
@@ -419,14 +310,15 @@ impl Finished {
             .hint("correct the script, the tables or the server's settings, and measure again");
         let seen =
             format!("{} failed, {count} times with {code}", units::plural(counts.failed, "transaction"));
-        Some(problem.detail(match never_done(scripts, report) {
+        Some(problem.detail(match never_done(&self.ready.scripts, report) {
             Some(statement) => format!("{seen}, at: {statement}"),
             None => seen,
         }))
     }
 
-    fn into_run(self, script: &Scripts) -> CellRun {
-        let Self { workload, block, start_s, connect_ns, settings, before, driven, tpcc, durability } = self;
+    fn into_run(self) -> CellRun {
+        let Self { workload, block, start_s, connect_ns, settings, ready, driven, tpcc, durability } = self;
+        let script = &*ready.scripts;
         let Driven { report, edges, slowest, waits } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
@@ -459,9 +351,9 @@ impl Finished {
             io,
             steady: steady::judge(&report.rates_per_s),
             errors: errors(&report),
-            data_state: before.data_state,
-            reset_s: before.reset_s,
-            checkpoint_s: Some(before.checkpoint_s),
+            data_state: ready.data_state,
+            reset_s: ready.reset_s,
+            checkpoint_s: Some(ready.checkpoint_s),
             durability: Some(durability),
             waits,
             outage: Some(report.outage).filter(|outage| outage.lost > 0),

@@ -1,50 +1,201 @@
-//! Fills an empty server with the plan's data.
+//! Fills empty servers with the plan's data.
 
-use pgdyno_core::{facts::DurabilityTier, problem::Problem, stop::Stop};
-use pgdyno_record::{LoadRecord, SetupDone};
+use std::time::Instant;
 
-use super::{load, prepared::Prepared, recording::Recording, subject::Subject, tpcc, workload_files};
-use crate::Events;
+use pgdyno_core::problem::Problem;
+use pgdyno_plan::Steps;
+use pgdyno_postgres::load::{
+    LoadOutcome, LoadProgress, PhaseObserver, PrewarmOutcome, Span, StageTime, accounts_state,
+    check_connections, load_tables, prewarm, prewarm_own, ready, settle,
+};
+use pgdyno_record::{
+    KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord, RangeRecord,
+    SetupDone, redact_sql,
+};
+use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
+use pgdyno_wire::Session;
 
-/// The result of a step of filling a server.
-pub enum Filled {
-    /// Tables loaded by pgdyno.
-    Loaded(Box<LoadRecord>),
-    /// The plan's own tables, set up.
-    Own(SetupDone),
-    /// All steps are done; the durability tier of commits to these tables.
-    All(DurabilityTier),
-}
+use crate::{Events, context::Context, recording::Recording, subject::Subject, tpcc};
 
-/// Loads tables if the plan wants that, sets up the plan's own tables, and waits until a standby has them. `keep`
-/// records each step as it finishes, so that it is in the record whatever happens next.
+/// Loads tables into every server if the plan wants that, sets up the plan's own tables, and waits until a standby has
+/// them. Each step is recorded as it finishes, so that it is in the record whatever happens next.
 ///
 /// # Errors
 /// The first problem.
-pub fn fill(
-    prepared: &Prepared,
+pub fn fill(context: Context<'_>, servers: &mut [Subject], recording: &mut Recording) -> Result<(), Problem> {
+    servers.iter_mut().enumerate().try_for_each(|(at, subject)| fill_one(context, at, subject, recording))
+}
+
+fn fill_one(
+    context: Context<'_>,
+    at: usize,
     subject: &mut Subject,
     recording: &mut Recording,
-    stop: &Stop,
-    events: &Events,
-    keep: impl Fn(&mut Recording, Filled),
 ) -> Result<(), Problem> {
+    let Context { job, prepared, stop, .. } = context;
     if let Some(plan) = &prepared.load {
-        let streams = prepared.plan.load.streams();
-        let loaded = recording.stage("load", stop, |_| load::load(plan, streams, subject, stop, events))?;
-        keep(recording, Filled::Loaded(Box::new(loaded)));
+        recording.stage("load", stop, |recording| {
+            let loaded = Some(load(context, plan, subject)?);
+            let records = job.records_at(&mut recording.record, at);
+            records.for_each(|record| record.load.clone_from(&loaded));
+            Ok(())
+        })?;
     }
     if prepared.plan.data.tpcc.is_some() {
-        recording.stage("inspect tables", stop, |_| tpcc::ready(prepared, subject, stop))?;
+        recording.stage("inspect tables", stop, |_| tpcc::ready(context, subject))?;
     }
-    if prepared.workload_files.setup.is_some() {
-        let done =
-            recording.stage("setup", stop, |_| workload_files::set_up(prepared, subject, stop, events))?;
-        done.into_iter().for_each(|done| keep(recording, Filled::Own(done)));
+    if let Some(setup) = &job.workload_files.setup {
+        recording.stage("setup", stop, |recording| {
+            let done = Some(set_up(context, setup, subject)?);
+            let records = job.records_at(&mut recording.record, at);
+            records.for_each(|record| record.setup.clone_from(&done));
+            Ok(())
+        })?;
     }
-    keep(recording, Filled::All(subject.check_tables()?));
     if subject.elsewhere.is_some() {
-        recording.stage("replication", stop, |_| subject.wait_for_replication(stop, events))?;
+        recording.stage("replication", stop, |_| subject.wait_for_replication())?;
     }
     Ok(())
+}
+
+/// Loads the tables of the plan.
+fn load(context: Context<'_>, plan: &LoadPlan, subject: &mut Subject) -> Result<LoadRecord, Problem> {
+    let Context { prepared, stop, events, .. } = context;
+    let streams = prepared.plan.load.streams();
+    events.counting("loading", plan.rows_total(), "rows");
+    let show = &mut |at: LoadProgress| match at.stage {
+        Stage::Copy => events.counted(at.rows),
+        stage => events.doing(stage.name()),
+    };
+    let mut sessions = vec![subject.session()?];
+    if streams > 1 {
+        // Ask for the connections first: the server may not have enough for all of them.
+        let hint =
+            "use fewer connections to load (--load-jobs), or raise max_connections and restart the server";
+        check_connections(&mut sessions[0], streams).map_err(|problem| problem.hint(hint))?;
+        for _ in 1..streams {
+            sessions.push(subject.session()?);
+        }
+    }
+    let survey = ready(&mut sessions, plan)?;
+    // Without a connection for it, phases are not observed.
+    let observer = subject.session().ok().map(|session| PhaseObserver::new(session, &survey, plan));
+    let outcome = load_tables(&mut sessions, observer, plan, stop, show)?;
+    sessions.truncate(1);
+    let session = &mut sessions[0];
+    let prewarm = prewarm_if_it_fits(session, Some(plan.set), outcome.size_bytes, subject, events)?;
+    let accounts = (plan.set == Set::Tpcb).then(|| accounts_state(session)).transpose();
+    let accounts = accounts.map_err(|error| error.into_problem("could not inspect the loaded tables"))?;
+    let record = record_of(plan, streams, &outcome);
+    let workers = KeyWorkersRecord {
+        asked: survey.keys.workers,
+        planned: outcome.planned.map(range),
+        launched: outcome.launched.map(range),
+    };
+    Ok(LoadRecord { accounts, prewarm, key_workers: Some(workers), ..record })
+}
+
+/// The record of a load. Sizes and phases are added by the caller.
+fn record_of(plan: &LoadPlan, streams: u64, outcome: &LoadOutcome) -> LoadRecord {
+    let copy_s = outcome.seconds(|stage| stage == Stage::Copy);
+    let each_s = |amount: u64| (copy_s > 0.0).then(|| amount as f64 / copy_s);
+    let by_server = plan.way == Way::Server;
+    LoadRecord {
+        terms: Some(LoadTerms::new(plan, streams)),
+        rows: outcome.rows,
+        rows_per_s: each_s(outcome.rows),
+        copy_bytes: outcome.copy_bytes,
+        copy_bytes_per_s: each_s(outcome.copy_bytes).filter(|_| !by_server).map(|rate| rate as u64),
+        copy_s,
+        vacuum_s: outcome.seconds(|stage| matches!(stage, Stage::Vacuum | Stage::Analyze)),
+        index_s: outcome.seconds(|stage| stage > Stage::Analyze),
+        stages: outcome.stages.iter().map(stage_record).collect(),
+        size_bytes: outcome.size_bytes,
+        copy_format: if by_server { "none" } else { "text" }.to_owned(),
+        freeze: plan.way == Way::Stream,
+        prewarm: None,
+        key_workers: None,
+        accounts: None,
+    }
+}
+
+fn stage_record(time: &StageTime) -> LoadStageRecord {
+    let phase =
+        |(name, duration_s): &(String, f64)| LoadPhaseRecord { name: name.clone(), duration_s: *duration_s };
+    LoadStageRecord {
+        name: time.stage.name().to_owned(),
+        duration_s: time.seconds,
+        wal_bytes: time.wal_bytes,
+        phases: time.phases.0.iter().map(phase).collect(),
+    }
+}
+
+fn range(span: Span) -> RangeRecord {
+    RangeRecord { least: span.least, most: span.most }
+}
+
+/// Tables are read into shared buffers if they fit into this share of them.
+const BUFFERS_SHARE: f64 = 0.75;
+
+/// Reads tables that fit into shared buffers, so that all blocks of a cell start from the same cache state. Larger
+/// tables are measured as the load left them. Several servers are treated alike: if the tables fit on one of them, they
+/// are read on all, each up to the size of its shared buffers. The plan's own tables belong to no `set`.
+fn prewarm_if_it_fits(
+    session: &mut Session,
+    set: Option<Set>,
+    size_bytes: u64,
+    subject: &Subject,
+    events: &Events,
+) -> Result<Option<PrewarmRecord>, Problem> {
+    if size_bytes as f64 > subject.largest_buffers_bytes as f64 * BUFFERS_SHARE {
+        return Ok(None);
+    }
+    events.doing("reading tables into shared buffers");
+    let read = match set {
+        Some(Set::Tpcb) => prewarm(session).map(Some),
+        Some(Set::Scaleup | Set::Tpcc) | None => prewarm_own(session, subject.table_scope()),
+    };
+    let read = read.map_err(|error| error.into_problem("could not read the tables into shared buffers"))?;
+    let record = |done: PrewarmOutcome| PrewarmRecord {
+        method: done.method.name().to_owned(),
+        duration_s: done.duration_s,
+    };
+    Ok(read.map(record))
+}
+
+/// Most characters of a statement that are shown while it runs.
+const SHOWN: usize = 48;
+
+/// Sets up the plan's own tables.
+///
+/// # Errors
+/// The first statement that failed, or that a stop was requested.
+fn set_up(context: Context<'_>, setup: &Steps, subject: &mut Subject) -> Result<SetupDone, Problem> {
+    let Context { prepared, stop, events, .. } = context;
+    let (begin, total) = (Instant::now(), setup.statements());
+    let show = &mut |number: u64, label: &str| {
+        events.doing(&format!("setting up, {number} of {total}: {}", short(label)));
+    };
+    let statements = subject.run_steps(context, setup, prepared.bench.max_clients(), show)?;
+    let statements_s = begin.elapsed().as_secs_f64();
+    let mut session = subject.session()?;
+    events.doing("vacuuming");
+    let outcome = settle(&mut session, subject.table_scope(), stop)?;
+    Ok(SetupDone {
+        statements,
+        statements_s,
+        vacuum_s: outcome.vacuum_s,
+        tables: outcome.tables,
+        size_bytes: outcome.size_bytes,
+        prewarm: prewarm_if_it_fits(&mut session, None, outcome.size_bytes, subject, events)?,
+    })
+}
+
+/// A statement, shortened for the line of events.
+fn short(label: &str) -> String {
+    let label = redact_sql(label);
+    match label.char_indices().nth(SHOWN) {
+        Some((cut, _)) => format!("{}…", &label[..cut]),
+        None => label,
+    }
 }

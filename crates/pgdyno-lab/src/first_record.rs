@@ -1,14 +1,18 @@
 //! The record of a run before it starts: the request, and the facts of this machine.
 
-use jiff::Timestamp;
-use pgdyno_record::{
-    ComparisonRecord, FORMAT, LevelsRecord, PlanRecord, RunRecord, Status, SubjectRecord, VERSION,
-};
-use pgdyno_wire::Address;
+use std::collections::BTreeMap;
 
-use crate::{
-    Compare, Job, Prepared, Program, SubjectJob, SubjectWork, Wanted, digest::digest, load, workload_files,
+use jiff::Timestamp;
+use pgdyno_plan::{SqlText, WorkloadFiles, WorkloadPlan};
+use pgdyno_record::{
+    ComparisonRecord, FORMAT, LevelsRecord, PlanRecord, RunRecord, SetupRecord, Status, SubjectRecord,
+    TextRecord, VERSION, WeightedText, WorkloadFilesRecord, WorkloadRecord, redact_sql,
 };
+use pgdyno_script::Definition;
+use pgdyno_wire::Address;
+use sha2::{Digest, Sha256};
+
+use crate::{Compare, Job, Prepared, Program, SubjectJob, SubjectWork, Wanted, digest::digest};
 
 /// Creates the record of a run before it starts.
 pub fn first_record(
@@ -35,7 +39,7 @@ pub fn first_record(
         choices: prepared.bench.choices.clone(),
         stages: Vec::new(),
         time: None,
-        material: workload_files::first_record(&prepared.workload_files, &prepared.plan.workload),
+        material: material(&job.workload_files, &prepared.plan.workload),
         runs: Vec::new(),
         cells: Vec::new(),
         noise: None,
@@ -83,6 +87,43 @@ fn first_subjects(job: &Job) -> Vec<SubjectRecord> {
     job.subjects.iter().map(one).collect()
 }
 
+/// The record of the files before anything runs.
+fn material(files: &WorkloadFiles, workloads: &[WorkloadPlan]) -> Option<WorkloadFilesRecord> {
+    if !files.is_own() {
+        return None;
+    }
+    let setup = files.setup.as_ref().map(|setup| SetupRecord {
+        texts: setup.texts.iter().map(text).collect(),
+        variables: variables(&setup.definitions),
+    });
+    let own = files.work.iter().zip(workloads).filter(|(work, _)| work.is_own());
+    let workloads = own.map(|(work, plan)| WorkloadRecord {
+        name: work.name.clone(),
+        protocol: plan.protocol.name().to_owned(),
+        scripts: work.texts.iter().zip(&work.weights).map(weighted).collect(),
+        variables: variables(&work.definitions),
+        reset: work.reset.as_ref().and_then(|reset| reset.texts.first()).map(text),
+    });
+    Some(WorkloadFilesRecord { setup, workloads: workloads.collect() })
+}
+
+fn weighted((of, &weight): (&SqlText, &u32)) -> WeightedText {
+    WeightedText { weight, text: text(of) }
+}
+
+fn variables(definitions: &[Definition]) -> BTreeMap<String, String> {
+    definitions.iter().map(|one| (one.name.clone(), redact_sql(&one.value))).collect()
+}
+
+fn text(of: &SqlText) -> TextRecord {
+    let hash = Sha256::digest(of.text.as_bytes());
+    TextRecord {
+        name: of.name.clone(),
+        sha256: hash.iter().map(|byte| format!("{byte:02x}")).collect(),
+        text: redact_sql(&of.text),
+    }
+}
+
 /// Record of a comparison before anything is measured.
 fn first_comparison(compare: &Compare) -> ComparisonRecord {
     ComparisonRecord {
@@ -123,8 +164,7 @@ pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
             Address::Tcp(..) => ("external", "tcp"),
         },
     };
-    let modes = (0..job.servers.len()).filter_map(|server| load::check_mode(job, prepared, server));
-    let balance_check = modes.map(load::CheckMode::name).next().unwrap_or("off");
+    let balance_check = prepared.balance_checks.iter().flatten().next().map_or("off", |mode| mode.name());
     PlanRecord {
         name: plan.name.clone(),
         description: plan.description.clone(),

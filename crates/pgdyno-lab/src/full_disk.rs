@@ -14,7 +14,7 @@ use crate::{Job, Wanted, dirs};
 const FULL_BELOW_BYTES: u64 = 32 << 20;
 
 /// Directories that an own server writes to; empty for an existing server.
-pub fn written_dirs(job: &Job) -> Vec<PathBuf> {
+fn written_dirs(job: &Job) -> Vec<PathBuf> {
     let of_one = |wanted: &Wanted| {
         let Wanted::Own(request) = wanted else { return Vec::new() };
         let data = request.data.clone().or_else(|| dirs().ok().map(|dirs| dirs.servers()));
@@ -28,8 +28,12 @@ const DISK_FULL: &str = "(SQLSTATE 53100)";
 /// The system's message in the log of a server that did not start, without SQLSTATE. The server runs in locale C.
 const NO_SPACE: &str = "No space left on device";
 
-/// Names the full disk among those of `dirs`, if there is one.
-pub fn explain(problem: Problem, dirs: &[PathBuf]) -> Problem {
+/// Names the full disk among those that the job's own servers write to, if there is one.
+pub fn explain(problem: Problem, job: &Job) -> Problem {
+    name_disk(problem, &written_dirs(job))
+}
+
+fn name_disk(problem: Problem, dirs: &[PathBuf]) -> Problem {
     let free = dirs.iter().filter_map(|place| Some((free_bytes(place)?, place)));
     let Some((free, place)) = free.min() else { return problem };
     if free >= FULL_BELOW_BYTES && !reports_full_disk(&problem) {
@@ -65,13 +69,13 @@ mod tests {
     fn a_disk_with_free_space_explains_nothing() {
         let problem = Problem::could_not("could not work").detail("seen").hint("do");
         let dirs = [PathBuf::from("/"), PathBuf::from("/no/such/place")];
-        assert_eq!(explain(problem.clone(), &dirs), problem);
-        assert_eq!(explain(problem.clone(), &[]), problem);
+        assert_eq!(name_disk(problem.clone(), &dirs), problem);
+        assert_eq!(name_disk(problem.clone(), &[]), problem);
     }
 
     #[test]
     fn the_servers_error_is_enough() {
-        let problem = explain(Problem::could_not("could not load: x (SQLSTATE 53100)"), &["/".into()]);
+        let problem = name_disk(Problem::could_not("could not load: x (SQLSTATE 53100)"), &["/".into()]);
         assert!(problem.detail.is_some_and(|detail| detail.starts_with("the disk of / is full: ")));
     }
 }

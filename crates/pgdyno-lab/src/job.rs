@@ -3,6 +3,7 @@
 use pgdyno_analysis::compare::{Asked, Look};
 use pgdyno_plan::{Plan, Work, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
+use pgdyno_record::{RunRecord, SubjectRecord};
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::ConnectOptions;
 use regex_lite::Regex;
@@ -135,6 +136,16 @@ impl Job {
     /// The subjects on a server of the job, with their indexes.
     pub fn subjects_at(&self, server: usize) -> impl Iterator<Item = (usize, &SubjectJob)> {
         self.subjects.iter().enumerate().filter(move |(_, subject)| subject.server == Some(server))
+    }
+
+    /// The records of the subjects on a server of the job.
+    pub fn records_at<'a>(
+        &'a self,
+        record: &'a mut RunRecord,
+        server: usize,
+    ) -> impl Iterator<Item = &'a mut SubjectRecord> {
+        let all = record.subjects.iter_mut().zip(&self.subjects);
+        all.filter(move |(_, subject)| subject.server == Some(server)).map(|(record, _)| record)
     }
 
     /// Whether all subjects are on one server.

@@ -1,9 +1,6 @@
 //! Reads facts and decides what the plan leaves open.
 
-use std::{
-    path::{Path, PathBuf},
-    time::Duration,
-};
+use std::path::{Path, PathBuf};
 
 use pgdyno_core::{
     facts::{Choice, HostFacts},
@@ -12,21 +9,22 @@ use pgdyno_core::{
 };
 use pgdyno_engine::SocketDriver;
 use pgdyno_plan::{
-    Plan, Waiting,
+    BalanceCheckMode, Plan, Waiting,
     advice::{
-        bench::{BenchFacts, Level, resolve},
+        bench::{BenchFacts, BenchPlan, Level, resolve},
         config::usable_memory_bytes,
     },
 };
+use pgdyno_postgres::verify::BalanceMode;
 use pgdyno_provision::builds;
-use pgdyno_rows::PAGE_BYTES;
+use pgdyno_rows::{PAGE_BYTES, load::Set};
 use pgdyno_script::Builtin;
 
 use crate::{
     Job, Lab, Wanted, dirs, draw_seed,
     inspect_server::{ExistingServer, inspect},
     instrument,
-    prepared::Prepared,
+    prepared::{CheckMode, Prepared},
     programs,
     refuse::{refuse_loaded, refuse_setup, refuse_tables},
 };
@@ -85,18 +83,18 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         reason: format!("the {own} servers running side by side share a quarter of memory"),
     }));
     let thorough_hint = thorough_hint(&plan, &facts, each);
-    let waiting = waiting(plan.measure.waiting)?;
-    let instrument = instrument::kept(&host, &lab.program);
+    let is_own = load.as_ref().is_some_and(|load| load.set == Set::Scaleup);
     Ok(Prepared {
+        balance_checks: (0..job.servers.len()).map(|server| check_mode(job, &bench, server)).collect(),
+        waiting: waiting(plan.measure.waiting)?,
+        instrument: instrument::kept(&host, &lab.program),
+        run_s: plan.measure.warmup.as_secs_f64() + plan.measure.duration.as_secs_f64(),
+        has_own_tables: is_own || job.workload_files.setup.is_some(),
         plan,
         seed,
-        workload_files: job.workload_files.clone(),
-        trust: job.trust,
         bench,
         load,
         host,
-        instrument,
-        waiting,
         storage,
         shared_buffers_bytes,
         thorough_hint,
@@ -211,12 +209,18 @@ fn thorough_s(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> Option<f64> 
     Some(resolved.cost.times(servers).seconds)
 }
 
-/// Duration of the check of synchronous writes.
-pub fn storage_check_time(level: Level) -> Duration {
-    match level {
-        Level::Quick => Duration::from_millis(500),
-        Level::Screening | Level::Thorough => Duration::from_secs(2),
+/// How the balances of a server are checked; `None` if that is not requested or not possible.
+fn check_mode(job: &Job, bench: &BenchPlan, server: usize) -> Option<CheckMode> {
+    bench.scale?;
+    if job.comparison().is_some() {
+        return job.is_known_to_write(server).then_some(CheckMode::Sums);
     }
+    let rows = match bench.balance {
+        BalanceCheckMode::Full => BalanceMode::Full,
+        BalanceCheckMode::Touched => BalanceMode::Touched,
+        BalanceCheckMode::Auto | BalanceCheckMode::Off => return None,
+    };
+    Some(if job.has_several() { CheckMode::Sums } else { CheckMode::Rows(rows) })
 }
 
 #[cfg(test)]

@@ -1,10 +1,11 @@
 //! Everything known and decided before the first byte is written.
 
-use pgdyno_core::facts::{HostFacts, Instrument, ServerFacts, StorageFacts};
+use pgdyno_core::facts::{HostFacts, Instrument, StorageFacts};
 use pgdyno_engine::SocketDriver;
-use pgdyno_plan::{Plan, WorkloadFiles, advice::bench::BenchPlan};
+use pgdyno_plan::{Plan, advice::bench::BenchPlan};
+use pgdyno_postgres::verify::BalanceMode;
 use pgdyno_provision::Foreseen;
-use pgdyno_rows::load::{LoadPlan, Set};
+use pgdyno_rows::load::LoadPlan;
 
 use crate::inspect_server::ExistingServer;
 
@@ -15,12 +16,10 @@ pub struct Prepared {
     pub plan: Plan,
     /// The seed.
     pub seed: u64,
-    /// Files of the plan.
-    pub workload_files: WorkloadFiles,
-    /// Whether scripts may run programs.
-    pub trust: bool,
     /// Values chosen from facts.
     pub bench: BenchPlan,
+    /// Seconds of one run, without the pause after it.
+    pub run_s: f64,
     /// The load; `None` if nothing is loaded.
     pub load: Option<LoadPlan>,
     /// The machine.
@@ -37,45 +36,29 @@ pub struct Prepared {
     pub thorough_hint: String,
     /// The program of each own server; `None` for an existing server.
     pub programs: Vec<Option<Foreseen>>,
+    /// How the balances of each server are checked; `None` if that is not requested or not possible.
+    pub(crate) balance_checks: Vec<Option<CheckMode>>,
+    /// Whether the tables are the plan's own, whose rows are counted before a run, rather than those of TPC-B or TPC-C.
+    pub(crate) has_own_tables: bool,
     /// Facts of each existing server; `None` for an own server.
     pub(crate) existing: Vec<Option<ExistingServer>>,
 }
 
-impl Prepared {
-    /// Whether the tables are the plan's own, whose rows are counted before a run, rather than those of TPC-B or TPC-C.
-    pub fn has_own_tables(&self) -> bool {
-        self.workload_files.setup.is_some() || self.load.as_ref().is_some_and(|load| load.set == Set::Scaleup)
-    }
+/// How the balances of a server are checked after all runs.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CheckMode {
+    /// Row by row, against history.
+    Rows(BalanceMode),
+    /// By sums, because history is emptied between runs.
+    Sums,
+}
 
-    /// Facts of an existing server.
-    pub fn existing(&self, server: usize) -> Option<&ExistingServer> {
-        self.existing.get(server)?.as_ref()
-    }
-
-    /// Storage under a server's data, if it is on another file system than [`Prepared::storage`].
-    pub fn storage_elsewhere(&self, own: Option<StorageFacts>) -> Option<StorageFacts> {
-        let own = own?;
-        let is_known = self.storage.as_ref().is_some_and(|known| known.is_of_file_system(&own));
-        (!is_known).then_some(own)
-    }
-
-    /// Storage under a server's data: `elsewhere` if given. `None` if the server does not reveal its data directory.
-    pub fn storage_of<'a>(
-        &'a self,
-        server: Option<&ServerFacts>,
-        elsewhere: Option<&'a StorageFacts>,
-    ) -> Option<&'a StorageFacts> {
-        server?.data_directory.as_ref()?;
-        elsewhere.or(self.storage.as_ref())
-    }
-
-    /// CPUs that a server of the job may use; `None` on another machine.
-    pub fn cpus_of(&self, server: usize) -> Option<u32> {
-        let all = self.host.cpu.allowed.len() as u32;
-        match self.existing(server) {
-            Some(existing) => existing.local.then_some(all),
-            None if self.bench.cpus.server.is_empty() => Some(all),
-            None => Some(self.bench.cpus.server.len() as u32),
+impl CheckMode {
+    /// Name in the record.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Rows(mode) => mode.name(),
+            Self::Sums => "sums",
         }
     }
 }

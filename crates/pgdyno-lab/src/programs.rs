@@ -30,7 +30,11 @@ pub fn foresee(job: &Job) -> Result<Vec<Option<Foreseen>>, Problem> {
 
 /// A server of the job in words: what it is, and where its programs are.
 pub fn words(job: &Job, prepared: &Prepared, at: usize) -> String {
-    match (job.servers.get(at), prepared.programs.get(at).and_then(Option::as_ref), prepared.existing(at)) {
+    match (
+        job.servers.get(at),
+        prepared.programs.get(at).and_then(Option::as_ref),
+        prepared.existing.get(at).and_then(Option::as_ref),
+    ) {
         (Some(Wanted::External(external)), _, reached) => {
             let version = reached.map(|reached| format!(", PostgreSQL {}", reached.facts.version));
             let behind = reached.map(behind).unwrap_or_default();
@@ -89,7 +93,7 @@ fn compared<'a>(job: &'a Job, prepared: &Prepared) -> Vec<Candidate<'a>> {
 
 fn candidate<'a>(prepared: &Prepared, name: &'a str, at: usize, asked: &Asked) -> Option<Candidate<'a>> {
     let build_asked = asked.program == AskedProgram::Build;
-    if let Some(reached) = prepared.existing(at) {
+    if let Some(reached) = &prepared.existing[at] {
         let facts = &reached.facts;
         let (version_num, version, build) = (facts.version_num, facts.version.clone(), facts.build.clone());
         return Some(Candidate {

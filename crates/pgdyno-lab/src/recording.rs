@@ -6,20 +6,40 @@ use std::{
 };
 
 use jiff::Timestamp;
-use pgdyno_core::measure::Histograms;
 use pgdyno_core::{
     facts::DurabilityTier,
-    measure::{CellRun, Workload},
+    measure::{CellRun, Histograms, Workload},
     problem::Problem,
     stop::Stop,
+    units,
 };
-use pgdyno_record::{ResumedRecord, Run, RunDir, RunRecord, StageRecord};
+use pgdyno_record::{ResumedRecord, Run, RunDir, RunRecord, StageRecord, Status};
 
 use crate::{
     Event, Events, Job, Lab, Prepared,
     event_log::EventLog,
     first_record::{first_record, resumed_record},
 };
+
+/// The end of an experiment.
+#[derive(Debug)]
+pub struct Outcome {
+    /// The error that ended it early.
+    pub result: Result<(), Problem>,
+    /// The recorded run; `None` if there was nothing to keep.
+    pub recorded: Option<Recorded>,
+}
+
+/// A recorded run.
+#[derive(Debug)]
+pub struct Recorded {
+    /// The run directory.
+    pub path: PathBuf,
+    /// The record.
+    pub record: RunRecord,
+    /// What could not be written.
+    pub unwritten: Option<Problem>,
+}
 
 /// The run directory and the contents of its `run.json`.
 #[derive(Debug)]
@@ -42,14 +62,18 @@ pub struct Recording {
 }
 
 impl Recording {
-    /// Creates the run directory and checks that it is writable. It is visible from [`Recording::show`] on.
+    /// Creates the run directory and checks that it is writable. It becomes visible when the first stage has succeeded.
     ///
     /// # Errors
     /// The directory cannot be written.
     pub fn begin(job: &Job, prepared: &Prepared, lab: &Lab, events: &Events) -> Result<Self, Problem> {
         let (now, started) = (Timestamp::now(), Instant::now());
-        let mut dir = RunDir::create(&lab.runs, &prepared.plan.name, now)?;
+        let dir = RunDir::create(&lab.runs, &prepared.plan.name, now)?;
         let record = first_record(job, prepared, &lab.program, dir.id(), &now);
+        Self::new(dir, record, started, events)
+    }
+
+    fn new(mut dir: RunDir, record: RunRecord, started: Instant, events: &Events) -> Result<Self, Problem> {
         let log = EventLog::new(dir.event_log()?, started);
         events.add(log.clone());
         Ok(Self {
@@ -81,7 +105,7 @@ impl Recording {
         let latencies = run.run_latencies()?;
         let kept = whole_rounds(&run.record, latencies.len());
         let mut record = RunRecord { runs: run.record.runs[..kept].to_vec(), ..run.record.clone() };
-        let mut dir = RunDir::reopen(&run.path, &record)?;
+        let dir = RunDir::reopen(&run.path, &record)?;
         let age = dir.age();
         record.resumed.push(ResumedRecord {
             at: now.to_string(),
@@ -92,19 +116,8 @@ impl Recording {
         });
         let record = resumed_record(job, prepared, &lab.program, record);
         let started = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
-        let log = EventLog::new(dir.event_log()?, started);
-        events.add(log.clone());
-        let mut recording = Self {
-            dir,
-            record,
-            log,
-            events: events.clone(),
-            started,
-            latencies: Vec::new(),
-            later: Vec::new(),
-            shown: true,
-            saved: None,
-        };
+        let mut recording = Self::new(dir, record, started, events)?;
+        recording.shown = true;
         for (at, of_run) in latencies.into_iter().take(kept).enumerate() {
             let (block, workload) =
                 (recording.record.runs[at].block, recording.record.runs[at].workload.clone());
@@ -117,15 +130,6 @@ impl Recording {
     /// Seconds since the start of the run.
     pub fn seconds(&self) -> f64 {
         self.started.elapsed().as_secs_f64()
-    }
-
-    /// Makes the run directory visible, with what is known so far, as a partial run.
-    ///
-    /// # Errors
-    /// The record cannot be written.
-    pub fn show(&mut self) -> Result<(), Problem> {
-        self.shown = true;
-        self.save()
     }
 
     /// Writes `run.json`, with the cells and doubts so far: a killed run remains readable.
@@ -153,26 +157,35 @@ impl Recording {
         }
     }
 
-    /// Ends the recording: saves the record for the last time and gives all files their final names. Returns the path
-    /// of the directory, the record, and what could not be written.
-    pub fn finish(mut self) -> (PathBuf, RunRecord, Result<(), Problem>) {
-        let path = self.dir.path().to_path_buf();
-        let shown = self.show();
-        self.log.close();
-        let kept = shown.and(self.dir.finish(&self.record).map(drop));
-        (path, self.record, kept)
-    }
-
-    /// Removes the run directory, which holds nothing worth keeping.
+    /// Ends the recording: saves the record for the last time, and gives all files their final names. A run directory
+    /// that holds nothing worth keeping is removed.
     ///
     /// # Errors
     /// The directory cannot be removed.
-    pub fn discard(self) -> Result<(), Problem> {
+    pub fn end(mut self, result: Result<(), Problem>) -> Result<Outcome, Problem> {
+        if let Err(problem) = &result
+            && self.record.resumed.is_empty()
+            && recorded_nothing(&self.record)
+            && !(points_to_log(problem) && self.dir.keeps_log())
+        {
+            self.log.close();
+            self.dir.discard()?;
+            return Ok(Outcome { result, recorded: None });
+        }
+        let result = result.and_then(|()| all_measured(&self.record));
+        self.record.status = if result.is_ok() { Status::Complete } else { Status::Stopped };
+        self.record.error = result.as_ref().err().map(|problem| problem.what.clone());
+        self.record.finished_at = Some(Timestamp::now().to_string());
+        let path = self.dir.path().to_path_buf();
+        self.shown = true;
+        let saved = self.save();
         self.log.close();
-        self.dir.discard()
+        let unwritten = saved.and(self.dir.finish(&self.record).map(drop)).err();
+        Ok(Outcome { result, recorded: Some(Recorded { path, record: self.record, unwritten }) })
     }
 
-    /// Runs one stage and records its duration, also on failure. No stage starts after a request to stop.
+    /// Runs one stage and records its duration, also on failure; a success makes the run directory visible, as a
+    /// partial run. No stage starts after a request to stop.
     ///
     /// # Errors
     /// The error of the stage, or that a stop was requested.
@@ -186,32 +199,16 @@ impl Recording {
             let why = stop.reason().unwrap_or_default();
             return Err(Problem::could_not(format!("stopped before the stage `{name}`: {why}")));
         }
-        let start_s = self.begin_stage(name);
-        let result = work(self);
-        self.add_stage(name, start_s);
-        let saved = self.save();
-        let result = result?;
-        saved.map(|()| result)
-    }
-
-    /// Runs a stage regardless of requests to stop.
-    pub fn stage_always<R>(&mut self, name: &str, work: impl FnOnce() -> R) -> R {
-        let start_s = self.begin_stage(name);
-        let result = work();
-        self.add_stage(name, start_s);
-        result
-    }
-
-    /// Reports that a stage begins; returns the time in seconds since the start of the run.
-    fn begin_stage(&self, name: &str) -> f64 {
         self.events.send(&Event::StageBegan { stage: name.to_owned() });
-        self.seconds()
-    }
-
-    fn add_stage(&mut self, name: &str, start_s: f64) {
+        let start_s = self.seconds();
+        let result = work(self);
         let duration_s = self.seconds() - start_s;
         self.events.send(&Event::StageEnded { stage: name.to_owned(), duration_s });
         self.record.stages.push(StageRecord { name: name.to_owned(), start_s, duration_s });
+        self.shown |= result.is_ok();
+        let saved = self.save();
+        let result = result?;
+        saved.map(|()| result)
     }
 
     /// Adds a run of a cell.
@@ -302,6 +299,53 @@ fn whole_rounds(record: &RunRecord, latencies: usize) -> usize {
         }
         None => known - known % record.subjects.len().max(1),
     }
+}
+
+/// A load that took at least this long is kept even if the run failed.
+const LONG_LOAD_S: f64 = 60.0;
+
+/// Whether an incomplete run has nothing to keep: no result, and no long load that finished.
+fn recorded_nothing(record: &RunRecord) -> bool {
+    let mut loads = record.stages.iter().filter(|stage| ["load", "setup"].contains(&stage.name.as_str()));
+    !record.measured_anything() && !loads.any(|stage| stage.duration_s >= LONG_LOAD_S)
+}
+
+/// Whether the server itself was in trouble, so that its log is worth keeping.
+fn points_to_log(problem: &Problem) -> bool {
+    // Insufficient resources, system errors, corruption, and messages that name the server's log.
+    const SIGNS: [&str; 5] =
+        ["(SQLSTATE 53", "(SQLSTATE 58", "(SQLSTATE XX", "server.log", "the server's log"];
+    let texts = [Some(&problem.what), problem.detail.as_ref(), problem.hint.as_ref()];
+    texts.into_iter().flatten().any(|text| SIGNS.iter().any(|sign| text.contains(sign)))
+}
+
+/// Fails if a cell committed nothing: there would be nothing to report.
+fn all_measured(record: &RunRecord) -> Result<(), Problem> {
+    let commits = |workload: &Workload| -> u64 {
+        let of_cell = record.runs.iter().filter(|run| run.workload == *workload);
+        of_cell.map(|run| run.counts.committed).sum()
+    };
+    let Some(empty) = record.runs.iter().find(|run| commits(&run.workload) == 0) else { return Ok(()) };
+    let what = format!("no transaction was committed in {}", cell_words(&empty.workload));
+    let problem = Problem::could_not(what);
+    Err(match empty.errors.iter().max_by_key(|error| error.count) {
+        Some(error) => problem
+            .detail(format!("{}: {} ({})", units::plural(error.count, "error"), error.message, error.code))
+            .hint("the other results are kept"),
+        None => problem
+            .hint("a run must be longer than its transactions take (--duration); the other results are kept"),
+    })
+}
+
+/// Prefix with the subject of a run, for messages.
+pub fn whose(workload: &Workload) -> String {
+    workload.subject.as_ref().map(|whose| format!("{whose}: ")).unwrap_or_default()
+}
+
+/// A cell in words, for messages.
+pub fn cell_words(workload: &Workload) -> String {
+    let clients = units::plural(u64::from(workload.clients), "client");
+    format!("{}{} with {clients}", whose(workload), workload.script)
 }
 
 #[cfg(test)]

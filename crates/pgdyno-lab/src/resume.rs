@@ -6,7 +6,7 @@ use pgdyno_provision::registry;
 use pgdyno_record::{PlanRecord, REDACTED, Run, RunRecord, Status, SubjectRecord};
 
 use crate::{
-    Events, Job, Lab, Outcome, Prepared, digest::digest, dirs, execute::execute_from,
+    Events, Job, Lab, Outcome, Prepared, context::Context, dirs, experiment::carry_on,
     first_record::plan_record, recording::Recording,
 };
 
@@ -75,12 +75,7 @@ pub fn resume(
     refuse_changes(job, asked, prepared, &run.record)?;
     let recording = Recording::resume(job, prepared, lab, run, events)?;
     remove_leftovers(job, &run.record, events)?;
-    execute_from(job, prepared, recording, stop, events)
-}
-
-/// The digest of a job, by which [`resume`] recognises it.
-pub fn digest_of(job: &Job) -> String {
-    digest(job)
+    carry_on(Context { job, prepared, stop, events }, recording)
 }
 
 /// Refuses to resume with anything else than the original request.
@@ -112,7 +107,7 @@ fn other_server(then: &SubjectRecord, at: usize, prepared: &Prepared) -> Option<
     let then = then.server.as_ref()?;
     let program = prepared.programs.get(at)?.as_ref();
     let now = program.map(|program| (program.version_num, program.version.as_str()));
-    let existing = prepared.existing(at).map(|existing| &existing.facts);
+    let existing = prepared.existing[at].as_ref().map(|existing| &existing.facts);
     let (version_num, version) =
         now.or_else(|| existing.map(|facts| (facts.version_num, facts.version.as_str())))?;
     (version_num != then.version_num)

@@ -1,32 +1,30 @@
 //! A server under test, from its start or the first connection to its removal.
 
+pub mod run_state;
+
 use std::{
     thread,
     time::{Duration, Instant},
 };
 
 use pgdyno_core::{
-    facts::{Choice, DurabilityTier, ServerFacts, ServerSource, StorageFacts, Weakness},
-    measure::Waits,
-    probe::Held,
+    facts::{Choice, ServerFacts, ServerSource, StorageFacts},
     problem::Problem,
     stop::Stop,
 };
 use pgdyno_host::procs::ProcessId;
-use pgdyno_plan::Work;
 use pgdyno_postgres::{
-    load::{TableScope, has_unlogged},
-    observe::{ask_commit_settings, postmaster_of, server_facts, wait_for_replay, weak_routines},
-    probe::{Buffercache, held},
+    load::TableScope,
+    observe::{postmaster_of, server_facts, wait_for_replay},
 };
 use pgdyno_provision::RunningServer;
 use pgdyno_rows::load::Set;
-use pgdyno_script::{Builtin, Definition, Scripts};
 use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError, connect, connect_unless};
 
 use crate::{
-    Events, External, Prepared, Wanted, dirs, inspect_server::ExistingServer, reset_state::ResetState,
-    server_storage, tpcc_facts::TpccFacts, wait_sampler::WaitSampler, waiting::waiting_for,
+    Events, External, Wanted, context::Context, counters_sampler::CountersSampler, dirs,
+    inspect_server::ExistingServer, server_storage, tpcc_facts::TpccFacts, wait_sampler::WaitSampler,
+    waiting::waiting_for,
 };
 
 /// Connection timeout for cleaning up after a request to stop.
@@ -47,60 +45,8 @@ const DUPLICATE_SCHEMA: &str = "42P06";
 /// Schema of pgdyno's objects on an existing server.
 const SCHEMA: &str = "pgdyno";
 
-/// Longest wait for autovacuum to stop its current work.
-const LONGEST_VACUUM: Duration = Duration::from_secs(30);
-/// Time between two checks whether it has stopped.
-const VACUUM_POLL: Duration = Duration::from_millis(20);
-
-/// Time after which CHECKPOINT is repeated although nothing was written: a third of the shortest allowed
-/// `checkpoint_timeout`, so that no timed checkpoint falls into a run of the usual length.
-const CHECKPOINT_LASTS: Duration = Duration::from_secs(10);
-
-/// Terminates autovacuum workers, which otherwise finish their tables after autovacuum is turned off; returns a row for
-/// each remaining autovacuum process. Cancelling a worker is not enough: it continues with the next table. The launcher
-/// exits by itself, and may start another worker before it does.
-const END_VACUUM: &str = "SELECT CASE WHEN backend_type = 'autovacuum worker' \
-                          THEN pg_catalog.pg_terminate_backend(pid) END FROM pg_catalog.pg_stat_activity \
-                          WHERE backend_type IN ('autovacuum worker', 'autovacuum launcher')";
-/// [`END_VACUUM`] before 10, which has no `backend_type`.
-const END_VACUUM_BEFORE_10: &str = "SELECT pg_catalog.pg_terminate_backend(pid) FROM pg_catalog.pg_stat_activity \
-                                    WHERE query LIKE 'autovacuum: %' AND pid <> pg_catalog.pg_backend_pid()";
-
 /// Turns autovacuum back on.
 const RESET_AUTOVACUUM: &str = "ALTER SYSTEM RESET autovacuum";
-/// Reloads the configuration.
-const RELOAD: &str = "SELECT pg_catalog.pg_reload_conf()";
-
-/// How a problem ends if the server found its data corrupt (SQLSTATE `data_corrupted`, `index_corrupted`).
-const CORRUPT: [&str; 2] = ["(SQLSTATE XX001)", "(SQLSTATE XX002)"];
-
-/// Keeps the data of a server that reported corruption, as evidence, and says so in the hint.
-pub fn keep_evidence(result: Result<(), Problem>) -> (bool, Result<(), Problem>) {
-    let tells = |problem: &Problem| CORRUPT.iter().any(|code| problem.what.contains(code));
-    let corrupt = result.as_ref().is_err_and(tells);
-    let hint = "the data is kept as evidence, as after --keep: copy it before you repair anything";
-    (corrupt, result.map_err(|problem| if corrupt { problem.hint(hint) } else { problem }))
-}
-
-/// Combines the result of the stages with that of cleaning up. Anything left behind is reported in any case, with how
-/// to remove it.
-///
-/// # Errors
-/// The problem of the stages, of cleaning up, or both.
-pub fn with_leftovers(result: Result<(), Problem>, closed: Result<(), Problem>) -> Result<(), Problem> {
-    let joined = |one: Option<String>, other: Option<String>| match (one, other) {
-        (Some(one), Some(other)) if one != other => Some(format!("{one}; {other}")),
-        (one, other) => one.or(other),
-    };
-    match (result, closed) {
-        (Err(problem), Err(left)) => Err(Problem {
-            detail: joined(problem.detail, Some(left.what)),
-            hint: joined(problem.hint, left.hint),
-            ..problem
-        }),
-        (result, closed) => result.and(closed),
-    }
-}
 
 /// A server under test.
 #[derive(Debug)]
@@ -138,18 +84,30 @@ pub struct Subject {
     pub samples_waits: bool,
     /// The session for sampling, between two runs.
     wait_session: Option<Session>,
+    /// Samples the wait events of the next or current run.
+    waits: Option<WaitSampler>,
+    /// Samples the counters of its processes and its device.
+    pub sampler: CountersSampler,
     /// Whether its autovacuum is currently turned off.
     autovacuum_stopped: bool,
     /// The state left by a reset, as long as no run has touched it.
-    pub untouched: Option<ResetState>,
+    untouched: Option<ResetState>,
     /// Time of the last CHECKPOINT, as long as nothing was written after it.
-    pub written_out: Option<Instant>,
+    written_out: Option<Instant>,
     /// Facts of TPC-C's tables, once they were read.
     pub tpcc: Option<TpccFacts>,
     /// `search_path` of sessions on an existing server: pgdyno's schema, or after their own.
     path: String,
     /// Whether the clients connect through a pooler.
     pub pooled: bool,
+}
+
+/// The state of the data after a workload's reset, to avoid repeating it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct ResetState {
+    workload: String,
+    /// Client count, if the reset depends on it.
+    clients: Option<u32>,
 }
 
 #[derive(Debug)]
@@ -169,18 +127,17 @@ impl Subject {
     /// # Errors
     /// The first problem.
     pub fn open(
+        context: Context<'_>,
         wanted: &Wanted,
         reached: Option<&ExistingServer>,
-        prepared: &Prepared,
         run: &str,
-        stop: &Stop,
-        events: &Events,
     ) -> Result<Self, Problem> {
+        let Context { prepared, events, .. } = context;
         match wanted {
             Wanted::External(external) => {
                 let reached = reached.ok_or_else(|| Problem::could_not("the server was not inspected"))?;
                 let there = prepared.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
-                Self::foreign(external, reached, there, run, stop, events)
+                Self::foreign(context, external, reached, there, run)
             }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
@@ -194,15 +151,15 @@ impl Subject {
                 events.doing("starting a server");
                 let server = pgdyno_provision::up(&request, &dirs()?, &mut |event| report(events, &event))?;
                 server.warnings.iter().for_each(|warning| events.warning(warning));
-                Self::own(server, stop, events)
+                Self::own(context, server)
             }
         }
     }
 
-    fn own(server: RunningServer, stop: &Stop, events: &Events) -> Result<Self, Problem> {
+    fn own(context: Context<'_>, server: RunningServer) -> Result<Self, Problem> {
         let address = Address::Unix(server.socket_dir.clone(), server.port);
         let options = ConnectOptions::local(address, server.superuser);
-        let opened = open_session(&options, stop).and_then(|mut admin| {
+        let opened = open_session(&options, context.stop).and_then(|mut admin| {
             let bindir = server.bindir.display().to_string();
             let mut facts = server_facts(&mut admin, server.source, Some(bindir))
                 .map_err(|error| error.into_problem("could not read the server's facts"))?;
@@ -216,44 +173,62 @@ impl Subject {
                 return Err(problem);
             }
         };
-        Ok(Self {
+        let mut subject = Self::new(context, options.clone(), options, admin, facts);
+        subject.postmaster = Some(server.pid);
+        subject.process = ProcessId::of(server.pid);
+        subject.choices.clone_from(&server.choices);
+        subject.bundle_pinned = (server.source == ServerSource::Bundle).then_some(server.pinned);
+        subject.home = Home::Own(Box::new(server));
+        Ok(subject)
+    }
+
+    /// An existing server without any object of pgdyno.
+    fn new(
+        Context { stop, events, .. }: Context<'_>,
+        options: ConnectOptions,
+        admin_options: ConnectOptions,
+        admin: Session,
+        facts: ServerFacts,
+    ) -> Self {
+        Self {
             backends: vec![admin.backend_pid()],
-            admin_options: options.clone(),
+            options,
+            admin_options,
             elsewhere: None,
             named_schema: None,
-            options,
+            postmaster: None,
             admin,
             largest_buffers_bytes: facts.shared_buffers_bytes,
             facts,
-            postmaster: Some(server.pid),
-            process: ProcessId::of(server.pid),
-            choices: server.choices.clone(),
-            bundle_pinned: (server.source == ServerSource::Bundle).then_some(server.pinned),
-            home: Home::Own(Box::new(server)),
+            choices: Vec::new(),
+            bundle_pinned: None,
+            process: None,
+            home: Home::Gone,
             stop: stop.clone(),
             events: events.clone(),
             samples_waits: false,
             wait_session: None,
+            waits: None,
+            sampler: CountersSampler::default(),
             autovacuum_stopped: false,
             untouched: None,
             written_out: None,
             tpcc: None,
             path: SCHEMA.to_owned(),
             pooled: false,
-        })
+        }
     }
 
     /// Creates the schema for everything of this run. It keeps out a second pgdyno on the same database. If the tables
     /// are `there` already, they are found by the sessions' own `search_path`.
     fn foreign(
+        context: Context<'_>,
         external: &External,
         reached: &ExistingServer,
         there: bool,
         run: &str,
-        stop: &Stop,
-        events: &Events,
     ) -> Result<Self, Problem> {
-        let options = external.admin();
+        let (options, stop) = (external.admin(), context.stop);
         let mut admin = open_session(options, stop)?;
         let failed = |error: WireError| error.into_problem("could not prepare the database");
         let mut schema = create_schema(&mut admin, run);
@@ -275,36 +250,18 @@ impl Subject {
         schema.map_err(failed)?;
         let path = if there { extended_search_path(&external.drive, stop)? } else { SCHEMA.to_owned() };
         set_search_path(&mut admin, &path)?;
-        let mut subject = Self {
-            backends: vec![admin.backend_pid()],
-            // A pooler loses what a session sets, and PgBouncer refuses clients with such startup parameters.
-            options: if reached.pooled() {
-                external.drive.clone()
-            } else {
-                with_search_path(&external.drive, &path)
-            },
-            named_schema: (reached.pooled() && !there).then_some(SCHEMA),
-            admin_options: options.clone(),
-            elsewhere: None,
-            postmaster: postmaster_of(&admin),
-            admin,
-            facts: reached.facts.clone(),
-            largest_buffers_bytes: reached.facts.shared_buffers_bytes,
-            choices: Vec::new(),
-            bundle_pinned: None,
-            process: None,
-            home: Home::Foreign,
-            stop: stop.clone(),
-            events: events.clone(),
-            samples_waits: false,
-            wait_session: None,
-            autovacuum_stopped: false,
-            untouched: None,
-            written_out: None,
-            tpcc: None,
-            path,
-            pooled: reached.pooled(),
+        // A pooler loses what a session sets, and PgBouncer refuses clients with such startup parameters.
+        let clients = match reached.pooled() {
+            true => external.drive.clone(),
+            false => with_search_path(&external.drive, &path),
         };
+        let postmaster = postmaster_of(&admin);
+        let mut subject = Self::new(context, clients, options.clone(), admin, reached.facts.clone());
+        subject.postmaster = postmaster;
+        subject.named_schema = (reached.pooled() && !there).then_some(SCHEMA);
+        subject.path = path;
+        subject.pooled = reached.pooled();
+        subject.home = Home::Foreign;
         // From here on, the schema is dropped whatever happens.
         if reached.elsewhere {
             let elsewhere = open_session(&external.drive, stop)?;
@@ -318,11 +275,11 @@ impl Subject {
     ///
     /// # Errors
     /// The server does not come back.
-    pub fn revive(&mut self, stop: &Stop) -> Result<(), Problem> {
+    pub fn revive(&mut self) -> Result<(), Problem> {
         if self.admin.execute("SELECT 1").is_err() {
             // Unlogged tables are empty after a crash.
             (self.untouched, self.written_out) = (None, None);
-            self.admin = self.reach_again(&self.admin_options, stop)?;
+            self.admin = self.reach_again(&self.admin_options)?;
             if let Home::Foreign = self.home {
                 set_search_path(&mut self.admin, &self.path)?;
                 self.postmaster = postmaster_of(&self.admin);
@@ -331,49 +288,30 @@ impl Subject {
         }
         let elsewhere_is_dead = |session: &mut Session| session.execute("SELECT 1").is_err();
         if self.elsewhere.as_mut().is_some_and(elsewhere_is_dead) {
-            self.elsewhere = Some(self.reach_again(&self.options, stop)?);
+            self.elsewhere = Some(self.reach_again(&self.options)?);
         }
         if let Some(elsewhere) = &self.elsewhere {
             self.postmaster = postmaster_of(elsewhere);
         }
+        self.sampler.follow(self.postmaster);
         Ok(())
     }
 
-    fn reach_again(&self, options: &ConnectOptions, stop: &Stop) -> Result<Session, Problem> {
+    fn reach_again(&self, options: &ConnectOptions) -> Result<Session, Problem> {
         let begin = Instant::now();
         loop {
-            let reached = open_session(options, stop);
+            let reached = open_session(options, &self.stop);
             match (reached, self.death()) {
                 (Err(_), Some(death)) => {
                     let problem = Problem::could_not(format!("could not continue: {death}"));
                     return Err(problem.hint("earlier results are kept"));
                 }
-                (Err(_), None) if begin.elapsed() < LONGEST_RESTART && !stop.requested() => {
+                (Err(_), None) if begin.elapsed() < LONGEST_RESTART && !self.stop.requested() => {
                     thread::sleep(RESTART_POLL);
                 }
                 (reached, _) => return reached,
             }
         }
-    }
-
-    /// Starts sampling the wait events of its sessions; `None` if that is not wanted or not possible.
-    pub fn sample_waits(&mut self, stop: &Stop) -> Option<WaitSampler> {
-        if !self.samples_waits {
-            return None;
-        }
-        let session = match self.wait_session.take() {
-            Some(session) => session,
-            None => open_session(self.driven_options(), stop).ok()?,
-        };
-        let except = self.backends.iter().copied().chain(self.elsewhere.as_ref().map(Session::backend_pid));
-        Some(WaitSampler::begin(session, self.facts.version_num, except.collect()))
-    }
-
-    /// Ends the sampling of wait events and returns them.
-    pub fn sampled_waits(&mut self, sampler: WaitSampler) -> Waits {
-        let (session, waits) = sampler.end();
-        self.wait_session = session;
-        waits
     }
 
     /// Storage under its data, if it is on this machine and the data directory is known.
@@ -382,111 +320,20 @@ impl Subject {
         pgdyno_host::facts::storage(std::path::Path::new(dir)).ok()
     }
 
-    /// Executes CHECKPOINT, so that nothing is left to write later; skipped for a role without the permission.
-    ///
-    /// # Errors
-    /// The server reported another error.
-    pub fn checkpoint(&mut self) -> Result<(), Problem> {
-        match self.admin.execute("CHECKPOINT") {
-            Err(error) if error.code() != Some("42501") => {
-                Err(error.into_problem("could not prepare a run (CHECKPOINT)"))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// Executes CHECKPOINT before a run, if there may be something to write or a timed checkpoint could fall into the
-    /// run.
-    ///
-    /// # Errors
-    /// As [`Subject::checkpoint`].
-    pub fn checkpoint_if_needed(&mut self) -> Result<(), Problem> {
-        match self.written_out.take() {
-            Some(at) if at.elapsed() < CHECKPOINT_LASTS => Ok(()),
-            _ => self.checkpoint(),
-        }
-    }
-
-    /// Options for sessions with the server under test, bypassing a pooler if the admin connection does.
-    fn driven_options(&self) -> &ConnectOptions {
-        if self.elsewhere.is_some() { &self.options } else { &self.admin_options }
-    }
-
-    /// Quiesces an own server while another one is measured: dead rows of its last run would otherwise trigger
-    /// autovacuum during another run.
-    ///
-    /// # Errors
-    /// The server refused.
-    pub fn stop_autovacuum(&mut self) -> Result<(), Problem> {
-        let Home::Own(_) = self.home else { return Ok(()) };
-        self.autovacuum_stopped = true;
-        self.change("ALTER SYSTEM SET autovacuum = off")?;
-        self.change(RELOAD)?;
-        let end = if self.facts.version_num < 100_000 { END_VACUUM_BEFORE_10 } else { END_VACUUM };
-        let begin = Instant::now();
-        while !self.admin.query(end).map_err(could_not_change)?.is_empty() {
-            if begin.elapsed() > LONGEST_VACUUM {
-                let s = LONGEST_VACUUM.as_secs();
-                return Err(Problem::could_not(format!(
-                    "could not quiesce a server: its autovacuum has not ended within {s} s"
-                ))
-                .hint("see server.log of the record for what it is doing"));
-            }
-            thread::sleep(VACUUM_POLL);
-        }
-        Ok(())
-    }
-
-    /// Re-enables autovacuum.
-    ///
-    /// # Errors
-    /// As [`Subject::stop_autovacuum`].
-    pub fn restart_autovacuum(&mut self) -> Result<(), Problem> {
-        let Home::Own(_) = self.home else { return Ok(()) };
-        self.change(RESET_AUTOVACUUM)?;
-        self.change(RELOAD)?;
-        self.autovacuum_stopped = false;
-        Ok(())
-    }
-
-    fn change(&mut self, sql: &str) -> Result<(), Problem> {
-        self.admin.execute(sql).map_err(could_not_change)
-    }
-
     /// What to say if an own server has ended; it is not restarted.
     pub fn death(&self) -> Option<&'static str> {
         let ended = self.process.is_some_and(|postmaster| !postmaster.is_alive());
         ended.then_some("the server has ended (see the last lines of server.log in the record)")
     }
 
-    /// The session with the server under test, for its counters.
-    pub fn observed(&mut self) -> &mut Session {
-        self.elsewhere.as_mut().unwrap_or(&mut self.admin)
-    }
-
-    /// A built-in transaction in a form that the clients' sessions can run.
-    ///
-    /// # Errors
-    /// It could not be parsed.
-    pub fn scripts(&self, builtin: Builtin) -> Result<Scripts, Problem> {
-        let Some(schema) = self.named_schema else { return Ok(builtin.scripts()) };
-        let text = builtin.script_text().replace(" pgbench_", &format!(" {schema}.pgbench_"));
-        Scripts::one(builtin.name(), &text).map_err(|error| {
-            Problem::could_not(format!(
-                "could not qualify the tables with schema {schema} in {}: {error}",
-                builtin.name()
-            ))
-        })
-    }
-
     /// Waits until the standby under test has replayed the load of its primary.
     ///
     /// # Errors
     /// It does not catch up.
-    pub fn wait_for_replication(&mut self, stop: &Stop, events: &Events) -> Result<(), Problem> {
+    pub fn wait_for_replication(&mut self) -> Result<(), Problem> {
         let Some(standby) = &mut self.elsewhere else { return Ok(()) };
-        events.doing("waiting for the standby");
-        wait_for_replay(&mut self.admin, standby, self.facts.version_num, stop)
+        self.events.doing("waiting for the standby");
+        wait_for_replay(&mut self.admin, standby, self.facts.version_num, &self.stop)
     }
 
     /// Opens another session. Its activity reaches the server's statistics as soon as it ends; a session that stays
@@ -494,8 +341,8 @@ impl Subject {
     ///
     /// # Errors
     /// The connection failed.
-    pub fn session(&mut self, stop: &Stop) -> Result<Session, Problem> {
-        let mut session = open_session(&self.admin_options, stop)?;
+    pub fn session(&mut self) -> Result<Session, Problem> {
+        let mut session = open_session(&self.admin_options, &self.stop)?;
         if let Home::Foreign = self.home {
             set_search_path(&mut session, &self.path)?;
         }
@@ -503,21 +350,12 @@ impl Subject {
         Ok(session)
     }
 
-    /// How the clients of a workload connect.
-    pub fn options_of(&self, work: Option<&Work>) -> ConnectOptions {
-        let mut options = self.options.clone();
-        if let Some(isolation) = work.and_then(|work| work.tpcc?.isolation) {
-            options.startup.push(("default_transaction_isolation".to_owned(), isolation.sql().to_owned()));
-        }
-        options
-    }
-
     /// The isolation level of clients that request none: a role or a database may have its own default.
     ///
     /// # Errors
     /// The level could not be read.
-    pub fn default_isolation(&self, stop: &Stop) -> Result<String, Problem> {
-        let shown = open_session(&self.options, stop)?.value("SHOW default_transaction_isolation");
+    pub fn default_isolation(&self) -> Result<String, Problem> {
+        let shown = open_session(&self.options, &self.stop)?.value("SHOW default_transaction_isolation");
         let shown = shown
             .map_err(|error| error.into_problem("could not read the isolation level of transactions"))?;
         Ok(shown.unwrap_or_default())
@@ -537,8 +375,8 @@ impl Subject {
     ///
     /// # Errors
     /// An error of the server.
-    pub fn make_functions(&self, sql: &str, stop: &Stop) -> Result<(), Problem> {
-        let mut session = open_session(&self.admin_options, stop)?;
+    pub fn make_functions(&self, sql: &str) -> Result<(), Problem> {
+        let mut session = open_session(&self.admin_options, &self.stop)?;
         if let Home::Foreign = self.home {
             set_search_path(&mut session, &format!("{SCHEMA}, {}", self.path))?;
         }
@@ -560,83 +398,11 @@ impl Subject {
         }
     }
 
-    /// Checks whether tables under test are unlogged or in memory; returns the durability tier and stores it in the
-    /// facts.
-    ///
-    /// # Errors
-    /// An error of the server.
-    pub fn check_tables(&mut self) -> Result<DurabilityTier, Problem> {
-        let table_scope = self.table_scope();
-        let failed = |error: WireError| error.into_problem("could not inspect the loaded tables");
-        let unlogged = has_unlogged(&mut self.admin, table_scope).map_err(failed)?;
-        let in_memory = server_storage::has_tables_in_memory(&mut self.admin, &self.facts).map_err(failed)?;
-        self.facts.durability = self.facts.durability.of_tables(unlogged, in_memory);
-        Ok(self.facts.durability)
-    }
-
-    /// Checks the tables once more after all runs. If the server does not answer, the tier stays as it was.
-    pub fn recheck_tables(&mut self, stop: &Stop) -> DurabilityTier {
-        if self.revive(stop).is_ok() {
-            let _ = self.check_tables(); // keep what is known
-        }
-        self.facts.durability
-    }
-
-    /// The durability tier from the settings of a new session with the clients' options; full if it cannot connect.
-    pub fn tier_of_sessions(&self, stop: &Stop) -> DurabilityTier {
-        let settings = open_session(&self.options, stop).ok();
-        let settings = settings.and_then(|mut session| ask_commit_settings(&mut session).ok());
-        settings.map_or(DurabilityTier::Full, |settings| settings.tier())
-    }
-
-    /// Statements in scripts, and in functions that they call, that weaken a commit or may do so.
-    ///
-    /// # Errors
-    /// The server is gone.
-    pub fn weaknesses_of(
-        &mut self,
-        scripts: &Scripts,
-        definitions: &[Definition],
-    ) -> Result<Vec<Weakness>, Problem> {
-        let mut found = scripts.weaknesses(definitions);
-        let functions = weak_routines(&mut self.admin, &scripts.words(definitions));
-        let failed = |error: WireError| error.into_problem("could not inspect functions that scripts call");
-        found.extend(functions.map_err(failed)?);
-        Ok(found)
-    }
-
-    /// Sizes of the data on the server under test, and its share in shared buffers; `None` if it cannot be inspected.
-    /// Shared buffers are read by an extension, which is created only in an own database.
-    pub fn footprint(&mut self, stop: &Stop) -> Option<Held> {
-        self.revive(stop).ok()?;
-        let (place, buffers) = match self.home {
-            Home::Own(_) => (self.table_scope(), Buffercache::Make),
-            Home::Foreign | Home::Gone => (self.table_scope(), Buffercache::AsItIs),
-        };
-        held(self.elsewhere.as_mut().unwrap_or(&mut self.admin), place, buffers).ok()
-    }
-
-    /// Path of an own server's log.
-    pub fn log_path(&self) -> Option<&std::path::Path> {
+    /// The server, if pgdyno started it.
+    pub fn own_server(&self) -> Option<&RunningServer> {
         match &self.home {
-            Home::Own(server) => Some(&server.log_path),
-            _ => None,
-        }
-    }
-
-    /// Name of an own server.
-    pub fn own_name(&self) -> Option<&str> {
-        match &self.home {
-            Home::Own(server) => Some(&server.name),
-            _ => None,
-        }
-    }
-
-    /// Data directory of an own server.
-    pub fn own_data_dir(&self) -> Option<&std::path::Path> {
-        match &self.home {
-            Home::Own(server) => Some(&server.data_dir),
-            _ => None,
+            Home::Own(server) => Some(server),
+            Home::Foreign | Home::Gone => None,
         }
     }
 
@@ -783,10 +549,6 @@ fn report(events: &Events, event: &pgdyno_provision::Event) {
     }
 }
 
-fn could_not_change(error: WireError) -> Problem {
-    error.into_problem("could not change the settings of an idle server")
-}
-
 /// Creates the schema, with the run in its comment.
 fn create_schema(admin: &mut Session, run: &str) -> Result<(), WireError> {
     admin.execute(&format!("CREATE SCHEMA {SCHEMA}"))?;
@@ -828,34 +590,4 @@ fn open_session(options: &ConnectOptions, stop: &Stop) -> Result<Session, Proble
     let mut session = connect_unless(stop, options)?;
     session.heed(stop);
     Ok(session)
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn leftovers_are_reported_with_the_error() {
-        let wrong = || Problem::could_not("stopped").detail("seen").hint("look");
-        let left = || Problem::could_not("schema x is left").hint("DROP SCHEMA x");
-        let both = with_leftovers(Err(wrong()), Err(left())).expect_err("both went wrong");
-        assert_eq!(both.what, "stopped");
-        assert_eq!(both.detail.as_deref(), Some("seen; schema x is left"));
-        assert_eq!(both.hint.as_deref(), Some("look; DROP SCHEMA x"));
-        assert_eq!(with_leftovers(Ok(()), Err(left())), Err(left()));
-        assert_eq!(with_leftovers(Err(wrong()), Ok(())), Err(wrong()));
-        assert_eq!(with_leftovers(Ok(()), Ok(())), Ok(()));
-    }
-
-    #[test]
-    fn only_corrupt_data_is_kept() {
-        let stopped =
-            |code: &str| Err(Problem::could_not(format!("stopped in x: bad page (SQLSTATE {code})")));
-        for code in ["XX001", "XX002"] {
-            let (keep, result) = keep_evidence(stopped(code));
-            let hint = result.expect_err("it stays an error").hint.unwrap_or_default();
-            assert!(keep && hint.contains("kept as evidence"), "{hint}");
-        }
-        assert!(!keep_evidence(stopped("XX000")).0 && !keep_evidence(Ok(())).0);
-    }
 }

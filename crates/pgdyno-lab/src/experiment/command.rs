@@ -8,11 +8,11 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_wire::{Address, ConnectOptions};
 use rustix::process::{Pid, Signal, kill_process_group};
 
-use crate::{Measured, cell::Driving, subject::Subject};
+use crate::{Measured, Prepared, context::Context, subject::Subject};
 
 /// Most bytes of output that are kept, from the end.
 const MOST_OUTPUT_BYTES: usize = 1 << 20;
@@ -24,9 +24,9 @@ impl Measured {
     ///
     /// # Errors
     /// The command could not be started, failed or printed no result, or a stop was requested.
-    pub fn run(&self, driving: &Driving<'_>, subject: Option<&Subject>) -> Result<f64, Problem> {
+    pub fn run(&self, context: Context<'_>, subject: Option<&Subject>) -> Result<f64, Problem> {
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(self.filled_in(driving)).stdin(Stdio::null());
+        shell.arg("-c").arg(self.filled_in(context.prepared)).stdin(Stdio::null());
         shell.stdout(Stdio::piped()).stderr(Stdio::piped());
         // A process group, so that a whole pipeline can be stopped.
         shell.process_group(0);
@@ -34,23 +34,24 @@ impl Measured {
             shell.envs(environment(&subject.options));
         }
         let child = shell.spawn().map_err(|error| self.problem(&format!("no shell: {error}")))?;
-        let (status, out, err) = wait(child, driving).map_err(|why| self.problem(&why))?;
+        let (status, out, err) = wait(child, context.stop).map_err(|why| self.problem(&why))?;
         if !status.success() {
             let problem = self.problem(&format!("it ended with {status}"));
             return Err(problem.detail(last_lines(&err)).hint("try the command on its own"));
         }
         self.rate(&out).or_else(|| self.rate(&err)).ok_or_else(|| {
-            self.problem("it printed no result")
-                .detail(last_lines(&out))
-                .hint("--result takes a regular expression whose first group is the rate; default: pgbench's line")
+            self.problem("it printed no result").detail(last_lines(&out)).hint(
+                "--result takes a regular expression whose first group is the rate; pgbench's line is the \
+                      default",
+            )
         })
     }
 
-    fn filled_in(&self, driving: &Driving<'_>) -> String {
-        let bench = &driving.prepared.bench;
+    fn filled_in(&self, prepared: &Prepared) -> String {
+        let bench = &prepared.bench;
         let clients = bench.clients.first().copied().unwrap_or(1);
         self.text
-            .replace("{seconds}", &driving.run_s().ceil().to_string())
+            .replace("{seconds}", &prepared.run_s.ceil().to_string())
             .replace("{clients}", &clients.to_string())
             .replace("{jobs}", &bench.jobs.min(clients).to_string())
             .replace("{scale}", &bench.scale.unwrap_or(1).to_string())
@@ -82,7 +83,7 @@ fn environment(options: &ConnectOptions) -> Vec<(&'static str, String)> {
 }
 
 /// Waits for the command to end, or kills it if a stop is requested.
-fn wait(mut child: Child, driving: &Driving<'_>) -> Result<(ExitStatus, String, String), String> {
+fn wait(mut child: Child, stop: &Stop) -> Result<(ExitStatus, String, String), String> {
     let group = Pid::from_child(&child);
     let out = child.stdout.take().map(reader);
     let err = child.stderr.take().map(reader);
@@ -90,10 +91,10 @@ fn wait(mut child: Child, driving: &Driving<'_>) -> Result<(ExitStatus, String, 
         if let Some(status) = child.try_wait().map_err(|error| error.to_string())? {
             break status;
         }
-        if driving.stop.requested() {
+        if stop.requested() {
             let _ = kill_process_group(group, Signal::KILL); // it may have just ended
             let _ = child.wait();
-            return Err(format!("stopped: {}", driving.stop.reason().unwrap_or_default()));
+            return Err(format!("stopped: {}", stop.reason().unwrap_or_default()));
         }
         thread::sleep(LOOK_EVERY);
     };

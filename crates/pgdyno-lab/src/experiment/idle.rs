@@ -21,7 +21,7 @@ struct Reading {
 
 impl IdleReadings {
     /// Reads all servers. This takes a moment of the driver's CPUs, so it happens between two runs.
-    pub fn read(servers: &[Subject]) -> Self {
+    fn read(servers: &[Subject]) -> Self {
         let one = |server: &Subject| {
             let postmaster = server.postmaster?;
             Some(Reading { postmaster, usage: TreeUsage::read(postmaster)? })
@@ -32,7 +32,7 @@ impl IdleReadings {
     /// CPU use of all but the measured server since `earlier`. `None` if none of them is visible, or if the measured
     /// one is not: the visible ones might be it. Servers that were restarted in between are left out, and so are other
     /// names of the measured server.
-    pub fn since(&self, earlier: &Self, measured: usize) -> Option<IdleServers> {
+    fn since(&self, earlier: &Self, measured: usize) -> Option<IdleServers> {
         let seconds = (self.at - earlier.at).as_secs_f64();
         let under_test = self.servers.get(measured)?.as_ref()?.postmaster;
         let pairs = self.servers.iter().zip(&earlier.servers).enumerate();
@@ -53,6 +53,18 @@ impl IdleReadings {
         }
         idle
     }
+}
+
+/// Reads all servers, and returns what the others did since the previous reading, which it replaces.
+pub fn since_last(
+    last: &mut Option<IdleReadings>,
+    servers: &[Subject],
+    measured: usize,
+) -> Option<IdleServers> {
+    let now = IdleReadings::read(servers);
+    let idle = last.as_ref().and_then(|earlier| now.since(earlier, measured));
+    *last = Some(now);
+    idle
 }
 
 #[cfg(test)]

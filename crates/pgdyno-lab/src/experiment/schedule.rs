@@ -23,9 +23,14 @@ pub struct Round {
     pub kind: Option<(BlockKind, Arm)>,
 }
 
+/// The round after those in the record; `None` if no more are needed.
+pub fn next(job: &Job, prepared: &Prepared, record: &RunRecord) -> Option<Round> {
+    Schedule::new(job, prepared).next(record).cloned()
+}
+
 /// All planned rounds.
 #[derive(Debug)]
-pub struct Schedule {
+struct Schedule {
     rounds: Vec<Round>,
     /// Numbers of the rounds before which there is a look.
     looks: Vec<u32>,
@@ -34,7 +39,7 @@ pub struct Schedule {
 
 impl Schedule {
     /// The schedule of a job.
-    pub fn new(job: &Job, prepared: &Prepared) -> Self {
+    fn new(job: &Job, prepared: &Prepared) -> Self {
         let (subjects, seed) = (job.subjects.len(), prepared.seed);
         match job.comparison() {
             None => {
@@ -46,7 +51,7 @@ impl Schedule {
     }
 
     /// The round after those in the record; `None` if no more are needed.
-    pub fn next(&self, record: &RunRecord) -> Option<&Round> {
+    fn next(&self, record: &RunRecord) -> Option<&Round> {
         let done = match &record.comparison {
             None => record.runs.len() / self.subjects.max(1),
             Some(comparison) => comparison.blocks.len(),

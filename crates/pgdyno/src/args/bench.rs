@@ -121,8 +121,7 @@ impl Args {
     pub(super) fn task(&self) -> Result<Task, Problem> {
         let plan = self.plan();
         let files = WorkloadFiles::without_files(&plan)?;
-        let job = self.measure.job(plan, files, self.level())?;
-        Ok(Task { job, dry_run: false, output: self.measure.output() })
+        self.measure.task(&[], plan, files, self.level())
     }
 }
 

@@ -6,6 +6,20 @@ use pgdyno_core::{problem::Problem, units};
 use pgdyno_plan::{MAX_PLAN_BYTES, Plan, WorkloadFiles};
 use pgdyno_script::{Risk, Scripts, risks};
 
+/// Reads a plan, at one of its sizes if that is named, and its files.
+///
+/// # Errors
+/// A file cannot be read, the plan or its SQL is invalid, or the SQL reaches beyond tables without `--trust`.
+pub(super) fn read(path: &Path, size: Option<&str>, trusted: bool) -> Result<(Plan, WorkloadFiles), Problem> {
+    let plan = plan(path)?;
+    let plan = match size {
+        Some(size) => plan.at_size(size)?,
+        None => plan,
+    };
+    let files = workload_files(&plan, path, trusted)?;
+    Ok((plan, files))
+}
+
 /// Reads a plan file.
 ///
 /// # Errors
@@ -16,10 +30,7 @@ pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
 }
 
 /// Reads the files that a plan names, relative to the plan's directory.
-///
-/// # Errors
-/// A file cannot be read, its SQL cannot be run, or it reaches beyond tables without `--trust`.
-pub(super) fn workload_files(plan: &Plan, path: &Path, trusted: bool) -> Result<WorkloadFiles, Problem> {
+fn workload_files(plan: &Plan, path: &Path, trusted: bool) -> Result<WorkloadFiles, Problem> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let name = path.file_name().unwrap_or_default().to_string_lossy();
     let files = WorkloadFiles::of(plan, &name, &mut |file| {

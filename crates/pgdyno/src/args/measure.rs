@@ -15,7 +15,7 @@ use super::{
     own_server::{request, setting},
     subjects::{ForAll, subjects},
 };
-use crate::conclude::Output;
+use crate::{conclude::Output, measure::Task};
 
 /// Flags of all measuring commands.
 #[derive(Debug, Clone, Default, ClapArgs)]
@@ -52,25 +52,17 @@ pub struct Args {
 }
 
 impl Args {
-    /// Makes the job of a plan. Flags override the plan.
+    /// Makes the task of a plan, with the subjects of `--subject`. Flags override the plan.
     ///
     /// # Errors
     /// The flags or the plan are invalid, or contradict each other.
-    pub(super) fn job(&self, plan: Plan, files: WorkloadFiles, level: Level) -> Result<Job, Problem> {
-        self.job_with_subjects(&[], plan, files, level)
-    }
-
-    /// Like [`Args::job`], with the subjects of `--subject`.
-    ///
-    /// # Errors
-    /// As [`Args::job`].
-    pub(super) fn job_with_subjects(
+    pub(super) fn task(
         &self,
         named: &[String],
         mut plan: Plan,
         files: WorkloadFiles,
         level: Level,
-    ) -> Result<Job, Problem> {
+    ) -> Result<Task, Problem> {
         if self.seed.is_some() {
             plan.seed = self.seed;
         }
@@ -80,7 +72,7 @@ impl Args {
             Some(named) => named,
             None => (vec![SubjectJob::only()], vec![self.server(&plan)?]),
         };
-        Ok(Job {
+        let job = Job {
             plan,
             workload_files: files,
             trust: false,
@@ -91,12 +83,8 @@ impl Args {
             command: command_line(),
             seed_given: self.seed.is_some(),
             keep: self.keep,
-        })
-    }
-
-    /// Requested output.
-    pub(super) fn output(&self) -> Output {
-        Output { json: self.json, out: self.out.clone() }
+        };
+        Ok(Task { job, dry_run: false, output: Output { json: self.json, out: self.out.clone() } })
     }
 
     fn server(&self, plan: &Plan) -> Result<Wanted, Problem> {

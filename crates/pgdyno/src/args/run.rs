@@ -38,16 +38,10 @@ impl Args {
     /// # Errors
     /// The plan or the flags are invalid, or contradict each other.
     pub(super) fn task(&self) -> Result<Task, Problem> {
-        let plan = file::plan(&self.file)?;
-        let plan = match &self.size {
-            Some(size) => plan.at_size(size)?,
-            None => plan,
-        };
-        let files = file::workload_files(&plan, &self.file, self.trust)?;
+        let (plan, files) = file::read(&self.file, self.size.as_deref(), self.trust)?;
         let level = Level::of(&plan);
-        let job = self.measure.job_with_subjects(&self.subject, plan, files, level)?;
-        let job = Job { trust: self.trust, ..job };
-        Ok(Task { job, dry_run: self.dry_run, output: self.measure.output() })
+        let Task { job, output, .. } = self.measure.task(&self.subject, plan, files, level)?;
+        Ok(Task { job: Job { trust: self.trust, ..job }, dry_run: self.dry_run, output })
     }
 }
 

@@ -140,8 +140,8 @@ impl Run {
         let plan = self.plan(level, data);
         plan.validate()?;
         let files = WorkloadFiles::without_files(&plan)?;
-        let job = self.measure.job(plan, files, level)?;
-        Ok(Task { job, dry_run: self.dry_run, output: self.measure.output() })
+        let task = self.measure.task(&[], plan, files, level)?;
+        Ok(Task { dry_run: self.dry_run, ..task })
     }
 
     /// The tables: those of the existing server, or the requested number of warehouses.

@@ -1,44 +1,80 @@
-//! Several servers that run at the same time, one of them under load.
+//! The servers of an experiment, opened and recorded. They run at the same time, one of them under load.
 //!
 //! Stopping the idle ones would discard their caches and put a start into every run. An idle server costs memory and a
 //! few wake-ups per second.
 
-use pgdyno_core::{facts::Choice, problem::Problem, stop::Stop};
-use pgdyno_provision::Request;
-
-use super::{
-    Job, Wanted,
-    prepared::Prepared,
-    recording::Recording,
-    subject::{Subject, with_leftovers},
+use pgdyno_core::{
+    facts::{Choice, is_private_setting},
+    problem::Problem,
 };
-use crate::Events;
+use pgdyno_provision::Request;
+use pgdyno_record::RunRecord;
+
+use crate::{Wanted, comparable::judge, context::Context, recording::Recording, subject::Subject};
 
 /// Settings that pgdyno derives from free disk space, which each new server reduces.
 const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];
 
-/// Starts or connects to the servers of a job, one after the other. `run` is the id of the run.
+/// Starts or connects to the servers of a job, one after the other, and records them.
 ///
 /// # Errors
 /// The first server that could not be started or reached.
-pub fn open(
-    job: &Job,
-    prepared: &Prepared,
-    run: &str,
-    stop: &Stop,
-    events: &Events,
-) -> Result<Vec<Subject>, Problem> {
-    let mut subjects: Vec<Subject> = Vec::new();
-    for wanted in &job.servers {
-        let wanted = match wanted {
-            Wanted::Own(request) => &Wanted::Own(Box::new(like(request, &made(&job.servers, &subjects)))),
-            Wanted::External(_) => wanted,
-        };
-        subjects.push(Subject::open(wanted, prepared.existing(subjects.len()), prepared, run, stop, events)?);
+pub fn open(context: Context<'_>, recording: &mut Recording) -> Result<Vec<Subject>, Problem> {
+    let wanted = &context.job.servers;
+    recording.stage("server", context.stop, |recording| {
+        let mut servers: Vec<Subject> = Vec::new();
+        for (at, one) in wanted.iter().enumerate() {
+            let one = match one {
+                Wanted::Own(request) => &Wanted::Own(Box::new(like(request, &made(wanted, &servers)))),
+                Wanted::External(_) => one,
+            };
+            let existing = context.prepared.existing[at].as_ref();
+            servers.push(Subject::open(context, one, existing, &recording.record.id)?);
+        }
+        let largest = servers.iter().map(|server| server.facts.shared_buffers_bytes).max().unwrap_or(0);
+        servers.iter_mut().for_each(|server| server.largest_buffers_bytes = largest);
+        record(context, &servers, &mut recording.record);
+        Ok(servers)
+    })
+}
+
+/// Records the servers, and how they differ from the server of the first subject.
+fn record(context: Context<'_>, servers: &[Subject], record: &mut RunRecord) {
+    let Context { job, prepared, .. } = context;
+    for (at, server) in servers.iter().enumerate() {
+        let public = server.choices.iter().filter(|choice| !is_private_setting(&choice.name));
+        let choices: Vec<_> = public.cloned().collect();
+        let known = prepared.storage.as_ref();
+        let is_known = |own: &_| known.is_some_and(|known| known.is_of_file_system(own));
+        let elsewhere = server.storage().filter(|own| !is_known(own));
+        for record in job.records_at(record, at) {
+            record.server = Some(server.facts.clone());
+            record.bundle_pinned = server.bundle_pinned;
+            record.own_server = server.own_server().map(|own| own.name.clone());
+            record.choices.clone_from(&choices);
+            record.connection = prepared.existing[at].as_ref().map(|reached| reached.connection.clone());
+            record.storage.clone_from(&elsewhere);
+        }
     }
-    let largest = subjects.iter().map(|subject| subject.facts.shared_buffers_bytes).max().unwrap_or(0);
-    subjects.iter_mut().for_each(|subject| subject.largest_buffers_bytes = largest);
-    Ok(subjects)
+    share_choices(record);
+    judge(job, prepared, record);
+}
+
+/// Moves choices that are identical for all subjects to the choices of the run.
+fn share_choices(record: &mut RunRecord) {
+    let same = |one: &Choice, other: &Choice| (&one.name, &one.value) == (&other.name, &other.value);
+    for subject in &mut record.subjects {
+        subject.choices.retain(|choice| !record.choices.iter().any(|known| same(known, choice)));
+    }
+    let Some((first, others)) = record.subjects.split_first() else { return };
+    let everywhere = |choice: &&Choice| {
+        others.iter().all(|subject| subject.choices.iter().any(|other| same(other, choice)))
+    };
+    let shared: Vec<_> = first.choices.iter().filter(everywhere).cloned().collect();
+    for subject in &mut record.subjects {
+        subject.choices.retain(|choice| !shared.iter().any(|known| same(known, choice)));
+    }
+    record.choices.extend(shared);
 }
 
 /// The request of an own server, and the choices for it.
@@ -66,27 +102,6 @@ fn like(request: &Request, made: &[Made<'_>]) -> Request {
         }
     }
     alike
-}
-
-/// Keeps the log of each own server: `server.log`, or if there are several, `server-N.log`, counted from 1.
-///
-/// # Errors
-/// The last log that could not be written.
-pub fn keep_logs(servers: &[Subject], recording: &Recording) -> Result<(), Problem> {
-    let keep = |(at, server): (usize, &Subject)| match server.log_path() {
-        None => Ok(()),
-        Some(log) if servers.len() == 1 => recording.dir.keep_server_log(log),
-        Some(log) => recording.dir.keep_log(log, &format!("server-{}.log", at + 1)),
-    };
-    servers.iter().enumerate().map(keep).fold(Ok(()), Result::and)
-}
-
-/// Closes all servers, even after an error.
-///
-/// # Errors
-/// The first error, with everything else that was left behind.
-pub fn close<'a>(subjects: impl Iterator<Item = &'a mut Subject>, keep: bool) -> Result<(), Problem> {
-    subjects.map(|subject| subject.close(keep)).fold(Ok(()), with_leftovers)
 }
 
 #[cfg(test)]

@@ -1,0 +1,110 @@
+//! Checks the data of the servers after all runs.
+
+use pgdyno_core::{measure::CellRun, problem::Problem, units};
+use pgdyno_postgres::verify::{CONDITIONS, Expected, Ledger, check_balance, check_tpcc};
+use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord};
+use pgdyno_script::Builtin;
+
+use crate::{
+    context::Context, prepared::CheckMode, recording::Recording, subject::Subject, waiting::waiting_for,
+};
+
+/// Examples of violations that the record keeps per check.
+const EXAMPLES: usize = 10;
+/// Most sessions used by a check.
+const MOST_CHECKERS: u64 = 8;
+
+/// Checks the data of all servers, as a stage. `ledgers` has the expected contents of history for each.
+///
+/// # Errors
+/// A check could not be executed.
+pub fn check(
+    context: Context<'_>,
+    servers: &mut [Subject],
+    ledgers: Vec<Ledger>,
+    recording: &mut Recording,
+) -> Result<(), Problem> {
+    recording.stage("check", context.stop, |recording| {
+        for (at, (subject, ledger)) in servers.iter_mut().zip(ledgers).enumerate() {
+            let expected = expected(context, &recording.record, at);
+            let mode = context.prepared.balance_checks[at];
+            let balance = mode.map(|mode| balance(context, mode, subject, ledger, &expected)).transpose()?;
+            let records = context.job.records_at(&mut recording.record, at);
+            records.for_each(|record| record.balance.clone_from(&balance));
+            let consistency = consistency(context, subject)?;
+            let records = context.job.records_at(&mut recording.record, at);
+            records.for_each(|record| record.consistency.clone_from(&consistency));
+        }
+        Ok(())
+    })
+}
+
+/// Checks the balances of a server.
+fn balance(
+    context: Context<'_>,
+    mode: CheckMode,
+    subject: &mut Subject,
+    ledger: Ledger,
+    expected: &Expected,
+) -> Result<BalanceRecord, Problem> {
+    context.events.doing("checking balances");
+    subject.revive()?;
+    let found = waiting_for("the balance check", context.events, || match mode {
+        CheckMode::Rows(mode) => check_balance(&mut subject.admin, mode, expected),
+        CheckMode::Sums => ledger.check(&mut subject.admin, expected),
+    })?;
+    Ok(BalanceRecord {
+        mode: mode.name().to_owned(),
+        rows_examined: found.rows_examined,
+        history_rows: found.history_rows,
+        committed: expected.committed,
+        in_doubt: expected.in_doubt,
+        violations: found.violations,
+        examples: found.examples,
+        duration_s: found.duration_s,
+    })
+}
+
+/// The rows that history of one server must hold, or must have held, according to the driver's counts.
+fn expected(Context { job, prepared, .. }: Context<'_>, record: &RunRecord, server: usize) -> Expected {
+    let writes = |script: &str| Builtin::by_name(script).is_some_and(Builtin::writes);
+    let is_there = |run: &&CellRun| {
+        let place = record.place_of(&run.workload);
+        place.is_some_and(|place| job.subjects[place].server == Some(server))
+    };
+    // After a resume, servers were recreated and have no rows of earlier runs.
+    let since = record.first_run_of_session().min(record.runs.len());
+    let writing = record.runs[since..].iter().filter(is_there).filter(|run| writes(&run.workload.script));
+    let (mut committed, mut in_doubt) = (0, 0);
+    for run in writing {
+        committed += run.counts_whole.committed;
+        in_doubt += run.counts_whole.in_doubt;
+    }
+    let tellers_and_branches = !job.builtins_at(server).contains(&Builtin::SimpleUpdate);
+    Expected { scale: prepared.bench.scale.unwrap_or(1), committed, in_doubt, tellers_and_branches }
+}
+
+/// Checks the consistency of TPC-C's tables, unless the plan turns the check off.
+fn consistency(context: Context<'_>, subject: &mut Subject) -> Result<Option<ConsistencyRecord>, Problem> {
+    let Context { prepared, stop, events, .. } = context;
+    if prepared.plan.data.tpcc.is_none() || !prepared.plan.check.consistency {
+        return Ok(None);
+    }
+    subject.revive()?;
+    let jobs = (prepared.host.cpu.allowed.len() as u64).clamp(1, MOST_CHECKERS);
+    events.doing("checking consistency");
+    let found = check_tpcc(&subject.table_options(), jobs, stop, &mut |done, all| {
+        events.now(format!("checking consistency: {done} of {}", units::plural(all, "part")));
+    })?;
+    let places = found.violations.iter().flat_map(|violation| {
+        violation.places.iter().map(|place| format!("{} in {place}", violation.condition.name))
+    });
+    Ok(Some(ConsistencyRecord {
+        warehouses: found.warehouses,
+        conditions: CONDITIONS.len() as u32,
+        rows_examined: found.rows_examined,
+        violations: found.violations.len() as u64,
+        examples: places.take(EXAMPLES).collect(),
+        duration_s: found.duration_s,
+    }))
+}
