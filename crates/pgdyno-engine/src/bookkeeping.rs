@@ -17,7 +17,7 @@ pub struct Bookkeeping {
     /// Logging of single attempts; `None` logs none.
     pub log: Option<LogSettings>,
     /// Steps of the measured interval, each with a load of its own in place of
-    /// [`Settings::rate_per_s`](crate::Settings::rate_per_s). All are rates or all are numbers of clients, and their
+    /// [`Settings::rate_per_s`](crate::Settings::rate_per_s). All are rates or all are client counts, and their
     /// lengths add up to the interval. The warm-up has the load of the first step. Empty means one load throughout.
     pub steps: Vec<LoadStep>,
     /// Whether each client ends after a number of attempts: the schedule then has no end of its own, and what falls due

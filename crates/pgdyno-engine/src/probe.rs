@@ -253,7 +253,7 @@ impl Probe {
         (self.note.client, self.note.number) = (client, number);
     }
 
-    /// Reports which backend carried out the attempt that ends now, and its slowest command; shown if the attempt is
+    /// Reports which backend executed the attempt that ends now, and its slowest command; shown if the attempt is
     /// one of the slowest.
     #[inline]
     pub fn worked(&mut self, work: Work) {

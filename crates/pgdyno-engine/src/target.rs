@@ -84,7 +84,7 @@ pub trait Target: Send {
     }
 
     /// Outcome of the current attempt when it gets no more time: [`Outcome::TimedOut`], or [`Outcome::InDoubt`] if a
-    /// commit may have been carried out.
+    /// commit may have been executed.
     fn abandon(&mut self) -> Outcome;
 }
 

@@ -36,7 +36,7 @@ pub struct MeasurePlan {
     /// and eight times the number of CPUs.
     #[schemars(with = "Auto<Vec<Whole<1, MAX_CLIENTS>>>", extend("examples" = [[1, 8, 32]]))]
     pub clients: Auto<Vec<u32>>,
-    /// Worker threads of the driver, 1 to 1,024. `auto`: one for each processor of the driver, at most one for
+    /// Driver threads, 1 to 1,024. `auto`: one for each CPU of the driver, at most one for
     /// each client.
     #[schemars(with = "Auto<Whole<1, 1024>>")]
     pub jobs: Auto<u32>,

@@ -14,7 +14,7 @@ use pgdyno_host::procs;
 
 use super::safe::open_lock;
 
-/// Interval in which a held lock is tried again.
+/// Interval at which a held lock is retried.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Opens a lock file, creating it if missing, and takes its lock; calls `waiting` once if another process holds it.

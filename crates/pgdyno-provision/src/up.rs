@@ -40,7 +40,7 @@ const LONGEST_SOCKET: usize = 107;
 /// one. A new server that cannot be started leaves nothing behind.
 ///
 /// # Errors
-/// If the request is invalid, contradicts the existing server of this name, or cannot be carried out on this machine.
+/// If the request is invalid, contradicts the existing server of this name, or cannot be fulfilled on this machine.
 pub fn up(request: &Request, dirs: &Dirs, progress: &mut dyn FnMut(Event)) -> Result<RunningServer, Problem> {
     check(request)?;
     let slot = Slot::lock(dirs, &request.name, progress)?;

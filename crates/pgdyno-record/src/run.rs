@@ -127,7 +127,7 @@ pub struct PlanRecord {
     pub scale: Option<u64>,
     /// Client counts.
     pub clients: Vec<u32>,
-    /// Worker threads of the driver.
+    /// Driver threads.
     pub jobs: u32,
     /// Measured interval of a run in nanoseconds.
     pub duration_ns: u64,

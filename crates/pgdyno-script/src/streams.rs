@@ -27,7 +27,7 @@ pub struct ThreadStreams {
 }
 
 impl Streams {
-    /// Derives the streams for a seed and these numbers of clients and threads.
+    /// Derives the streams for a seed and these client and thread counts.
     pub fn derive(seed: u64, clients: u32, threads: u32, default_seed_is_defined: bool) -> Self {
         let mut base = Random::seeded(seed);
         let mut next = || base.next_bits();

@@ -35,7 +35,7 @@ const TEMPORARY: &str = "a temporary table, which survives no crash";
 
 impl Scripts {
     /// Everything in these scripts that weakens a commit, or may, each with its place. Variables defined
-    /// beforehand are replaced by their values.
+    /// before are replaced by their values.
     pub fn weaknesses(&self, definitions: &[Definition]) -> Vec<Weakness> {
         let mut found = Vec::new();
         for script in self.iter() {
@@ -58,7 +58,7 @@ impl Scripts {
 }
 
 impl Sql {
-    /// The text with the values of variables defined beforehand.
+    /// The text with the values of variables defined before.
     fn defined(&self, definitions: &[Definition]) -> Vec<u8> {
         let value = |name: &[u8]| {
             let is = |one: &&Definition| name.strip_prefix(b":") == Some(one.name.as_bytes());

@@ -9,7 +9,7 @@ use serde::{Deserialize, Serialize};
 pub enum DoubtKind {
     /// The run was meant for a first look.
     ScreeningRun,
-    /// The run did not reach its end.
+    /// The run did not complete.
     Partial,
     /// The run was resumed: its blocks come from several starts.
     Resumed,

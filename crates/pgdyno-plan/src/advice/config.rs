@@ -155,7 +155,7 @@ fn max_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
 
 fn min_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
     let bytes = whole_mb(max_wal_bytes(inputs) / 4, 2 * inputs.wal_segment_bytes);
-    choice("min_wal_size", format(bytes), "a quarter of max_wal_size: segments are recycled, not made anew")
+    choice("min_wal_size", format(bytes), "a quarter of max_wal_size: segments are recycled, not created")
 }
 
 fn checkpoint_timeout(_: &Inputs<'_>) -> Option<Choice> {

@@ -20,7 +20,7 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     let loaded = plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
     let changes = plan.data.is_own() || plan.workload.iter().any(|workload| workload.reset.is_some());
     if loaded && changes {
-        let what = "tables loaded beforehand are used unchanged, but the plan has a setup or a reset";
+        let what = "tables that are already loaded are used unchanged, but the plan has a setup or a reset";
         faults.push(fault("data.tpcc.loaded", what, "leave both out, or `loaded`"));
     }
     for (index, workload) in plan.workload.iter().enumerate() {

@@ -49,7 +49,7 @@ struct Checks {
 /// blocked meanwhile.
 ///
 /// # Errors
-/// The check cannot be carried out. Faults are a result, not an error.
+/// The check cannot be executed. Faults are a result, not an error.
 pub fn check_structure(
     options: &ConnectOptions,
     set: Set,

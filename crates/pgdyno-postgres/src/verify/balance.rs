@@ -67,7 +67,7 @@ pub struct BalanceOutcome {
 /// Checks the balances in one REPEATABLE READ snapshot.
 ///
 /// # Errors
-/// The check cannot be carried out. Violations are a result, not an error.
+/// The check cannot be executed. Violations are a result, not an error.
 pub fn check_balance(
     session: &mut Session,
     mode: BalanceMode,

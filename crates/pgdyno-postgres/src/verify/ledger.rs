@@ -41,7 +41,7 @@ impl Ledger {
     /// Compares balances, history and the driver's counts.
     ///
     /// # Errors
-    /// The check cannot be carried out. Violations are a result, not an error.
+    /// The check cannot be executed. Violations are a result, not an error.
     pub fn check(mut self, session: &mut Session, expected: &Expected) -> Result<BalanceOutcome, Problem> {
         let start = Instant::now();
         let failed = |error: WireError| error.into_problem("could not check the balances");

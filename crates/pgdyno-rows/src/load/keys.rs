@@ -25,7 +25,7 @@ pub struct KeyFacts {
     pub max_parallel_workers: u64,
     /// Free memory of the server's machine in bytes; `None` if that is another machine.
     pub memory_available_bytes: Option<u64>,
-    /// Number of processors of the server's machine; `None` if that is another machine.
+    /// CPUs of the server's machine; `None` if that is another machine.
     pub cpus: Option<u64>,
     /// Rows of the largest table or partition.
     pub rows: u64,

@@ -22,7 +22,7 @@ pub enum Greeting {
     Cleartext(String),
     /// Request the password hashed with MD5.
     Md5(String),
-    /// Request SCRAM-SHA-256 with this password, carried out in this way.
+    /// Request SCRAM-SHA-256 with this password, done in this way.
     Scram(String, Scram),
     /// Refuse with FATAL, SQLSTATE and text.
     Refuse(String, String),

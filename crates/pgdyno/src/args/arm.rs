@@ -18,7 +18,7 @@ use pgdyno_lab::Wanted;
 pub struct Arm {
     /// What is said of a server to be made.
     pub server: ServerPlan,
-    /// A server that is there.
+    /// An existing server.
     pub dsn: Option<String>,
     /// How it is prepared and observed, where that is another way.
     pub admin_dsn: Option<String>,

@@ -19,7 +19,7 @@ struct Named {
 /// What flags say of all subjects.
 #[derive(Debug)]
 pub(super) struct ForAll<'a> {
-    /// A server that is there, of which there can be one only.
+    /// An existing server; at most one is possible.
     pub connection: &'a Connection,
     /// What every server that is made is to be.
     pub arm: Arm,
@@ -146,12 +146,12 @@ fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
         ),
         (
             arm.dsn.is_some() && !arm.server.is_default(),
-            "a server that is there cannot be made as well",
+            "it names an existing server and describes a temporary one",
             "leave out dsn, or leave out version, programs, directories and settings",
         ),
         (
             arm.dsn.is_some() && !plan.server.is_default(),
-            "the plan's [server] says what it is to be like, and a server that is there is left as it is",
+            "the plan's [server] describes a temporary server, and an existing one is left as it is",
             "say them of the subjects that are made instead: --subject pg=18,set:NAME=VALUE",
         ),
         (
@@ -258,7 +258,7 @@ mod tests {
         for (words, said) in [
             (&["pg=18", "builtin=select-only"][..], "what runs is said by the plan"),
             (&["pg=18", "command=true"], "what runs is said by the plan"),
-            (&["pg=18,dsn=host=/x", "pg=18"], "cannot be made as well"),
+            (&["pg=18,dsn=host=/x", "pg=18"], "describes a temporary one"),
             (&["bundle,bindir=/x", "pg=18"], "named twice"),
             (&["pg=18,data=/x", "pg=15,waldir=/x"], "has the directory of another"),
             (&["dsn=host=/x", "dsn=host=/x"], "is the server of another"),

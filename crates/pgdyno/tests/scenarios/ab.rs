@@ -56,7 +56,7 @@ fn a_planted_slowdown_is_found_on_two_servers() {
         run.record.subjects.iter().map(|arm| arm.server.as_ref().and_then(|s| s.data_directory.clone()));
     let dirs: Vec<_> = dirs.collect();
     assert!(dirs[0].is_some() && dirs[1].is_some() && dirs[0] != dirs[1], "each arm has a server of its own");
-    assert_eq!(run.record.subjects[1].differences, [], "two servers that were asked for alike are alike");
+    assert_eq!(run.record.subjects[1].differences, [], "two servers requested alike are alike");
     cells_are_those_of_the_blocks(&run);
     assert!(run.path.join("server-1.log").is_file() && run.path.join("server-2.log").is_file());
     assert!(out.contains("\n\nB is ") && out.contains(" % slower ["), "{out}");
@@ -64,7 +64,7 @@ fn a_planted_slowdown_is_found_on_two_servers() {
     place.nothing_is_left();
 }
 
-/// The table beside the answer has what the answer rests on: no run of A against A.
+/// The table beside the answer has what the answer rests on: no A/A run.
 fn cells_are_those_of_the_blocks(run: &Run) {
     let (rates, counted) = (compared(run).rates(), compared(run).counted_blocks());
     assert_eq!((run.record.cells.len(), rates[0].len()), (2, 8));
@@ -305,7 +305,7 @@ fn the_same_against_the_same_is_never_faster_or_slower() {
 fn is_shown_without_servers(place: &Place) {
     let report = place.done(&["show", "last"]);
     assert!(report.contains("No difference that matters: B "), "{report}");
-    assert!(report.contains("the commands bring their own servers"), "{report}");
+    assert!(report.contains("the commands start their own servers"), "{report}");
 }
 
 #[test]

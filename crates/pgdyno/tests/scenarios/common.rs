@@ -194,7 +194,7 @@ pub fn am_root() -> bool {
     fs::metadata("/proc/self").is_ok_and(|metadata| metadata.uid() == 0)
 }
 
-/// Whether a test is to be carried out in its long form; says so where it is not.
+/// Whether a test runs in its long form; says so if it does not.
 pub fn test_all() -> bool {
     let all = env::var_os("PGDYNO_TEST_ALL").is_some();
     if !all {
@@ -301,7 +301,7 @@ pub fn holds_together(run: &Run) {
     }
 }
 
-/// What must hold of a run that came to its end.
+/// What must hold of a complete run.
 pub fn is_complete(run: &Run) {
     let RunRecord { status, error, finished_at, stages, .. } = &run.record;
     assert_eq!((status, error), (&Status::Complete, &None));
@@ -384,7 +384,7 @@ fn run_in_namespace() {
     assert!(output.status.success() && out.contains("1 passed"), "{test}, in a namespace\n{out}{err}");
 }
 
-/// What a run that came to its end said of itself follows from its record alone.
+/// What a complete run said of itself follows from its record alone.
 fn says_the_same_again(run: &Run) {
     if run.record.status != pgdyno_record::Status::Complete {
         return;

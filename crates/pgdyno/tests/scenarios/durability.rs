@@ -1,4 +1,4 @@
-//! What an acknowledged commit is worth where settings of sessions, scripts, functions or a change in mid-run weaken
+//! What an acknowledged commit is worth if settings of sessions, scripts, functions or a change during the run weaken
 //! it. One test for each place that has to look; the ways in stand in lists.
 
 use std::fs;

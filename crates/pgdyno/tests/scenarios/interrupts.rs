@@ -150,7 +150,7 @@ impl<'a> Bench<'a> {
     /// Presses Ctrl-C, and waits until it is handled: two at the same time would count as one.
     fn interrupt(&self) {
         self.signal("-INT");
-        wait_until("Ctrl-C is heeded", || {
+        wait_until("Ctrl-C is obeyed", || {
             self.stderr.as_ref().is_some_and(|heard| heard.so_far().contains("stopping"))
         });
     }
@@ -233,9 +233,9 @@ fn a_signal_to_process_and_group_is_one() {
     place.nothing_is_left();
 }
 
-/// A terminal that is gone: what is said cannot be written, and the request to stop is heeded all the same.
+/// A terminal that is gone: what is said cannot be written, and the request to stop is obeyed all the same.
 #[test]
-fn a_signal_is_heeded_when_nobody_reads_stderr_any_more() {
+fn a_signal_is_obeyed_when_nobody_reads_stderr_any_more() {
     for signal in ["-HUP", "-INT"] {
         let place = Place::new();
         let mut command = place.command(&tiny(&["--pg", "18", "--bundle", "--blocks", "200"]));

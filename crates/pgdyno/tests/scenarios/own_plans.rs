@@ -155,7 +155,7 @@ fn the_texts_are_kept(run: &Run) {
     assert_eq!(setup.texts[0].text, SETUP);
     // By sha256sum.
     assert_eq!(setup.texts[1].sha256, "6b9a2a08c24d4f96213f720e935982016372359c149e1e3ef37f0284a5175cde");
-    let done = run.record.subjects[0].setup.as_ref().expect("it was carried out");
+    let done = run.record.subjects[0].setup.as_ref().expect("it was executed");
     // things, grown, marks and a table for each of three clients.
     assert_eq!((done.statements, done.tables), (5, 6));
     let names: Vec<_> = material.workloads.iter().map(|workload| workload.name.as_str()).collect();
@@ -286,7 +286,7 @@ fn its_tables_are_loaded(place: &Place, run: &Run) {
     let set = load.terms.as_ref().map(|terms| terms.set);
     assert_eq!((set, load.rows, load.accounts.is_none()), (Some(Set::Scaleup), 10_000, true));
     assert!(load.size_bytes > 10_000 * 72 && load.prewarm.is_some(), "{load:?}");
-    let done = run.record.subjects[0].setup.as_ref().expect("it was carried out");
+    let done = run.record.subjects[0].setup.as_ref().expect("it was executed");
     // test, log, and a table for each of three clients.
     assert_eq!((done.statements, done.tables), (1, 5));
     let said = place.done(&["show", &run.record.id]);

@@ -346,7 +346,7 @@ fn find_rate(bench: &Bench) {
     let kept = format!("{:.0} TPS", answer["kept_rate_per_s"].as_f64().expect("a number"));
     assert!(doubts[0]["cells"].as_array().is_some_and(|cells| cells.contains(&kept.into())), "{doubts:?}");
 
-    // A run that is recorded is held against it, too.
+    // A recorded run is compared with it, too.
     bench.says("-S -c 2 -T 1 --record", 0);
     let run = bench.place.runs().pop().expect("there is a run");
     assert!(

@@ -82,7 +82,7 @@ fn resident(session: &mut Session) -> (u64, u64) {
 
 const TABLES: [&str; 3] = ["one.pgbench_accounts", "one.pgbench_branches", "one.pgbench_tellers"];
 
-/// By queries and by the extension, looked at by a second read and by pg_buffercache: cold tables are there afterwards.
+/// By queries and by the extension, checked by a second read and by pg_buffercache: cold tables are there afterwards.
 fn tables_get_into_shared_buffers(pg: &str) {
     let mut probed = Probed::new(pg);
     let prewarm = |more: &[&'static str]| [&["prewarm"], &TABLES[..], more].concat();

@@ -144,7 +144,7 @@ fn kill_after(place: &Place, args: &[String], runs: usize, more: Duration) -> Ru
     place.only_run().record
 }
 
-/// Resumes the only run; it must come to its end.
+/// Resumes the only run; it must complete.
 fn resumed(place: &Place) -> Run {
     let output = place.run(&["resume"]);
     let said = text(&output.stderr);

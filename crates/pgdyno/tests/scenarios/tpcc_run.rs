@@ -40,7 +40,7 @@ impl Loaded {
 }
 
 fn consistent(record: &RunRecord) -> &ConsistencyRecord {
-    let checked = record.subjects[0].consistency.as_ref().expect("it is looked at by default");
+    let checked = record.subjects[0].consistency.as_ref().expect("it is checked by default");
     assert_eq!((checked.violations, checked.conditions), (0, 17), "{:?}", checked.examples);
     assert!(checked.rows_examined > 500_000);
     // What the stages say of the check is about this one.
@@ -127,7 +127,7 @@ fn isolation_is_looked_at_and_its_failures_are_tried_again() {
     the_isolation_level_of_a_role_is_looked_at_and_recorded(&loaded);
 }
 
-/// Eight clients on one warehouse meet each other: what the server takes back is tried again, and counted.
+/// Eight clients on one warehouse meet each other: what the server aborts is retried, and counted.
 fn serialization_failures_are_tried_again_and_counted(loaded: &Loaded) {
     for level in ["repeatable-read", "serializable"] {
         let more = ["--clients", "8", "--isolation", level, "--max-tries", "0"];
@@ -284,7 +284,7 @@ fn a_crash_in_the_middle_of_statements_leaves_no_halves() {
     a_crash_leaves_no_halves(Shape::Pipelined, "supplied");
 }
 
-/// Ten terminals a warehouse, which key and think: few transactions, whatever the server can do.
+/// Ten terminals a warehouse, with keying and think times: few transactions, whatever the server can do.
 #[test]
 fn paced_terminals_keep_their_pace() {
     let loaded = loaded("18", "2");
@@ -296,7 +296,7 @@ fn paced_terminals_keep_their_pace() {
     assert!(tpcc.paced && tpcc.terminals() == 20);
     // Twenty terminals come round in 21 seconds: eight transactions in eight seconds, and hardly ever thirty.
     assert!((1..30).contains(&run.counts_whole.committed), "{:?}", run.counts_whole);
-    assert!(run.lag.is_some(), "waiting for a connection is told apart");
+    assert!(run.lag.is_some(), "waiting for a connection is separate");
     let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
     for words in ["prepared protocol, keying and think times", "% of the ceiling of 12.86"] {
         assert!(said.contains(words), "{said}");
@@ -333,7 +333,7 @@ fn one_plan_runs_on_several_servers(versions: &[&str]) {
     let several = &run.record.subjects;
     assert_eq!(several.len(), versions.len());
     for subject in several {
-        let checked = subject.consistency.as_ref().expect("it is looked at by default");
+        let checked = subject.consistency.as_ref().expect("it is checked by default");
         assert_eq!((checked.violations, checked.warehouses), (0, 1), "{}", subject.name);
     }
     assert_eq!(run.record.runs.len(), 2 * 2 * versions.len());

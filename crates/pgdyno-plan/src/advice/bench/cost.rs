@@ -103,7 +103,7 @@ fn of_tpcc(plan: &Plan, levels: &[Vec<u32>], server_cpus: usize) -> u64 {
     plan.workload.iter().zip(levels).map(of).fold(0, u64::saturating_add)
 }
 
-/// Seconds of the consistency check after the runs, which also covers tables loaded beforehand.
+/// Seconds of the consistency check after the runs, which also covers tables that were loaded before.
 fn check_of_tpcc_s(plan: &Plan) -> f64 {
     let rows = plan.data.tpcc.filter(|_| plan.check.consistency).map_or(0, |tpcc| tpcc.warehouses);
     rows as f64 * TPCC_WAREHOUSE_ROWS / CHECK_ROWS_PER_S

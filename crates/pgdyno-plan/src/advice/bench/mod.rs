@@ -86,7 +86,7 @@ pub struct BenchPlan {
     pub clients: Vec<u32>,
     /// Client counts of each workload of the plan.
     pub levels: Vec<Vec<u32>>,
-    /// Worker threads of the driver, at most the largest client count.
+    /// Driver threads, at most the largest client count.
     pub jobs: u32,
     /// Processors of driver and server.
     pub cpus: CpuSplit,

@@ -258,7 +258,7 @@ fn a_workload_may_have_levels_of_its_own() {
 }
 
 #[test]
-fn what_a_machine_cannot_do_is_said_beforehand() {
+fn what_a_machine_cannot_do_is_said_before_the_run() {
     let host = host(2, 24 * GIB);
     let facts = facts(&host, 10 * GIB);
     let refuse = |change: fn(&mut Plan)| {

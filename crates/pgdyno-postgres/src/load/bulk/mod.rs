@@ -474,7 +474,7 @@ impl BackgroundWork {
         }
         if let Some(problem) = self.free_space.tend() {
             self.full = Some(problem);
-            shared.halt.request("there is no room left");
+            shared.halt.request("the disk is full");
         }
     }
 

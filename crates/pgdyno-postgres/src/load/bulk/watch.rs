@@ -313,7 +313,7 @@ mod tests {
             (watch.last - begin).as_millis()
         };
         assert_eq!(last_at_ms(Stage::Copy, 1_000), 1_000);
-        assert_eq!(last_at_ms(Stage::Copy, 1_150), 1_000, "which is looked at as long as it lasts");
+        assert_eq!(last_at_ms(Stage::Copy, 1_150), 1_000, "which is watched as long as it lasts");
         assert_eq!(last_at_ms(Stage::Vacuum, 1_200), 1_200);
         let mut watch = self::watch(180_000);
         for since_ms in [0, 200] {

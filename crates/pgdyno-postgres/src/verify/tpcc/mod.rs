@@ -79,7 +79,7 @@ impl Task {
 /// `tell` receives the number of completed queries and their total.
 ///
 /// # Errors
-/// The check cannot be carried out. Violations are a result, not an error.
+/// The check cannot be executed. Violations are a result, not an error.
 pub fn check_tpcc(
     options: &ConnectOptions,
     sessions: u64,

@@ -11,8 +11,8 @@ use crate::{interrupt, output, progress::Progress};
 
 /// What is kept is said once it is known how tables are loaded.
 pub(super) fn stopping() -> Stop {
-    let first = "stopping (once more to end at once)";
-    interrupt::on_interrupt_saying(first, "ended at once; --resume goes on with what was kept")
+    let first = "stopping (Ctrl-C again to exit immediately)";
+    interrupt::on_interrupt_saying(first, "exited immediately; --resume continues with what was kept")
 }
 
 /// Loads what flags and a request ask for, or says what that would be.
@@ -46,7 +46,7 @@ pub(super) fn carry_out(
     streams: u64,
 ) -> Result<ExitCode, Problem> {
     eprint!("{}", outlook(&job.plan, survey, streams));
-    interrupt::answer_with(format!("stopping: {} (once more to end at once)", job.plan.kept()));
+    interrupt::answer_with(format!("stopping: {} (Ctrl-C again to exit immediately)", job.plan.kept()));
     let progress = Progress::new();
     let rows = job.plan.rows_total();
     let outcome =

@@ -94,5 +94,5 @@ fn built(structure: &Structure) -> String {
 
 /// It changes nothing: there is nothing to be kept.
 fn stopping_to_look() -> Stop {
-    interrupt::on_interrupt_saying("stopping (once more to end at once)", "ended at once")
+    interrupt::on_interrupt_saying("stopping (Ctrl-C again to exit immediately)", "exited immediately")
 }
