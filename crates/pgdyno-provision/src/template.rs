@@ -125,6 +125,8 @@ fn copy_file(from: &Path, to: &Path, owner: Option<&User>) -> io::Result<()> {
 
 #[cfg(test)]
 mod tests {
+    use std::process::Command;
+
     use super::*;
 
     /// A directory with an `initdb` that leaves its arguments and the sum of its calls.
@@ -135,9 +137,14 @@ mod tests {
         let script = "#!/bin/sh\necho \"$@\" >>\"$(dirname \"$0\")/calls\"\n\
                       while [ \"$1\" != -D ]; do shift; done\n\
                       mkdir -p \"$2/base/1\" && echo 18 >\"$2/base/1/PG_VERSION\"\n";
+        let written = root.join("script");
+        fs::write(&written, script).expect("it can be written");
+        fs::set_permissions(&written, fs::Permissions::from_mode(0o755)).expect("it is ours");
         for name in ["initdb", "postgres"] {
-            fs::write(dir.join(name), script).expect("it can be written");
-            fs::set_permissions(dir.join(name), fs::Permissions::from_mode(0o755)).expect("it is ours");
+            // By another process: a child of another test may have inherited what this one has open for writing, which
+            // then cannot be run.
+            let copied = Command::new("cp").arg("-p").arg(&written).arg(dir.join(name)).status();
+            assert!(copied.is_ok_and(|status| status.success()));
         }
         dir
     }
