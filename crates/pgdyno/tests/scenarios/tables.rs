@@ -134,23 +134,34 @@ fn arms_are_loaded_alike() {
 }
 
 /// Sizes and buffers of a server are read before the runs and after them: history grows meanwhile, tables were read
-/// into shared buffers, and a database that is ours alone has what it takes to see that. fn sizes_are_recorded(pg:
-/// &str, partitions: u64) { let place = Place::new(); let count = partitions.to_string(); let (run, said) =
-/// measured(&place, pg, &["--partitions", &count]); let held = run.record.subjects[0].held.as_ref().expect("it was
-/// looked at"); let (before, after) = (held.before.as_ref().expect("before"), held.after.as_ref().expect("after"));
-/// let accounts = &before.tables.largest[0]; assert_eq!((&*accounts.name, accounts.partitions),
-/// ("public.pgbench_accounts", partitions)); assert_eq!((before.tables.count, before.indexes.count), (4, 3));
-/// assert!(accounts.bytes > 12 << 20 && accounts.pages * 8_192 <= accounts.bytes, "{accounts:?}");
-/// assert_eq!(before.tables.bytes, before.tables.largest.iter().map(|one| one.bytes).sum::<u64>());
-/// assert_eq!(accounts.resident_pages, Some(accounts.pages), "it was read into shared buffers");
-/// assert_eq!(before.indexes.resident_pages, Some(before.indexes.pages)); let history = |held: &Held| { let history =
-/// held.tables.largest.iter().find(|one| one.name.ends_with("pgbench_history")); history.expect("it is there").bytes
-/// }; assert!(history(before) < history(after), "{before:?} {after:?}"); let database =
-/// before.database.as_ref().and_then(|database| database.bytes).expect("it is ours"); assert!(database >
-/// before.tables.bytes + before.indexes.bytes); assert_eq!(before.tablespaces.iter().map(|space|
-/// &*space.name).collect::<Vec<_>>(), ["pg_default"]); let said = said.split_whitespace().collect::<Vec<_>>().join("
-/// "); assert!(said.contains("Sizes before → after the runs"), "{said}"); assert!(said.contains(", in shared buffers
-/// 100 % → "), "{said}"); place.nothing_is_left(); }
+/// into shared buffers, and a database that is ours alone has what it takes to see that.
+fn sizes_are_recorded(pg: &str, partitions: u64) {
+    let place = Place::new();
+    let count = partitions.to_string();
+    let (run, said) = measured(&place, pg, &["--partitions", &count]);
+    let held = run.record.subjects[0].held.as_ref().expect("it was looked at");
+    let (before, after) = (held.before.as_ref().expect("before"), held.after.as_ref().expect("after"));
+    let accounts = &before.tables.largest[0];
+    assert_eq!((&*accounts.name, accounts.partitions), ("public.pgbench_accounts", partitions));
+    assert_eq!((before.tables.count, before.indexes.count), (4, 3));
+    assert!(accounts.bytes > 12 << 20 && accounts.pages * 8_192 <= accounts.bytes, "{accounts:?}");
+    assert_eq!(before.tables.bytes, before.tables.largest.iter().map(|one| one.bytes).sum::<u64>());
+    assert_eq!(accounts.resident_pages, Some(accounts.pages), "it was read into shared buffers");
+    assert_eq!(before.indexes.resident_pages, Some(before.indexes.pages));
+    let history = |held: &Held| {
+        let history = held.tables.largest.iter().find(|one| one.name.ends_with("pgbench_history"));
+        history.expect("it is there").bytes
+    };
+    assert!(history(before) < history(after), "{before:?} {after:?}");
+    let database = before.database.as_ref().and_then(|database| database.bytes).expect("it is ours");
+    assert!(database > before.tables.bytes + before.indexes.bytes);
+    assert_eq!(before.tablespaces.iter().map(|space| &*space.name).collect::<Vec<_>>(), ["pg_default"]);
+    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(said.contains("Sizes, before → after the runs"), "{said}");
+    assert!(said.contains(", in shared buffers 100 % → "), "{said}");
+    place.nothing_is_left();
+}
+
 #[test]
 fn sizes_at_the_oldest_server_are_recorded() {
     sizes_are_recorded("9.6", 0);

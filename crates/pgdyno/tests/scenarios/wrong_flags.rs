@@ -312,7 +312,7 @@ fn a_server_is_offered_by_what_can_make_one() {
         let args: Vec<_> = command.split(' ').chain(["-h", "/nonexistent"]).collect();
         let said = place.refused(&args, 3);
         assert!(said.contains("\nhint: is a server running there?"), "{command}: {said}");
-        assert_eq!(said.contains("to have one made"), makes, "{command}: {said}");
+        assert_eq!(said.contains("to have pgdyno start one"), makes, "{command}: {said}");
     }
     nothing_was_begun(&place);
 }
