@@ -1,6 +1,6 @@
 //! `pgdyno ab`.
 
-use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, thread};
+use std::{collections::BTreeMap, env, path::PathBuf, process::ExitCode, thread};
 
 use clap::ArgAction;
 use pgdyno_analysis::compare::{Asked, MAX_BLOCKS, MIN_BLOCKS, looks};
@@ -17,8 +17,8 @@ use super::{
     arm::{Arm, builtin, protocol},
     bench::{cpu_list, rate},
     file,
-    measure::command_line,
     own_server::setting,
+    recorded,
 };
 use crate::{conclude::Output, context::Context, measure::Task};
 
@@ -234,7 +234,7 @@ impl Args {
             servers,
             subjects,
             question: Question::Comparison(compare),
-            command: command_line(),
+            command: recorded::command(env::args_os()),
             seed_given: self.seed.is_some(),
             keep: self.keep,
         })

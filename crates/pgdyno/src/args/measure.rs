@@ -13,6 +13,7 @@ use super::{
     arm::Arm,
     connection::Connection,
     own_server::{request, setting},
+    recorded,
     subjects::{ForAll, subjects},
 };
 use crate::{conclude::Output, measure::Task};
@@ -80,7 +81,7 @@ impl Args {
             servers,
             subjects,
             question: Question::Levels,
-            command: command_line(),
+            command: recorded::command(env::args_os()),
             seed_given: self.seed.is_some(),
             keep: self.keep,
         };
@@ -137,11 +138,4 @@ impl Args {
         let name = format!("{}-{}", plan.name, std::process::id());
         request(self.own_server().over(&plan.server), self.run_as.clone(), name)
     }
-}
-
-/// The exact command line, without secrets.
-pub(super) fn command_line() -> String {
-    let program = std::iter::once("pgdyno".to_owned());
-    let args: Vec<String> = program.chain(env::args().skip(1)).collect();
-    pgdyno_record::command_line(&args)
 }

@@ -19,6 +19,7 @@ pub mod pgbench;
 pub mod prewarm;
 pub mod probe;
 pub mod ps;
+mod recorded;
 pub mod report;
 pub mod resume;
 pub mod run;

@@ -1,0 +1,198 @@
+//! The command of a run as it is recorded: built from the parsed flags, and a value is written only if this file says
+//! how. A flag that it does not know is recorded without its value, so that no secret gets there unnoticed.
+
+use clap::{ArgMatches, Command, CommandFactory, parser::ValueSource};
+use pgdyno_record::{REDACTED, command_line, redact, redact_setting};
+
+use super::{Cli, own_server::setting};
+
+/// How the values of a flag are recorded.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Rule {
+    /// As they were given: numbers, names, files, directories.
+    AsGiven,
+    /// Without the passwords of connection strings, and without the values of settings that may hold a secret.
+    Redacted,
+    /// `NAME=VALUE` of a setting, without a value that may be a secret.
+    Setting,
+}
+
+/// Flags whose values are free text.
+const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
+
+/// Flags whose values cannot hold a secret.
+const AS_GIVEN: [&str; 44] = [
+    "aa_blocks",
+    "bindir",
+    "blocks",
+    "build",
+    "builtin",
+    "check",
+    "clients",
+    "data",
+    "driver_cpus",
+    "duration",
+    "file",
+    "fillfactor",
+    "host",
+    "index_tablespace",
+    "isolation",
+    "jobs",
+    "load_jobs",
+    "load_method",
+    "margin",
+    "max_tries",
+    "mix",
+    "out",
+    "partition_method",
+    "partitions",
+    "pg",
+    "plan",
+    "port",
+    "protocol",
+    "rate",
+    "result",
+    "run_as",
+    "runs",
+    "scale",
+    "script",
+    "seed",
+    "server",
+    "server_cpus",
+    "shape",
+    "size",
+    "tablespace",
+    "username",
+    "waldir",
+    "warehouses",
+    "warmup",
+];
+
+fn rule(id: &str) -> Option<Rule> {
+    match id {
+        "set" => Some(Rule::Setting),
+        id if REDACTED_FLAGS.contains(&id) => Some(Rule::Redacted),
+        id if AS_GIVEN.contains(&id) => Some(Rule::AsGiven),
+        _ => None,
+    }
+}
+
+fn recorded(id: &str, value: &str) -> String {
+    match rule(id) {
+        Some(Rule::AsGiven) => value.to_owned(),
+        Some(Rule::Redacted) => redact(value),
+        Some(Rule::Setting) => setting(value).map_or_else(
+            |_| redact(value),
+            |(name, value)| format!("{name}={}", redact_setting(&name, &value)),
+        ),
+        None => REDACTED.to_owned(),
+    }
+}
+
+/// The command line of these arguments that runs the same again, without secrets.
+pub fn command(args: impl Iterator<Item = std::ffi::OsString>) -> String {
+    let mut command = Cli::command();
+    command.build();
+    let mut words = vec!["pgdyno".to_owned()];
+    // The arguments were parsed before: otherwise there would be nothing to record.
+    if let Ok(matches) = command.try_get_matches_from_mut(args) {
+        sub_command(&command, &matches, &mut words);
+    }
+    command_line(&words)
+}
+
+/// Adds the name of the sub-command and its flags; those of a command above it are global, and stand at the last one.
+fn sub_command(command: &Command, matches: &ArgMatches, words: &mut Vec<String>) {
+    if let Some((name, matches)) = matches.subcommand()
+        && let Some(command) = command.find_subcommand(name)
+    {
+        words.push(name.to_owned());
+        return sub_command(command, matches, words);
+    }
+    for argument in command.get_arguments() {
+        let id = argument.get_id().as_str();
+        if matches.value_source(id) != Some(ValueSource::CommandLine) {
+            continue;
+        }
+        let flag = argument.get_long().map(|long| format!("--{long}"));
+        if !argument.get_action().takes_values() {
+            words.extend(flag);
+            continue;
+        }
+        for value in matches.get_raw(id).into_iter().flatten() {
+            words.extend(flag.clone());
+            words.push(recorded(id, &value.to_string_lossy()));
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    /// The measuring commands, whose command lines are recorded.
+    fn measuring() -> Vec<Command> {
+        let mut cli = Cli::command();
+        cli.build();
+        let paths: [&[&str]; 4] = [&["bench"], &["run"], &["ab"], &["tpcc", "run"]];
+        let find = |path: &[&str]| {
+            path.iter().fold(cli.clone(), |command, name| {
+                command.find_subcommand(name).expect("it is a sub-command").clone()
+            })
+        };
+        paths.into_iter().map(find).collect()
+    }
+
+    #[test]
+    fn every_flag_of_a_measuring_command_has_a_rule() {
+        let commands = measuring();
+        let unknown = commands.iter().flat_map(Command::get_arguments).filter(|argument| {
+            argument.get_action().takes_values() && rule(argument.get_id().as_str()).is_none()
+        });
+        let mut unknown: Vec<_> = unknown.map(|argument| argument.get_id().as_str()).collect();
+        unknown.sort_unstable();
+        unknown.dedup();
+        assert_eq!(unknown, [""; 0]);
+    }
+
+    fn recorded_of(line: &str) -> String {
+        command(shlex::split(line).expect("it is quoted well").into_iter().map(Into::into))
+    }
+
+    #[test]
+    fn what_is_recorded_is_parsed_to_the_same() {
+        for line in [
+            "pgdyno bench --quick --clients 1,8,32 --scale 50 --set jit=off --set work_mem=64MB --runs /tmp/x",
+            "pgdyno --runs /tmp/x bench --pg 18 --bundle --duration 5s --server-cpus 0-3,8 --load-jobs 4",
+            "pgdyno ab pg=17 pg=18,set:search_path=a,b --blocks 8 --margin 1% -b select-only -M simple",
+            "pgdyno ab --set jit=on --set jit=off -f 'a b.sql' --result 'tps = ([0-9.]+)'",
+            "pgdyno run plan.toml --subject pg=9.6 --subject pg=18,bundle --size small --seed 7",
+            "pgdyno tpcc run --warehouses 10 --clients 2,4 --shape functions --mix 45,43,4,4,4",
+        ] {
+            let recorded = recorded_of(line);
+            let parse = |line: &str| Cli::try_parse_from(shlex::split(line).expect("it is quoted well"));
+            let (as_given, again) =
+                (parse(line).expect("it is right"), parse(&recorded).expect("it is, too"));
+            assert_eq!(format!("{as_given:?}"), format!("{again:?}"), "{line}\n{recorded}");
+            assert_eq!(recorded_of(&recorded), recorded);
+        }
+    }
+
+    #[test]
+    fn no_secret_is_recorded() {
+        for line in [
+            "pgdyno bench --dsn postgresql://bob:s3cret@db/x",
+            "pgdyno bench -d 'host=db password=s3cret' --scale 1",
+            "pgdyno bench --set 'archive_command=curl -u me:s3cret %p'",
+            "pgdyno bench --set my.token=s3cret",
+            "pgdyno ab pg=18,set:restore_command=s3cret,set:jit=off dsn=postgres://u:s3cret@h/d",
+            "pgdyno run plan.toml --subject 'dsn=host=a password=s3cret'",
+        ] {
+            let recorded = recorded_of(line);
+            assert!(recorded.contains(REDACTED) && !recorded.contains("s3cret"), "{recorded}");
+        }
+        assert_eq!(recorded("a_new_flag", "s3cret"), REDACTED);
+    }
+}
