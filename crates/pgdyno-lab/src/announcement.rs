@@ -91,7 +91,10 @@ impl Announcement {
         let margin = units::percent(compare.margin);
         self.fact(
             "blocks",
-            format!("of one run of A and one of B; looks after {}; margin ± {margin}", looks.join(", ")),
+            format!(
+                "of one run of A and one of B; interim looks at blocks {}; margin ± {margin}",
+                looks.join(", ")
+            ),
         );
         let blocks = units::plural(u64::from(compare.aa_blocks), "block");
         let aa = minutes(blocks_s(prepared, compare.aa_blocks));

@@ -15,7 +15,7 @@ use pgdyno_record::{
 use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
 use pgdyno_wire::Session;
 
-use crate::{Events, context::Context, recording::Recording, subject::Subject, tpcc};
+use crate::{Events, comparable, context::Context, recording::Recording, subject::Subject, tpcc};
 
 /// Loads tables into every server if the plan wants that, sets up the plan's own tables, and waits until a standby has
 /// them. Each step is recorded as it finishes, so that it is in the record whatever happens next.
@@ -55,7 +55,8 @@ fn fill_one(
     if subject.elsewhere.is_some() {
         recording.stage("replication", stop, |_| subject.wait_for_replication())?;
     }
-    Ok(())
+    comparable::judge(job, prepared, &mut recording.record);
+    recording.save()
 }
 
 /// Loads the tables of the plan.

@@ -222,7 +222,11 @@ const LIKENESS: f64 = 0.75;
 pub(super) fn at(path: &str) -> Option<&'static Key> {
     let mut names = path.split('.');
     let first = PLAN.key(names.next()?)?;
-    names.try_fold(first, Key::below)
+    names.try_fold(first, |key, name| match key.holds {
+        // The name of a setting may have a dot.
+        Holds::Nothing if key.path.ends_with(".settings.NAME") => Some(key),
+        _ => key.below(name),
+    })
 }
 
 /// The most similar word, if any is similar enough.

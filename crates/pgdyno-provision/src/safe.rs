@@ -14,7 +14,6 @@ use rustix::{
     io::Errno,
 };
 use serde::{Deserialize, Serialize};
-use walkdir::WalkDir;
 
 use pgdyno_host::users::User;
 
@@ -165,16 +164,19 @@ pub fn make_open_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Lets all users pass through a tree of directories and read its files.
+/// Lets all users pass through a tree of directories and read its files. A directory is opened to its owner before it
+/// is read.
 pub fn make_traversable(dir: &Path) -> io::Result<()> {
-    for entry in WalkDir::new(dir) {
+    fs::set_permissions(dir, fs::Permissions::from_mode(0o755))?;
+    for entry in fs::read_dir(dir)? {
         let entry = entry?;
-        let mode = match entry.file_type() {
-            kind if kind.is_dir() => 0o755,
-            kind if kind.is_file() => entry.metadata()?.permissions().mode() | 0o444,
-            _ => continue,
-        };
-        fs::set_permissions(entry.path(), fs::Permissions::from_mode(mode))?;
+        let kind = entry.file_type()?;
+        if kind.is_dir() {
+            make_traversable(&entry.path())?;
+        } else if kind.is_file() {
+            let mode = entry.metadata()?.permissions().mode();
+            fs::set_permissions(entry.path(), fs::Permissions::from_mode(mode | 0o444))?;
+        }
     }
     Ok(())
 }

@@ -108,7 +108,7 @@ fn verdict(job: &Job, record: &RunRecord) -> ExitCode {
 fn violated(balance: &BalanceRecord) -> ExitCode {
     let s = if balance.violations == 1 { "" } else { "s" };
     let problem = Problem::could_not(format!("the balance check found {} violation{s}", balance.violations))
-        .hint("the server lost or corrupted data, or another session wrote to these tables during the run");
+        .hint("the server lost or fabricated rows, or another session wrote to these tables during the run");
     let _ = problem::print(&match balance.examples.first() {
         Some(example) => problem.detail(example.clone()),
         None => problem,
@@ -119,7 +119,7 @@ fn violated(balance: &BalanceRecord) -> ExitCode {
 fn inconsistent(broken: &ConsistencyRecord) -> ExitCode {
     let conditions = units::plural(broken.violations, "condition");
     let problem = Problem::could_not(format!("TPC-C's tables are not consistent: {conditions} not met"))
-        .hint("the server lost or corrupted data, or another session wrote to these tables; see `pgdyno tpcc check`");
+        .hint("the server lost or fabricated rows, or another session wrote to these tables; see `pgdyno tpcc check`");
     let _ = problem::print(&match broken.examples.first() {
         Some(example) => problem.detail(example.clone()),
         None => problem,

@@ -56,6 +56,7 @@ pub(super) fn unsteady_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
 /// Checkpoints in all blocks of one arm and none of the other. `uneven_checkpoints` covers checkpoints in some blocks
 /// of an arm.
 pub(super) fn checkpoints_in_one_arm(record: &RunRecord) -> Option<Doubt> {
+    record.comparison.as_ref()?;
     let seen = |arm: Arm| {
         let runs = record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
         let mut known = runs.filter_map(|run| Some(run.io.as_ref()?.checkpoints? > 0)).peekable();

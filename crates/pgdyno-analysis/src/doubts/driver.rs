@@ -37,7 +37,8 @@ pub(super) fn cores_shared(record: &RunRecord) -> Option<Doubt> {
         return None;
     }
     let detail = "driver and server could run on the same CPUs and take CPU time from each other".into();
-    let advice = "Pin each to its own CPUs (driver_cpus, server_cpus), or run the driver on another machine.";
+    let advice =
+        "Pin each to its own CPUs (--driver-cpus, --server-cpus), or run the driver on another machine.";
     doubt(DoubtKind::CoresShared, detail, advice, Vec::new())
 }
 

@@ -14,6 +14,7 @@ pub(super) fn adapted(doubt: Doubt, pgbench: &PgbenchRecord) -> Option<Doubt> {
         DoubtKind::ScreeningRun => None,
         DoubtKind::NotChecked if !builtin => None,
         DoubtKind::Implausible if paused => None,
+        DoubtKind::Partial => Some(Doubt { advice: "Repeat the run.".into(), ..doubt }),
         DoubtKind::TooFewBlocks => {
             Some(Doubt { advice: "Run it several times, or use `pgdyno bench`.".into(), ..doubt })
         }

@@ -59,10 +59,13 @@ fn all_stages(context: Context<'_>, recording: &mut Recording) -> Result<(), Pro
     let logged = keep_logs(&servers, recording);
     let (evidence, measured) = keep_evidence(measured);
     // A request to stop does not keep it from being done.
-    let closed = recording.stage("clean up", &Stop::default(), |_| {
+    let mut closed = Ok(());
+    // A record that cannot be written here is written again at the end, which reports the error.
+    let _ = recording.stage("clean up", &Stop::default(), |_| {
         context.events.doing("cleaning up");
         let each = servers.iter_mut().map(|server| server.close(context.job.keep || evidence));
-        each.fold(Ok(()), with_leftovers)
+        closed = each.fold(Ok(()), with_leftovers);
+        Ok(())
     });
     with_leftovers(measured.and(logged), closed)
 }

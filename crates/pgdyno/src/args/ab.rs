@@ -1,6 +1,6 @@
 //! `pgdyno ab`.
 
-use std::{collections::BTreeMap, env, path::PathBuf, process::ExitCode, thread};
+use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, thread};
 
 use clap::ArgAction;
 use pgdyno_analysis::compare::{Asked, MAX_BLOCKS, MIN_BLOCKS, looks};
@@ -234,7 +234,7 @@ impl Args {
             servers,
             subjects,
             question: Question::Comparison(compare),
-            command: recorded::command(env::args_os()),
+            command: recorded::of_process(),
             seed_given: self.seed.is_some(),
             keep: self.keep,
         })

@@ -1,6 +1,6 @@
 //! Flags of all measuring commands, and the job made from them.
 
-use std::{env, path::PathBuf};
+use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs};
 use pgdyno_core::problem::Problem;
@@ -81,7 +81,7 @@ impl Args {
             servers,
             subjects,
             question: Question::Levels,
-            command: recorded::command(env::args_os()),
+            command: recorded::of_process(),
             seed_given: self.seed.is_some(),
             keep: self.keep,
         };

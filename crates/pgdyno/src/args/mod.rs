@@ -109,6 +109,7 @@ impl Cli {
     /// The command line is wrong.
     pub fn read(args: impl Iterator<Item = OsString>) -> Result<Self, Problem> {
         let args: Vec<OsString> = args.collect();
+        recorded::keep(Self::command(), &args);
         Self::try_parse_from(&args).map_err(|error| {
             let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
             wrong::problem(&error, &args, &Self::command()).unwrap_or_else(|| error.exit())

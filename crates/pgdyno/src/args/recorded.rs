@@ -1,10 +1,15 @@
 //! The command of a run as it is recorded: built from the parsed flags, and a value is written only if this file says
 //! how. A flag that it does not know is recorded without its value, so that no secret gets there unnoticed.
 
-use clap::{ArgMatches, Command, CommandFactory, parser::ValueSource};
+use std::{ffi::OsString, sync::OnceLock};
+
+use clap::{ArgMatches, Command, parser::ValueSource};
 use pgdyno_record::{REDACTED, command_line, redact, redact_setting};
 
-use super::{Cli, own_server::setting};
+use super::own_server::setting;
+
+/// The command of this process.
+static OF_PROCESS: OnceLock<String> = OnceLock::new();
 
 /// How the values of a flag are recorded.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,9 +94,18 @@ fn recorded(id: &str, value: &str) -> String {
     }
 }
 
+/// Keeps the command of this process, whose arguments were parsed.
+pub fn keep(command_of: Command, args: &[OsString]) {
+    OF_PROCESS.get_or_init(|| command(command_of, args));
+}
+
+/// The command of this process.
+pub fn of_process() -> String {
+    OF_PROCESS.get().cloned().unwrap_or_default()
+}
+
 /// The command line of these arguments that runs the same again, without secrets.
-pub fn command(args: impl Iterator<Item = std::ffi::OsString>) -> String {
-    let mut command = Cli::command();
+fn command(mut command: Command, args: &[OsString]) -> String {
     command.build();
     let mut words = vec!["pgdyno".to_owned()];
     // The arguments were parsed before: otherwise there would be nothing to record.
@@ -122,17 +136,20 @@ fn sub_command(command: &Command, matches: &ArgMatches, words: &mut Vec<String>)
             continue;
         }
         for value in matches.get_raw(id).into_iter().flatten() {
-            words.extend(flag.clone());
-            words.push(recorded(id, &value.to_string_lossy()));
+            let value = recorded(id, &value.to_string_lossy());
+            match &flag {
+                Some(flag) if value.starts_with('-') => words.push(format!("{flag}={value}")),
+                _ => words.extend(flag.clone().into_iter().chain([value])),
+            }
         }
     }
 }
 
 #[cfg(test)]
 mod tests {
-    use clap::Parser;
+    use clap::{CommandFactory, Parser};
 
-    use super::*;
+    use super::{super::Cli, *};
 
     /// The measuring commands, whose command lines are recorded.
     fn measuring() -> Vec<Command> {
@@ -160,7 +177,9 @@ mod tests {
     }
 
     fn recorded_of(line: &str) -> String {
-        command(shlex::split(line).expect("it is quoted well").into_iter().map(Into::into))
+        let args: Vec<OsString> =
+            shlex::split(line).expect("it is quoted well").into_iter().map(Into::into).collect();
+        command(Cli::command(), &args)
     }
 
     #[test]
@@ -170,6 +189,7 @@ mod tests {
             "pgdyno --runs /tmp/x bench --pg 18 --bundle --duration 5s --server-cpus 0-3,8 --load-jobs 4",
             "pgdyno ab pg=17 pg=18,set:search_path=a,b --blocks 8 --margin 1% -b select-only -M simple",
             "pgdyno ab --set jit=on --set jit=off -f 'a b.sql' --result 'tps = ([0-9.]+)'",
+            "pgdyno ab --command=-x --command y '--result=-([0-9]+)'",
             "pgdyno run plan.toml --subject pg=9.6 --subject pg=18,bundle --seed 7 --size small",
             "pgdyno tpcc run --warehouses 10 --clients 2,4 --shape functions --mix 45,43,4,4,4",
         ] {

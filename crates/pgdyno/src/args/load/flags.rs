@@ -46,7 +46,7 @@ pub(super) struct Flags {
 pub(super) struct To {
     #[command(flatten)]
     target: Target,
-    /// Streams: connections that work at the same time [default: the processors of this machine, 64 at most]
+    /// Streams: connections that work at the same time [default: the CPUs of this machine, 64 at most]
     #[arg(short, long, value_name = "J", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "How")]
     jobs: Option<u64>,
 }
