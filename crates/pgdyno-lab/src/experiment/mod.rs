@@ -150,7 +150,7 @@ fn look_at_tables(
                     When::Before => server.durability = tier,
                     // Sessions of a command are not visible; the command may have changed settings of the server.
                     When::After if record.command.is_some() => {
-                        server.durability = server.durability.max(tier).max(look.sessions);
+                        server.durability = server.durability.max(tier).max(subject.tier_of_sessions());
                     }
                     When::After => {}
                 }

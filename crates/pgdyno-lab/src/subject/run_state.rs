@@ -63,8 +63,6 @@ pub struct Look {
     pub tier: Result<DurabilityTier, Problem>,
     /// Sizes of the data, and its share in shared buffers; `None` if it cannot be inspected.
     pub footprint: Option<Held>,
-    /// The durability tier from the settings of a new session with the clients' options.
-    pub sessions: DurabilityTier,
 }
 
 /// A server that is ready for a run.
@@ -383,15 +381,11 @@ impl Subject {
 
     /// Looks at the tables before the first run, and after the last.
     pub fn look(&mut self) -> Look {
-        Look {
-            tier: self.revive().and_then(|()| self.check_tables()),
-            footprint: self.footprint(),
-            sessions: self.tier_of_sessions(),
-        }
+        Look { tier: self.revive().and_then(|()| self.check_tables()), footprint: self.footprint() }
     }
 
     /// The durability tier from the settings of a new session with the clients' options; full if it cannot connect.
-    fn tier_of_sessions(&self) -> DurabilityTier {
+    pub fn tier_of_sessions(&self) -> DurabilityTier {
         let settings = open_session(&self.options, &self.stop).ok();
         let settings = settings.and_then(|mut session| ask_commit_settings(&mut session).ok());
         settings.map_or(DurabilityTier::Full, |settings| settings.tier())

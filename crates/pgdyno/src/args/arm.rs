@@ -1,4 +1,4 @@
-//! What A or B is, or one of several subjects, in one word of the command line: `pg=18,set:shared_buffers=1GB`.
+//! An arm of a comparison, or one of several subjects, as one argument: `pg=18,set:shared_buffers=1GB`.
 
 use std::path::PathBuf;
 
@@ -13,37 +13,37 @@ use super::{
 };
 use pgdyno_lab::Wanted;
 
-/// What is said of one arm; nothing of it is the default.
+/// The properties requested of an arm; without any it is the default.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Arm {
-    /// What is said of a server to be made.
+    /// Keys of a temporary server.
     pub server: ServerPlan,
     /// An existing server.
     pub dsn: Option<String>,
-    /// How it is prepared and observed, where that is another way.
+    /// Connection string for setup, checks and monitoring, if it differs from `dsn`.
     pub admin_dsn: Option<String>,
-    /// A script of one's own.
+    /// Script file.
     pub script: Option<PathBuf>,
-    /// A built-in script.
+    /// Built-in script.
     pub builtin: Option<Builtin>,
-    /// How statements are sent.
+    /// Query protocol.
     pub protocol: Option<Protocol>,
-    /// A command that measures.
+    /// External benchmark command.
     pub command: Option<String>,
 }
 
 /// The terms in the order in which help and errors list them.
 const TERMS: &str = "default, pg=VERSION, build=NAME, bindir=DIR, bundle, data=DIR, waldir=DIR, set:NAME=VALUE, \
                      script=FILE, builtin=NAME, protocol=NAME, dsn=CONNINFO[,admin-dsn=CONNINFO], command=LINE";
-/// What follows a connection string where the server is prepared and observed another way.
+/// Separates the connection string of the clients from that for setup, checks and monitoring.
 const ADMIN: &str = ",admin-dsn=";
 
 impl Arm {
-    /// Reads an arm. Terms are separated by commas; a comma within the value of a setting is one where no term begins,
-    /// and `dsn=` and `command=` take all that follows; of `dsn=` that is up to `,admin-dsn=`.
+    /// Parses an arm. Terms are separated by commas. A comma that no term follows belongs to the value of the setting
+    /// before it. `command=` includes the rest of the text, and `dsn=` that up to `,admin-dsn=`.
     ///
     /// # Errors
-    /// A wrong request that names the term.
+    /// A wrong request, with the wrong term.
     pub fn parse(text: &str) -> Result<Self, Problem> {
         let mut arm = Self::default();
         let mut rest = text;
@@ -72,7 +72,7 @@ impl Arm {
         if text.is_empty() { Err(wrong(text, "it is empty")) } else { Ok(arm) }
     }
 
-    /// One term; gives the name of the setting, where it is one.
+    /// Parses one term. Returns the name of the setting if it sets one.
     fn term(&mut self, text: &str, term: &str) -> Result<Option<String>, Problem> {
         if let Some(assignment) = term.strip_prefix("set:") {
             let (name, value) =
@@ -109,7 +109,7 @@ impl Arm {
         if twice { Err(wrong(text, &format!("`{key}` is there twice"))) } else { Ok(None) }
     }
 
-    /// What is said here over what is said there.
+    /// This arm, with the properties of `base` that it does not set itself.
     #[must_use]
     pub fn over(self, base: &Self) -> Self {
         let base = base.clone();
@@ -125,11 +125,11 @@ impl Arm {
         }
     }
 
-    /// The server that it means: the one that is there, else one to be made and called `name`, with the plan's settings
-    /// under its own. `None` where a connection string names none.
+    /// The server of the arm: an existing one, else a temporary one called `name`, whose settings override those of the
+    /// plan. `None` if a connection string names no server.
     ///
     /// # Errors
-    /// A connection string that cannot be read, or a program that is not there.
+    /// A connection string that cannot be parsed, or a missing program.
     pub fn server(
         &self,
         plan: &Plan,
@@ -145,7 +145,7 @@ impl Arm {
         Ok(Some(Wanted::Own(Box::new(request(server, run_as, name)?))))
     }
 
-    /// What of two arms was asked to differ.
+    /// The requested differences between two arms.
     pub fn asked(&self, other: &Self) -> Asked {
         let (own, theirs) = (&self.server, &other.server);
         let programs = |server: &ServerPlan| (server.build.clone(), server.bindir.clone(), server.bundle);
@@ -167,13 +167,13 @@ impl Arm {
         Asked { program, settings, places, work: work.collect() }
     }
 
-    /// The arm as one would write it, without what it shares with the other.
+    /// The arm as an argument, without the terms that it shares with the other.
     pub fn said_beside(&self, other: &Self) -> String {
         let shared = other.terms();
         in_one_word(self.terms().into_iter().filter(|term| !shared.contains(term)).collect())
     }
 
-    /// The arm as one would write it.
+    /// The arm as an argument.
     pub fn said(&self) -> String {
         in_one_word(self.terms())
     }
@@ -182,7 +182,8 @@ impl Arm {
         self.admin_dsn.as_ref().map(|dsn| format!("{ADMIN}{dsn}")).unwrap_or_default()
     }
 
-    /// Its terms, those that take all that follows at the end. Secrets are cut where they are recorded.
+    /// The terms of the arm; `dsn=` and `command=` come last, since they include the rest. Secrets are cut when they are
+    /// recorded.
     fn terms(&self) -> Vec<String> {
         let mut server = self.server.clone();
         let [pg, build, bindir, data, waldir] =
@@ -205,7 +206,7 @@ fn in_one_word(terms: Vec<String>) -> String {
     if terms.is_empty() { "default".to_owned() } else { terms.join(",") }
 }
 
-/// Whether a piece between commas can only belong to the value before it: a term has a `=`, a `:` or is a known word.
+/// Whether a part between commas must belong to the value before it: a term has a `=` or `:`, or is a known word.
 fn is_part_of_a_value(term: &str) -> bool {
     !term.contains(['=', ':']) && !matches!(term.trim(), "default" | "bundle")
 }
@@ -220,18 +221,18 @@ fn wrong(text: &str, why: &str) -> Problem {
         .hint(format!("an arm is one or more of these, separated by commas: {TERMS}"))
 }
 
-/// A built-in script by its name.
+/// Parses the name of a built-in script.
 ///
 /// # Errors
-/// The names there are.
+/// The possible names.
 pub fn builtin(name: &str) -> Result<Builtin, String> {
     Builtin::by_name(name).ok_or_else(|| "one of tpcb-like, simple-update, select-only".to_owned())
 }
 
-/// A protocol by its name.
+/// Parses the name of a protocol.
 ///
 /// # Errors
-/// The names there are.
+/// The possible names.
 pub fn protocol(name: &str) -> Result<Protocol, String> {
     let all = [Protocol::Simple, Protocol::Extended, Protocol::Prepared];
     let found = all.into_iter().find(|protocol| protocol.name() == name);

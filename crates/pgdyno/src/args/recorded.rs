@@ -22,7 +22,7 @@ enum Rule {
     Setting,
 }
 
-/// Flags whose values are free text.
+/// Flags whose values are free text, which may hold a password.
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
@@ -115,7 +115,7 @@ fn command(mut command: Command, args: &[OsString]) -> String {
     command_line(&words)
 }
 
-/// Adds the name of the sub-command and its flags; those of a command above it are global, and stand at the last one.
+/// Adds the name of the sub-command and its flags. Global flags are listed with the last sub-command.
 fn sub_command(command: &Command, matches: &ArgMatches, words: &mut Vec<String>) {
     if let Some((name, matches)) = matches.subcommand()
         && let Some(command) = command.find_subcommand(name)

@@ -6,7 +6,7 @@ use pgdyno_plan::{MAX_SUBJECTS, Plan, ServerPlan};
 use super::{arm::Arm, connection::Connection};
 use pgdyno_lab::{SubjectJob, SubjectWork, Wanted};
 
-/// Longest name that is made of what a subject was asked to be, in characters.
+/// Longest name derived from the terms of a subject, in characters.
 const MAX_NAME: usize = 40;
 
 /// A subject with its name.
@@ -16,19 +16,19 @@ struct Named {
     arm: Arm,
 }
 
-/// What flags say of all subjects.
+/// Flags that apply to all subjects.
 #[derive(Debug)]
 pub(super) struct ForAll<'a> {
     /// An existing server; at most one is possible.
     pub connection: &'a Connection,
-    /// What every server that is made is to be.
+    /// Properties of every temporary server.
     pub arm: Arm,
-    /// User that they run as.
+    /// User to run temporary servers as.
     pub run_as: Option<&'a str>,
 }
 
 impl ForAll<'_> {
-    /// Flags that name a server, or a place for one, contradict several.
+    /// Refuses flags that name one server, or one directory, for several subjects.
     fn refuse_beside(&self, plan: &Plan, subjects: usize) -> Result<(), Problem> {
         let Connection { server, host, port, username, dbname, dsn, admin_dsn } = self.connection;
         let given = [
@@ -52,11 +52,11 @@ impl ForAll<'_> {
     }
 }
 
-/// Subjects with their servers, in one order.
+/// Subjects and their servers, in the same order.
 type SubjectsAndServers = (Vec<SubjectJob>, Vec<Wanted>);
 
-/// The subjects of a plan with their servers, in one order; `None` where nothing names any. `words` are those of the
-/// command line, which go over the plan's list.
+/// The subjects of a plan and their servers, in the same order; `None` if none is named. `words` are the arguments of
+/// the command line; if there are any, they replace the plan's list.
 ///
 /// # Errors
 /// A wrong request.
@@ -113,7 +113,7 @@ fn of_word(word: &str) -> Result<Named, Problem> {
     Ok(Named { name: name_of(&arm), arm })
 }
 
-/// What it was asked to be, in one line that is not too long.
+/// A name derived from the terms of an arm.
 fn name_of(arm: &Arm) -> String {
     let said = pgdyno_record::redact(&arm.said());
     match said.char_indices().nth(MAX_NAME) {
@@ -122,7 +122,7 @@ fn name_of(arm: &Arm) -> String {
     }
 }
 
-/// A second one of the same name gets a number: the same twice shows what the machine does by itself.
+/// Numbers subjects of the same name: measuring the same twice shows the noise of the machine.
 fn with_names_of_their_own(mut said: Vec<Named>) -> Vec<Named> {
     for at in 1..said.len() {
         let is_taken = |name: &str| said[..at].iter().any(|other| other.name == name);
@@ -134,7 +134,7 @@ fn with_names_of_their_own(mut said: Vec<Named>) -> Vec<Named> {
     said
 }
 
-/// Refuses what no subject of a plan can be.
+/// Refuses a subject that contradicts itself or the plan.
 fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
     let Named { name, arm } = one;
     let work = arm.script.is_some() || arm.builtin.is_some() || arm.protocol.is_some();
