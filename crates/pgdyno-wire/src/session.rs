@@ -288,7 +288,7 @@ impl Session {
     /// statement may be in progress; of messages sent meanwhile only notices are passed on.
     ///
     /// # Errors
-    /// The kernel's error, if no descriptor is left or the connection is gone; also if TLS does not export its keys.
+    /// The kernel's error, if no descriptor is left or the connection is gone.
     pub fn into_parts(mut self) -> io::Result<(OwnedFd, Option<Records>)> {
         while self.incoming.is_ready() {
             if let (b'N', body) = self.incoming.next().map_err(io::Error::other)? {
@@ -297,7 +297,7 @@ impl Session {
         }
         self.says_goodbye = false;
         let fd = self.incoming.socket.as_fd().try_clone_to_owned()?;
-        let records = self.incoming.socket.take_tls().map(|tls| Records::new(*tls)).transpose()?;
+        let records = self.incoming.socket.take_tls().map(Records::new).transpose()?;
         Ok((fd, records))
     }
 

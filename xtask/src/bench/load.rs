@@ -182,7 +182,7 @@ impl Args {
             }
             Who::Pgdyno => {
                 let mut command = Command::new(&ring.pgdyno);
-                command.args(["load", "tpcb", "--dsn", &conninfo, "--scale", &scale, "--no-proof"]);
+                command.args(["load", "tpcb", "--dsn", &conninfo, "--scale", &scale, "--no-verify"]);
                 command.args(["--jobs", &self.jobs.to_string(), "--partitions", &parts]).args(&self.more);
                 command
             }

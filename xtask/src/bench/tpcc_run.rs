@@ -99,7 +99,7 @@ impl Race<'_> {
         Program::start("peer-load", &mut peer, &self.dir)?.finish(|_| ())?;
         let mut ours = Command::new(self.pgdyno);
         let conninfo = self.own.conninfo(DATABASES[1]);
-        ours.args(["load", "tpcc", "--dsn", &conninfo, "--no-proof", "--jobs", "2", "--warehouses"]);
+        ours.args(["load", "tpcc", "--dsn", &conninfo, "--no-verify", "--jobs", "2", "--warehouses"]);
         ours.arg(self.warehouses.to_string());
         Program::start("pgdyno-load", &mut ours, &self.dir)?.finish(|_| ())?;
         for database in DATABASES {

@@ -12,7 +12,8 @@ const MAX_NAME: usize = 40;
 /// Appends the faults of the subjects.
 pub(super) fn subjects(plan: &Plan, faults: &mut Vec<Fault>) {
     if plan.subject.len() > MAX_SUBJECTS {
-        let what = format!("{} subjects are more than {MAX_SUBJECTS}", plan.subject.len());
+        let what =
+            format!("{} subjects are too many: at most {MAX_SUBJECTS} are possible", plan.subject.len());
         faults.push(fault("subject", what, "all their servers run at once: compare fewer"));
     }
     if plan.subject.len() > 1 {
@@ -96,7 +97,7 @@ mod tests {
                 "x.toml:5:8: two subjects are called `a`",
             ),
             ("[server]\ndata = \"/x\"\n[[subject]]\n[[subject]]", "several servers cannot share one `data`"),
-            (&many, "17 subjects are more than 16"),
+            (&many, "17 subjects are too many: at most 16 are possible"),
         ] {
             let problem = read(text).expect_err(text);
             assert!(problem.what.contains(said), "{text}: {}", problem.what);

@@ -24,7 +24,7 @@ pub enum SchemaState {
     Nothing,
     /// The load was interrupted.
     Begun(Job),
-    /// The load is complete and proved.
+    /// The load is complete and verified.
     Loaded(Job),
 }
 

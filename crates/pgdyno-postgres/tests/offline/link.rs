@@ -81,17 +81,16 @@ fn connected() -> (Link<Asking>, ServerConnection) {
         .with_no_client_auth()
         .with_single_cert(vec![own.cert.der().clone()], key)
         .expect("they fit");
-    let mut client = ClientConfig::builder_with_provider(Arc::new(default_provider()))
+    let client = ClientConfig::builder_with_provider(Arc::new(default_provider()))
         .with_safe_default_protocol_versions()
         .expect("there are versions")
         .with_root_certificates(roots)
         .with_no_client_auth();
-    client.enable_secret_extraction = true;
     let name = ServerName::try_from("localhost").expect("a name");
     let mut client = ClientConnection::new(Arc::new(client), name).expect("a client");
     let mut server = ServerConnection::new(Arc::new(server)).expect("a server");
     shake_hands(&mut client, &mut server);
-    let records = Records::new(client).expect("the handshake is done");
+    let records = Records::new(Box::new(client)).expect("the handshake is done");
     (Link::new(Asking::default(), Some(records)), server)
 }
 

@@ -1,7 +1,7 @@
 //! TLS as in libpq, by rustls with the cryptography of `ring`.
 //!
-//! Handshakes and blocking sessions use rustls. The measured path takes the keys out of rustls and encrypts records
-//! itself ([`Records`]), in buffers that it reuses: rustls allocates for every record.
+//! Blocking sessions read and write through rustls; the measured path gives it bytes and takes bytes ([`Records`]), since
+//! the engine owns the sockets.
 
 mod certificate;
 mod config;

@@ -101,12 +101,12 @@ impl Arm {
             _ => {
                 let of_server = self.server.terms().into_iter().find(|(name, _)| *name == key);
                 let (Some((_, slot)), Some(value)) = (of_server, value) else {
-                    return Err(wrong(text, &format!("`{term}` says nothing of an arm")));
+                    return Err(wrong(text, &format!("`{term}` is not a term of an arm")));
                 };
                 slot.replace(value.to_owned()).is_some()
             }
         };
-        if twice { Err(wrong(text, &format!("`{key}` is there twice"))) } else { Ok(None) }
+        if twice { Err(wrong(text, &format!("`{key}` is given twice"))) } else { Ok(None) }
     }
 
     /// This arm, with the properties of `base` that it does not set itself.
@@ -212,7 +212,7 @@ fn is_part_of_a_value(term: &str) -> bool {
 }
 
 fn given<'a>(text: &str, key: &str, value: &'a str) -> Result<&'a str, Problem> {
-    if value.trim().is_empty() { Err(wrong(text, &format!("`{key}=` says nothing"))) } else { Ok(value) }
+    if value.trim().is_empty() { Err(wrong(text, &format!("`{key}=` has no value"))) } else { Ok(value) }
 }
 
 fn wrong(text: &str, why: &str) -> Problem {
@@ -296,17 +296,17 @@ mod tests {
     fn what_is_wrong_is_named() {
         for (text, words) in [
             ("", "it is empty"),
-            ("pg", "`pg` says nothing of an arm"),
-            ("pg=", "`pg=` says nothing"),
-            ("pgs=18", "`pgs=18` says nothing of an arm"),
-            ("pg=18,bindr=/x", "`bindr=/x` says nothing of an arm"),
-            ("pg=18,pg=15", "`pg` is there twice"),
+            ("pg", "`pg` is not a term of an arm"),
+            ("pg=", "`pg=` has no value"),
+            ("pgs=18", "`pgs=18` is not a term of an arm"),
+            ("pg=18,bindr=/x", "`bindr=/x` is not a term of an arm"),
+            ("pg=18,pg=15", "`pg` is given twice"),
             ("set:jit=off,set:jit=on", "it sets jit twice"),
             ("set:jit", "a setting is written NAME=VALUE"),
-            ("set:jit=off,sett:jit=on", "`sett:jit=on` says nothing of an arm"),
+            ("set:jit=off,sett:jit=on", "`sett:jit=on` is not a term of an arm"),
             ("builtin=tpch", "one of tpcb-like"),
             ("protocol=udp", "one of simple"),
-            ("dsn=", "`dsn=` says nothing"),
+            ("dsn=", "`dsn=` has no value"),
         ] {
             let problem = Arm::parse(text).expect_err(text);
             assert!(problem.what.contains(words), "{text}: {}", problem.what);

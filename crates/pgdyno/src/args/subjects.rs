@@ -46,7 +46,7 @@ impl ForAll<'_> {
             None => Ok(()),
             Some((flag, _)) => {
                 Err(Problem::wrong_request(format!("could not use {flag} beside subjects of a plan"))
-                    .hint("say it of one of them: --subject data=DIR,pg=18, --subject dsn=CONNINFO"))
+                    .hint("write it for one of them: --subject data=DIR,pg=18, --subject dsn=CONNINFO"))
             }
         }
     }
@@ -74,8 +74,10 @@ pub(super) fn subjects(
     }
     all.refuse_beside(plan, said.len())?;
     if said.len() > MAX_SUBJECTS {
-        let what = format!("{} subjects are more than {MAX_SUBJECTS}", said.len());
-        return Err(Problem::wrong_request(what).hint("all of their servers are up at once: compare fewer"));
+        let what = format!("{} subjects are too many: at most {MAX_SUBJECTS} are possible", said.len());
+        return Err(
+            Problem::wrong_request(what).hint("all their servers run at the same time: compare fewer")
+        );
     }
     let named = with_names_of_their_own(said);
     let full: Vec<Named> = named
@@ -84,7 +86,7 @@ pub(super) fn subjects(
         .collect();
     full.iter().try_for_each(|one| makes_sense(one, plan))?;
     if all.run_as.is_some() && full.iter().all(|one| one.arm.dsn.is_some()) {
-        let what = "could not use --run-as with subjects that are all there already";
+        let what = "could not use --run-as: all subjects are existing servers";
         return Err(Problem::wrong_request(what).hint("leave it out"));
     }
     apart(&full)?;
@@ -141,7 +143,7 @@ fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
     let rules = [
         (
             work || arm.command.is_some(),
-            "what runs is said by the plan",
+            "the plan defines the workload",
             "leave out script, builtin, protocol and command",
         ),
         (
@@ -151,8 +153,8 @@ fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
         ),
         (
             arm.dsn.is_some() && !plan.server.is_default(),
-            "the plan's [server] describes a temporary server, and an existing one is left as it is",
-            "say them of the subjects that are made instead: --subject pg=18,set:NAME=VALUE",
+            "the plan's [server] describes a temporary server, and an existing one is not changed",
+            "move these keys to the temporary subjects: --subject pg=18,set:NAME=VALUE",
         ),
         (
             [arm.server.bindir.is_some(), arm.server.build.is_some(), arm.server.bundle]
@@ -167,7 +169,7 @@ fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
     match rules.into_iter().find(|(is_broken, ..)| *is_broken) {
         None => Ok(()),
         Some((_, what, hint)) => {
-            Err(Problem::wrong_request(format!("could not use the subject {name}: {what}")).hint(hint))
+            Err(Problem::wrong_request(format!("could not use subject {name}: {what}")).hint(hint))
         }
     }
 }
@@ -179,15 +181,15 @@ fn apart(all: &[Named]) -> Result<(), Problem> {
         let place = |of: &Arm| of.server.data.iter().chain(&of.server.waldir).cloned().collect::<Vec<_>>();
         let shared = |other: &&Named| place(&other.arm).iter().any(|dir| place(&one.arm).contains(dir));
         if before.iter().any(|other| shared(&other)) {
-            let what = format!("the subject {} has the directory of another one", one.name);
+            let what = format!("subject {} has the data directory of another subject", one.name);
             return Err(Problem::wrong_request(what).hint("give each its own: data=/srv/a and data=/srv/b"));
         }
         let database = |of: &Arm| of.admin_dsn.clone().or_else(|| of.dsn.clone());
         let same = |other: &&Named| database(&other.arm) == database(&one.arm);
         if one.arm.dsn.is_some() && before.iter().any(|other| same(&other)) {
-            let what = format!("the subject {} is the server of another one", one.name);
+            let what = format!("subject {} is on the server and database of another subject", one.name);
             return Err(Problem::wrong_request(what)
-                .hint("everything goes into its schema `pgdyno`, which there is once in a database"));
+                .hint("each subject needs a database of its own: all tables go into its schema `pgdyno`"));
         }
     }
     Ok(())
@@ -195,7 +197,7 @@ fn apart(all: &[Named]) -> Result<(), Problem> {
 
 fn server(number: usize, one: &Named, plan: &Plan, run_as: Option<&str>) -> Result<Wanted, Problem> {
     let name = format!("{}-{}-{number}", plan.name, std::process::id());
-    let none = || Problem::wrong_request(format!("the subject {} names no server", one.name));
+    let none = || Problem::wrong_request(format!("subject {} names no server", one.name));
     one.arm.server(plan, run_as.map(str::to_owned), name)?.ok_or_else(none)
 }
 
@@ -256,20 +258,20 @@ mod tests {
     #[test]
     fn what_no_subject_can_be_is_refused() {
         for (words, said) in [
-            (&["pg=18", "builtin=select-only"][..], "what runs is said by the plan"),
-            (&["pg=18", "command=true"], "what runs is said by the plan"),
+            (&["pg=18", "builtin=select-only"][..], "the plan defines the workload"),
+            (&["pg=18", "command=true"], "the plan defines the workload"),
             (&["pg=18,dsn=host=/x", "pg=18"], "describes a temporary one"),
             (&["bundle,bindir=/x", "pg=18"], "named twice"),
             (&["pg=18,data=/x", "pg=15,waldir=/x"], "has the directory of another"),
             (&["dsn=host=/x", "dsn=host=/x"], "is the server of another"),
             (&["dsn=host=/a,admin-dsn=host=/x", "dsn=host=/b,admin-dsn=host=/x"], "is the server of another"),
-            (&["pg=18", "pgs=15"], "`pgs=15` says nothing of an arm"),
+            (&["pg=18", "pgs=15"], "`pgs=15` is not a term of an arm"),
         ] {
             let problem = of(words, &plan()).expect_err(said);
             assert!(problem.what.contains(said), "{words:?}: {}", problem.what);
         }
         let many = vec!["pg=18"; MAX_SUBJECTS + 1];
-        assert!(of(&many, &plan()).is_err_and(|problem| problem.what.contains("more than 16")));
+        assert!(of(&many, &plan()).is_err_and(|problem| problem.what.contains("at most 16")));
     }
 
     #[test]

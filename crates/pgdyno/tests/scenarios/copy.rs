@@ -93,7 +93,7 @@ fn copies_are_what_was_loaded(pg: &str, load: &[&str]) {
     let source = Source::new(pg, load);
     let said = source.place.done(&Source::copy(&["--into-schemas", "2"]));
     for name in ["public_1", "public_2"] {
-        assert!(said.contains(&format!("{name}: proved: 100,011 rows")), "{said}");
+        assert!(said.contains(&format!("{name}: verified: 100,011 rows")), "{said}");
         let said = source.place.done(&["load", "verify", "--dsn", &source.dsn(name)]);
         assert!(said.contains("tpcb at scale 1\nproved: 100,011 rows"), "{said}");
     }
@@ -106,7 +106,7 @@ fn copies_are_what_was_loaded(pg: &str, load: &[&str]) {
 
     let said = source.place.done(&Source::copy(&["--into-databases", "2"]));
     for name in ["src_1", "src_2"] {
-        assert!(said.contains(&format!("{name}: proved: 100,011 rows")), "{said}");
+        assert!(said.contains(&format!("{name}: verified: 100,011 rows")), "{said}");
         source.place.done(&["load", "verify", "--server", "main", "-d", name]);
     }
     let said = source.place.refused(&Source::copy(&["--into-databases", "1"]), 2);
@@ -131,7 +131,7 @@ fn what_cannot_be_copied(source: &Source) {
         let said = text(&output.stdout);
         assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
         assert!(said.contains("! pgbench_accounts.abalance has the checksum"), "{said}");
-        assert!(said.contains("ther_1: not proved: 1 difference"), "{said}");
+        assert!(said.contains("ther_1: not verified: 1 difference"), "{said}");
     }
     // The tenth copy would have the name of the first one after the server has cut it.
     let prefix = "p".repeat(61);
@@ -192,8 +192,8 @@ fn copies_are_gone_on_with(pg: &str) {
         assert!(said.contains(&format!("the schema {prefix}_1 exists already")), "{said}");
         assert!(said.contains("by --resume"), "{said}");
         let said = source.place.done(&Source::copy(&[&into[..], &["--resume"]].concat()));
-        assert!(said.contains(&format!("{prefix}_1: copied and proved before")), "{said}");
-        assert!(said.contains(&format!("{prefix}_3: proved: 100,011 rows")), "{said}");
+        assert!(said.contains(&format!("{prefix}_1: copied and verified before")), "{said}");
+        assert!(said.contains(&format!("{prefix}_3: verified: 100,011 rows")), "{said}");
         let of_source = contents(&mut session, "public");
         for number in 1..=3 {
             assert_eq!(contents(&mut session, &format!("{prefix}_{number}")), of_source, "{how} {number}");
@@ -205,14 +205,14 @@ fn copies_are_gone_on_with(pg: &str) {
         .execute("CREATE SCHEMA early_1; CREATE SCHEMA theirs_1; CREATE TABLE theirs_1.t ()")
         .expect("new");
     let resume = |prefix| Source::copy(&["--into-schemas", "1", "--resume", "--prefix", prefix]);
-    assert!(source.place.done(&resume("early")).contains("early_1: proved: 100,011 rows"));
+    assert!(source.place.done(&resume("early")).contains("early_1: verified: 100,011 rows"));
     let said = source.place.refused(&resume("theirs"), 2);
     assert!(said.contains("schema theirs_1: it is not a copy of public"), "{said}");
     drop(session);
     databases_are_gone_on_with(&source);
 }
 
-/// That a copy was proved once says nothing of tables that are gone since, nor of what a crash of the server emptied;
+/// That a copy was verified once says nothing of tables that are gone since, nor of what a crash of the server emptied;
 /// of a source neither.
 fn proved_copies_are_looked_at(source: &Source, session: &mut Session) {
     let copy = Source::copy(&["--into-schemas", "3", "--prefix", "killed", "--resume"]);
@@ -241,7 +241,7 @@ fn proved_copies_are_looked_at(source: &Source, session: &mut Session) {
     }
     let told = source.place.done(&copy);
     let whole =
-        ["killed_1: copied and proved before", "killed_2: proved: 100,011 rows", "killed_3: copied and"];
+        ["killed_1: copied and verified before", "killed_2: verified: 100,011 rows", "killed_3: copied and"];
     assert!(whole.iter().all(|words| told.contains(words)), "{told}");
 }
 
@@ -252,7 +252,7 @@ fn databases_are_gone_on_with(source: &Source) {
     assert!(said.contains("the database src_1 exists already") && said.contains("by --resume"), "{said}");
     let again = Source::copy(&["--into-databases", "2", "--resume"]);
     let said = source.place.done(&again);
-    assert!(said.contains("src_1: proved: 100,011") && said.contains("src_2: proved: 100,011"), "{said}");
+    assert!(said.contains("src_1: verified: 100,011") && said.contains("src_2: verified: 100,011"), "{said}");
     source.session_with("src_2").execute("DROP SCHEMA pgdyno_load CASCADE").expect("it is there");
     let said = source.place.refused(&again, 2);
     assert!(said.contains("database src_2: it is not a copy of what was loaded"), "{said}");
@@ -327,7 +327,7 @@ fn faulty_copies_are_named(pg: &str) {
         let output = source.place.run(&Source::copy(&["--into-schemas", "1", "--prefix", "faulty"]));
         let told = text(&output.stdout);
         assert_eq!(output.status.code(), Some(1), "{fault}: {told}{}", text(&output.stderr));
-        assert!(told.contains(said) && told.contains("faulty_1: not proved: "), "{fault}: {told}");
+        assert!(told.contains(said) && told.contains("faulty_1: not verified: "), "{fault}: {told}");
         session
             .execute("DROP EVENT TRIGGER plant; DROP FUNCTION public.plant(); DROP SCHEMA faulty_1 CASCADE")
             .expect("they are there");

@@ -114,12 +114,12 @@ fn equals_pgbench(pg: &str, ways: &[(&str, &[&str], &[&str])]) {
         loaded.place.done(&[&init[..], of_pgbench, &[&one]].concat());
         let said =
             loaded.place.done(&Loaded::load(&other, &[&["--scale", "2", "--jobs", "3"], *ours].concat()));
-        assert!(said.contains("proved: 200,022 rows"), "{said}");
+        assert!(said.contains("verified: 200,022 rows"), "{said}");
         let contents = |name: &str| contents(&mut loaded.database(name));
         assert_eq!(contents(&one), contents(&other), "{pg} {name}");
         // The verification covers tables, whoever loaded them.
         let said = loaded.place.done(&["load", "verify", "--server", "main", "-d", &one, "--scale", "2"]);
-        assert!(said.contains("proved: 200,022 rows"), "{said}");
+        assert!(said.contains("verified: 200,022 rows"), "{said}");
     }
 }
 
@@ -232,7 +232,7 @@ fn killed_in(
         hit.extend(Stage::ALL.into_iter().find(|stage| at == Some(*stage as u8)));
     }
     let said = loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
-    assert!(said.contains("proved: "), "{said}");
+    assert!(said.contains("verified: "), "{said}");
     hit
 }
 
@@ -259,7 +259,7 @@ fn kills_lose_and_double_nothing() {
         hit.extend(killed_in(&loaded, &one, &plain, of_plain, &mut draw));
         hit.extend(killed_in(&loaded, &other, &parted, of_parted, &mut draw));
         for database in [&one, &other] {
-            assert!(loaded.verify(database).contains("proved: 300,033 rows"));
+            assert!(loaded.verify(database).contains("verified: 300,033 rows"));
         }
         if enough(&hit) {
             return;
@@ -364,14 +364,14 @@ fn a_crash_of_the_server_is_gone_on_from() {
     assert!(logged > 2 && unlogged == 0, "{logged} {unlogged}");
     for (database, _) in databases {
         loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
-        assert!(loaded.verify(database).contains("proved: 600,066 rows"));
+        assert!(loaded.verify(database).contains("verified: 600,066 rows"));
     }
     let keys = "SELECT count(*) FROM pg_constraint WHERE contype IN ('f', 'p')";
     for (database, keys_after) in held.into_iter().zip(["3", "8", "8"]) {
         let mut admin = loaded.database(database);
         assert_eq!(tasks_done(&mut admin), 0, "{database}");
         loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
-        assert!(loaded.verify(database).contains("proved: 200,022 rows"));
+        assert!(loaded.verify(database).contains("verified: 200,022 rows"));
         let of_load = format!("{keys} AND conparentid = 0 AND connamespace = 'public'::regnamespace");
         assert_eq!(
             admin.value(&of_load).expect("it can be asked").as_deref(),
@@ -448,7 +448,7 @@ fn a_load_ends_before_its_disk_is_full() {
     // 29.9 MiB in all, of which a key of two rows is left.
     let room = said.lines().find(|line| line.contains(&dir) && line.contains(" free under "));
     assert!(room.is_some_and(|line| !line.contains("MiB of ")), "{said}");
-    assert!(loaded.verify("filled").contains("proved: 200,022 rows"));
+    assert!(loaded.verify("filled").contains("verified: 200,022 rows"));
 }
 
 /// Tables and keys of copies may go to other file systems: each must have room, before the first copy is made.
@@ -492,7 +492,7 @@ fn two_processes_share_a_load() {
     });
     let both = first + &second;
     assert_eq!(
-        (both.matches("proved: ").count(), both.matches("proved by another").count()),
+        (both.matches("verified: ").count(), both.matches("verified by another").count()),
         (1, 1),
         "{both}"
     );
@@ -500,7 +500,7 @@ fn two_processes_share_a_load() {
         admin.query("SELECT loader, count(*) FROM pgdyno_load.task_1 GROUP BY 1").expect("it is there");
     let loaders: BTreeSet<_> = loaders.iter().filter_map(|row| row.get(0)).collect();
     assert_eq!(loaders.len(), 2, "{loaders:?}");
-    assert!(loaded.verify("shared").contains("proved: 800,088 rows"));
+    assert!(loaded.verify("shared").contains("verified: 800,088 rows"));
     // Nobody is at work any more.
     let said = loaded.place.refused(&Loaded::load("shared", &["--join"]), 2);
     assert!(said.contains("finished"), "{said}");
@@ -551,7 +551,7 @@ fn wrong_rows_are_named() {
                        DROP TABLE kept_accounts, kept_tellers",
             )
             .expect("what was is there again");
-        assert!(loaded.verify("wrong").contains("proved: 100,011 rows"));
+        assert!(loaded.verify("wrong").contains("verified: 100,011 rows"));
     }
     // What cannot be read ends it: 10^9 rows of our own are not summed first.
     admin.execute("DROP TABLE pgbench_accounts").expect("it is ours");
@@ -677,11 +677,11 @@ fn a_load_ends_where_it_is_told_to() {
             said.contains("ended before its last stage, as asked for: --resume goes on"),
             "{more:?}: {said}"
         );
-        assert!(!said.contains("proved"), "{said}");
+        assert!(!said.contains("verified"), "{said}");
         stands(keys, vacuumed);
     }
     let said = load(&["--resume"]);
-    assert!(said.contains("proved: 100,011 rows"), "{said}");
+    assert!(said.contains("verified: 100,011 rows"), "{said}");
     stands("3 5", "2");
 }
 
@@ -690,16 +690,16 @@ fn a_load_ends_where_it_is_told_to() {
 fn a_proof_can_be_left_for_later() {
     let loaded = Loaded::new("18");
     loaded.make_database("later");
-    let said = loaded.place.done(&Loaded::load("later", &["--scale", "1", "--no-proof"]));
-    assert!(said.contains("not proved yet") && !said.contains("proved: "), "{said}");
+    let said = loaded.place.done(&Loaded::load("later", &["--scale", "1", "--no-verify"]));
+    assert!(said.contains("not verified yet") && !said.contains("verified: "), "{said}");
     assert!(said.contains("parallel workers for a key of accounts: asked for "), "{said}");
     // Without foreign keys nothing comes after the keys.
     loaded.make_database("keyed");
     let keys = Loaded::load("keyed", &["--scale", "1", "--until", "keys"]);
     let said = loaded.place.done(&keys);
-    assert!(said.contains("not proved yet") && !said.contains("proved: "), "{said}");
+    assert!(said.contains("not verified yet") && !said.contains("verified: "), "{said}");
     let said = loaded.place.done(&Loaded::load("keyed", &["--resume"]));
-    assert!(said.contains("proved: 100,011 rows"), "{said}");
+    assert!(said.contains("verified: 100,011 rows"), "{said}");
     let said = loaded.place.refused(&Loaded::load("later", &["--scale", "1"]), 2);
     assert!(said.contains("unfinished") && said.contains("--resume"), "{said}");
     let mut admin = loaded.database("later");
@@ -707,7 +707,7 @@ fn a_proof_can_be_left_for_later() {
                 WHERE number = (SELECT max(number) FROM pgdyno_load.task_1)";
     for finished in ["0", "1"] {
         admin.execute(last).expect("it is there");
-        assert!(loaded.verify("later").contains("proved: 100,011 rows"));
+        assert!(loaded.verify("later").contains("verified: 100,011 rows"));
         let known = admin.value("SELECT count(finished) FROM pgdyno_load.job").expect("it is there");
         assert_eq!(known.as_deref(), Some(finished));
     }

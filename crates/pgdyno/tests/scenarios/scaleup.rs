@@ -80,7 +80,10 @@ fn equals_the_article(pg: &str, ways: &[&[&str]]) {
         let name = format!("way{number}");
         let mut session = loaded.database(&name);
         let said = loaded.place.done(&Loaded::load(&name, &[&ROWS[..], *way].concat()));
-        assert!(said.contains("loaded rows 120,000 into") && said.contains("proved: 230,000 rows"), "{said}");
+        assert!(
+            said.contains("loaded rows 120,000 into") && said.contains("verified: 230,000 rows"),
+            "{said}"
+        );
         assert_eq!(contents(&mut session), expected, "{pg} {way:?}");
     }
     sizes_were_predicted(&loaded);
@@ -184,11 +187,11 @@ fn the_articles_tables_in_the_newest_server() {
 fn indexes_are_made_once() {
     let loaded = Loaded::new("18");
     let mut session = loaded.database("crashed");
-    let rows = ["--rows", "1000", "--log-rows", "1000", "--unlogged", "--no-proof"];
+    let rows = ["--rows", "1000", "--log-rows", "1000", "--unlogged", "--no-verify"];
     loaded.place.done(&Loaded::load("crashed", &rows));
     session.execute("TRUNCATE test, log, pgdyno_load.task_1").expect("what a crash leaves of them");
     let said = loaded.place.done(&Loaded::load("crashed", &["--resume"]));
-    assert!(said.contains("proved: 2,000 rows"), "{said}");
+    assert!(said.contains("verified: 2,000 rows"), "{said}");
     let asked = "SELECT string_agg(relname, ' ' ORDER BY relname) FROM pg_index \
                  JOIN pg_class c ON c.oid = indexrelid WHERE indrelid = 'log'::regclass";
     let indexes = session.value(asked).expect("it can be asked");
@@ -204,7 +207,7 @@ fn a_log_beside_partitions_is_cut() {
     let rows = ["--rows", "1000", "--log-rows", "120000", "--partitions", "2"];
     let output = loaded.place.run(&[&load[..], &rows].concat());
     let told = text(&output.stderr);
-    assert!(text(&output.stdout).contains("proved: 121,000 rows"), "{told}");
+    assert!(text(&output.stdout).contains("verified: 121,000 rows"), "{told}");
     assert!(
         told.contains("2 partitions, each frozen as it is written; log in tasks of 50,000 rows"),
         "{told}"
@@ -248,8 +251,8 @@ fn kills_and_copies(loaded: &Loaded) {
     let said = loaded.place.refused(&Loaded::load("killed", &["--resume", "--seed", "3"]), 2);
     assert!(said.contains("--seed: 3 was requested, but the load was begun with 0"), "{said}");
     let said = loaded.place.done(&Loaded::load("killed", &["--resume"]));
-    assert!(said.contains("proved: 1,000,000 rows"), "{said}");
+    assert!(said.contains("verified: 1,000,000 rows"), "{said}");
     let copy = ["load", "copy", "--server", "main", "-d", "killed", "--into-schemas", "1"];
     let said = loaded.place.done(&copy);
-    assert!(said.contains("public_1: proved: 1,000,000 rows"), "{said}");
+    assert!(said.contains("public_1: verified: 1,000,000 rows"), "{said}");
 }

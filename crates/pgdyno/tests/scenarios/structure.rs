@@ -82,7 +82,7 @@ fn damage_is_found(pg: &str, looks_at_tables: bool) {
     assert_eq!(code, Some(0), "{said}");
     let tables = if looks_at_tables { "3 indexes and 4 tables" } else { "3 indexes" };
     assert!(
-        said.contains(&format!("structure of {tables}")) && said.contains("proved: 100,011 rows"),
+        said.contains(&format!("structure of {tables}")) && said.contains("verified: 100,011 rows"),
         "{said}"
     );
 

@@ -345,7 +345,7 @@ fn what_cannot_be_is_said_before_anything_begins() {
     let err = place.refused(&["run", &path, "--subject", "pg=18", "--subject", small], 3);
     assert!(err.contains(small) && err.contains("max_connections (12"), "{err}");
     let err = place.refused(&["run", &path, "--subject", "pg=18", "--subject", "builtin=select-only"], 2);
-    assert!(err.contains("what runs is said by the plan"), "{err}");
+    assert!(err.contains("the plan defines the workload"), "{err}");
     let dry = place.run(&["run", &path, "--subject", "pg=15", "--subject", "pg=18", "--dry-run"]);
     let err = text(&dry.stderr);
     assert!(

@@ -231,7 +231,7 @@ fn holds(checked: &Consistency) {
 fn faults_are_found(pg: &str) {
     let loaded = Loaded::new(pg);
     let said = loaded.place.done(&Loaded::load(&["--warehouses", "2", "--jobs", "2"]));
-    assert!(said.contains("loaded warehouses 2 into schema") && said.contains("proved: 1,"), "{said}");
+    assert!(said.contains("loaded warehouses 2 into schema") && said.contains("verified: 1,"), "{said}");
     assert!(said.contains("Derived from TPC-C; this is not a TPC result"), "{said}");
     let said = loaded.place.done(&["tpcc", "check", "--server", "main", "--jobs", "1"]);
     assert!(
@@ -304,7 +304,7 @@ fn every_way_gives_the_same(pg: &str, ways: &[&[&str]]) {
         let database = format!("d{number}");
         let said =
             loaded.place.done(&Loaded::load(&[&["-d", &database, "--warehouses", "2"], *way].concat()));
-        assert!(said.contains("proved: "), "{said}");
+        assert!(said.contains("verified: "), "{said}");
         let mut options = loaded.options.clone();
         options.database = database;
         let of = Loaded { place: Place::new(), options };
@@ -324,7 +324,7 @@ fn every_way_gives_the_same(pg: &str, ways: &[&[&str]]) {
         "--jobs",
         "2",
     ]);
-    assert!(said.contains("public_1: proved: "), "{said}");
+    assert!(said.contains("public_1: verified: "), "{said}");
 }
 
 #[test]
@@ -358,7 +358,7 @@ fn a_killed_load_of_warehouses_goes_on() {
     let said = loaded.place.refused(&refused, 2);
     assert!(said.contains("a load of warehouses 4 is unfinished there"), "{said}");
     let said = loaded.place.done(&["load", "tpcc", "--server", "main", "--resume", "--jobs", "3"]);
-    assert!(said.contains("proved: "), "{said}");
+    assert!(said.contains("verified: "), "{said}");
     let checked = loaded.check(2);
     assert_eq!((checked.violations, checked.warehouses), (vec![], 4));
 }
@@ -368,7 +368,7 @@ fn sets_of_tables_are_loaded_side_by_side() {
     let loaded = Loaded::new("18");
     let args = Loaded::load(&["--warehouses", "1", "--schemas", "2"]);
     let said = loaded.place.done(&args);
-    assert_eq!(said.matches("proved: ").count(), 2, "{said}");
+    assert_eq!(said.matches("verified: ").count(), 2, "{said}");
     let within = |number| {
         let mut options = loaded.options.clone();
         options.startup.push(("search_path".to_owned(), format!("tpcc_{number}")));
@@ -385,7 +385,10 @@ fn sets_of_tables_are_loaded_side_by_side() {
     loaded.session().execute("DROP SCHEMA tpcc_2 CASCADE").expect("it is ours");
     let resume = ["load", "tpcc", "--server", "main", "--warehouses", "1", "--schemas", "2", "--resume"];
     let said = loaded.place.done(&resume);
-    assert!(said.starts_with("tpcc_1: loaded and proved before\n") && said.contains("proved: "), "{said}");
+    assert!(
+        said.starts_with("tpcc_1: loaded and verified before\n") && said.contains("verified: "),
+        "{said}"
+    );
     assert_eq!(within(2).contents(), other);
 }
 

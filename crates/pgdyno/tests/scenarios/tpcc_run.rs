@@ -14,7 +14,7 @@ use crate::{
 /// A server with the tables of this many warehouses.
 fn loaded(pg: &str, warehouses: &str) -> Loaded {
     let loaded = Loaded::new(pg);
-    loaded.place.done(&Loaded::load(&["--warehouses", warehouses, "--no-proof"]));
+    loaded.place.done(&Loaded::load(&["--warehouses", warehouses, "--no-verify"]));
     loaded
 }
 
@@ -171,7 +171,7 @@ fn tables_that_cannot_be_driven_are_named_before() {
     assert!(said.contains("could not run TPC-C: there is no table item"), "{said}");
     loaded.place.done(&Loaded::load(&["--warehouses", "1", "--until", "rows"]));
     assert!(loaded.refused(&[]).contains("its load was interrupted"));
-    loaded.place.done(&Loaded::load(&["--resume", "--no-proof"]));
+    loaded.place.done(&Loaded::load(&["--resume", "--no-verify"]));
     for (more, what) in [
         (&["--warehouses", "2"] as &[&str], "the tables have 1 warehouse, and 2 were requested"),
         (&["--mix", "45/43/4/4/5"], "they add up to 101, not to 100"),

@@ -160,7 +160,7 @@ fn clients_are_driven_through_a_pooler_in_transaction_mode() {
 fn tpcc_is_driven_through_a_pooler_by_what_its_sessions_need_not_be_told() {
     let there = There::new(&["fsync=off"]);
     let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", "default_pool_size = 3") else { return };
-    there.place.done(&["load", "tpcc", "--server", "main", "--warehouses", "1", "--no-proof"]);
+    there.place.done(&["load", "tpcc", "--server", "main", "--warehouses", "1", "--no-verify"]);
     let admin_dsn = there.dsn();
     let flags = |shape| {
         let ways = ["tpcc", "run", "--dsn", &dsn, "--admin-dsn", &admin_dsn, "--clients", "6"];

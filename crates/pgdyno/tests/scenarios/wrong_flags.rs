@@ -155,7 +155,7 @@ const AB: &[(&str, &[&str])] = &[
     ("a|b|c", &["'c'"]),
     ("|pg=18", &["could not use `` as an arm: it is empty"]),
     ("pg=15|pgg=18", &["could not use `pgg=18` as an arm", "pg=VERSION"]),
-    ("pg=15|pg=18,pg=17", &["`pg` is there twice"]),
+    ("pg=15|pg=18,pg=17", &["`pg` is given twice"]),
     ("pg=seven|pg=18", &["seven", "--pg"]),
     ("pg=7.4|pg=18", &["7.4", "too old"]),
     ("default|set:port=1", &["port"]),

@@ -28,7 +28,7 @@ pub struct Job {
     pub target: String,
     /// Plan of the load.
     pub plan: LoadPlan,
-    /// Whether the load is complete and proved.
+    /// Whether the load is complete and verified.
     pub finished: bool,
     relations: String,
 }
@@ -207,7 +207,7 @@ fn numbers(tasks: &[Task], stage: Stage) -> std::ops::Range<usize> {
     tasks.partition_point(|task| task.stage < stage)..tasks.partition_point(|task| task.stage <= stage)
 }
 
-/// Records that a load is proved.
+/// Records that a load is verified.
 pub(super) fn finish(session: &mut Session, job: &Job) -> Result<(), WireError> {
     session.execute(&format!("UPDATE pgdyno_load.job SET finished = pg_catalog.now() WHERE id = {}", job.id))
 }

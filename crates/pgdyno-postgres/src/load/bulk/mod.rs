@@ -86,7 +86,7 @@ pub struct BulkOutcome {
     /// Size of tables and indexes in bytes.
     pub size_bytes: u64,
     /// Outcome of the proof.
-    pub proof: Proved,
+    pub proof: Verified,
 }
 
 /// Time of a completed stage.
@@ -122,7 +122,7 @@ pub struct KeyWorkers {
 
 /// Where the rows were compared.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Proved {
+pub enum Verified {
     /// In this process.
     Here(Proof),
     /// In another process that shares the load.
@@ -215,7 +215,7 @@ impl<'a> BulkLoad<'a> {
     }
 
     /// Carries out the remaining tasks up to and including a stage. Proves the load if requested, the stage is the
-    /// last one, and all tasks are done; a load that is to end early is never proved, even if no stage follows.
+    /// last one, and all tasks are done; a load that is to end early is never verified, even if no stage follows.
     ///
     /// # Errors
     /// A task fails; `--resume` continues from there.
@@ -317,31 +317,31 @@ impl<'a> BulkLoad<'a> {
         job: &Job,
         wants_proof: bool,
         tell: &mut dyn FnMut(BulkProgress),
-    ) -> Result<Proved, Problem> {
+    ) -> Result<Verified, Problem> {
         let done = ledger::is_done(&mut self.session, job);
         if !done.map_err(|error| error.into_problem("could not read the load's tasks"))? {
-            return Ok(Proved::Unfinished);
+            return Ok(Verified::Unfinished);
         }
         if !wants_proof {
-            return Ok(Proved::Later);
+            return Ok(Verified::Later);
         }
         tell(BulkProgress::Proving);
         self.prove_once(job)
     }
 
     /// Proves the load if no other process has; the first one to arrive proves, the others wait for it.
-    fn prove_once(&mut self, job: &Job) -> Result<Proved, Problem> {
+    fn prove_once(&mut self, job: &Job) -> Result<Verified, Problem> {
         let what = "could not close the load";
         let lock = format!("SELECT pg_catalog.pg_advisory_lock({})", job.proof());
         self.session.execute(&lock).map_err(|error| error.into_problem(what))?;
         if ledger::find(&mut self.session, &job.target)?.is_some_and(|job| job.finished) {
-            return Ok(Proved::Elsewhere);
+            return Ok(Verified::Elsewhere);
         }
         let proof = self.prove(&job.target, &job.plan, true)?;
         if proof.faults().is_empty() {
             ledger::finish(&mut self.session, job).map_err(|error| error.into_problem(what))?;
         }
-        Ok(Proved::Here(proof))
+        Ok(Verified::Here(proof))
     }
 
     /// Number of rows of tasks done earlier.

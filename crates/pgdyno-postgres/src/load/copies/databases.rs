@@ -41,7 +41,7 @@ impl CopyStrategy {
 }
 
 /// Copies the connected database, whose load must be finished, to databases with these names, several in parallel, and
-/// proves each. With `resume` existing copies are proved again. `tell` receives progress messages.
+/// verifies each. With `resume` existing copies are verified again. `tell` receives progress messages.
 ///
 /// # Errors
 /// A copy fails. Nothing is begun if a name is taken or too long, others are connected to the source, or there

@@ -15,7 +15,7 @@ use super::Proof;
 pub struct Copied {
     /// Name of the schema or the database.
     pub name: String,
-    /// Proof that the copy equals the source; `None` if it was proved earlier.
+    /// Proof that the copy equals the source; `None` if it was verified earlier.
     pub proof: Option<Proof>,
 }
 

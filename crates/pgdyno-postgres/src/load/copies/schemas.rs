@@ -6,7 +6,7 @@ use pgdyno_wire::{Address, ConnectOptions, Session, WireError};
 
 use super::{
     super::{
-        BulkLoad, BulkProgress, Entry, Job, Proof, Proved, Room,
+        BulkLoad, BulkProgress, Entry, Job, Proof, Room, Verified,
         bulk::{LoadDirs, Sizes, by_file_system, find, is_whole},
         schemas::within,
     },
@@ -23,8 +23,8 @@ enum CopyState {
     Empty,
     /// The load was interrupted.
     Begun,
-    /// The copy is complete and proved.
-    Proved,
+    /// The copy is complete and verified.
+    Verified,
 }
 
 /// Copies a load to schemas with these names, one after the other, each with this many streams. With `resume`
@@ -52,13 +52,13 @@ pub fn copy_schema(
         check_names(&mut session, names)?;
         vec![CopyState::Missing; names.len()]
     };
-    let left = names.iter().zip(&states).filter(|(_, state)| **state != CopyState::Proved);
+    let left = names.iter().zip(&states).filter(|(_, state)| **state != CopyState::Verified);
     check_room(&mut session, job, &left.map(|(name, _)| name.clone()).collect::<Vec<_>>())?;
     let mut copied = Vec::new();
     for (name, state) in names.iter().zip(states) {
         let mut one = Copy { options: within(options, name), name, request: &request, streams, stop };
         let proof = match state {
-            CopyState::Proved => None,
+            CopyState::Verified => None,
             state => one.carry_out(&mut session, state, tell)?,
         };
         copied.push(Copied { name: name.clone(), proof });
@@ -76,7 +76,7 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Makes the copy; returns its proof, or `None` if another process has proved it.
+    /// Makes the copy; returns its proof, or `None` if another process has verified it.
     fn carry_out(
         &mut self,
         session: &mut Session,
@@ -97,8 +97,8 @@ impl Copy<'_> {
         }
         let (mut load, job, survey) = begun?;
         Ok(match load.run(&job, &survey, (Stage::ForeignKeys, true), tell)?.proof {
-            Proved::Here(proof) => Some(proof),
-            Proved::Elsewhere | Proved::Later | Proved::Unfinished => None,
+            Verified::Here(proof) => Some(proof),
+            Verified::Elsewhere | Verified::Later | Verified::Unfinished => None,
         })
     }
 }
@@ -121,7 +121,7 @@ fn state(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
         Some(known) if known.plan == (LoadPlan { chunk_rows: known.plan.chunk_rows, ..plan.clone() }) => {
             match known.finished {
                 false => Ok(CopyState::Begun),
-                true if is_whole(session, &known)? => Ok(CopyState::Proved),
+                true if is_whole(session, &known)? => Ok(CopyState::Verified),
                 true => Err(not_whole(name)),
             }
         }
@@ -129,12 +129,12 @@ fn state(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
     }
 }
 
-/// Problem of a proved copy that is no longer intact.
+/// Problem of a verified copy that is no longer intact.
 fn not_whole(name: &str) -> Problem {
     Problem::wrong_request(format!(
         "could not continue with the schema {name}: it is no longer an intact copy"
     ))
-    .detail("its tables were replaced since it was proved, or emptied by a crash of the server")
+    .detail("its tables were replaced since it was verified, or emptied by a crash of the server")
     .hint(format!("DROP SCHEMA {} CASCADE, and --resume copies it anew", quoted(name)))
 }
 

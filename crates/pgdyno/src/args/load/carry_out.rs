@@ -50,7 +50,7 @@ pub(super) fn carry_out(
     let progress = Progress::new();
     let rows = job.plan.rows_total();
     let outcome =
-        bulk.run(job, survey, (flags.until(), !flags.no_proof), &mut |at| show(&progress, rows, at));
+        bulk.run(job, survey, (flags.until(), !flags.no_verify), &mut |at| show(&progress, rows, at));
     progress.finish();
     conclude(job, &outcome?)
 }

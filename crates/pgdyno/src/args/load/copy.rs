@@ -21,7 +21,7 @@ use crate::{exit::Exit, output, progress::Progress};
     INSERT … SELECT, keys \
     afterwards, or into databases, by CREATE DATABASE … TEMPLATE, while nobody is connected to the source. Copies \
     are named PREFIX_1 to PREFIX_N and must not exist, but with --resume, which goes on with copies that broke off. \
-    Each is proved as after a load. docs/loading.md says how it works.\n\n\
+    Each is verified as after a load. docs/loading.md says how it works.\n\n\
     Examples:\n  \
     pgdyno load copy --server main --into-schemas 4\n  \
     pgdyno load copy --server main -d big --into-databases 4 --jobs 2"
@@ -79,8 +79,8 @@ pub fn run(args: &CopyArgs) -> Result<ExitCode, Problem> {
     progress.finish();
     let copied = copied?;
     output::print(&copied.iter().map(told).collect::<String>())?;
-    let proved = copied.iter().all(|copy| copy.proof.iter().all(|proof| proof.faults().is_empty()));
-    Ok(Exit::of_check(proved).into())
+    let verified = copied.iter().all(|copy| copy.proof.iter().all(|proof| proof.faults().is_empty()));
+    Ok(Exit::of_check(verified).into())
 }
 
 impl CopyArgs {
@@ -110,17 +110,16 @@ impl CopyArgs {
 }
 
 fn told(copy: &Copied) -> String {
-    let Some(proof) = &copy.proof else { return format!("{}: copied and proved before\n", copy.name) };
+    let Some(proof) = &copy.proof else { return format!("{}: copied and verified before\n", copy.name) };
     let rows = units::plural(proof.tables.iter().map(|table| table.found.rows).sum(), "row");
     let faults = proof.faults();
     let mut text: String = faults.iter().map(|fault| format!("  ! {fault}\n")).collect();
     text += &match faults.len() {
-        0 => format!(
-            "{}: proved: {rows}, counts, checksums, keys and storage are as they must be\n",
-            copy.name
-        ),
+        0 => {
+            format!("{}: verified: {rows}, counts, checksums, keys and storage are as expected\n", copy.name)
+        }
         n => format!(
-            "{}: not proved: {}; was the source written to since it was loaded? `pgdyno load verify` tells\n",
+            "{}: not verified: {}; was the source written to since it was loaded? `pgdyno load verify` tells\n",
             copy.name,
             units::plural(n as u64, "difference")
         ),

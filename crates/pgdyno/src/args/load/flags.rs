@@ -25,7 +25,7 @@ pub(super) struct Flags {
     until: Option<Until>,
     /// Leave the comparison of all rows at the end to `load verify`
     #[arg(long, help_heading = "How")]
-    pub(super) no_proof: bool,
+    pub(super) no_verify: bool,
     /// Go on with a load that broke off
     #[arg(long, conflicts_with_all = ["join", "dry_run"], help_heading = "How")]
     resume: bool,

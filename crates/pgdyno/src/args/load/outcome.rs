@@ -3,14 +3,14 @@
 use std::process::ExitCode;
 
 use pgdyno_core::{problem::Problem, tpcc::DERIVED, units};
-use pgdyno_postgres::load::{BulkOutcome, Job, KeyWorkers, Proof, Proved, Span, StageTime};
+use pgdyno_postgres::load::{BulkOutcome, Job, KeyWorkers, Proof, Span, StageTime, Verified};
 use pgdyno_rows::load::{Set, Stage};
 
 use super::outlook::main_table;
 use crate::{exit::Exit, output};
 
 /// What to do where tables that were just loaded are not as they must be.
-const NOT_PROVED: &str = "hint: drop the tables and load anew; if nobody else wrote to them, report it: \
+const NOT_VERIFIED: &str = "hint: drop the tables and load anew; if nobody else wrote to them, report it: \
                           a load must not end like this\n";
 
 /// Prints what a load came to; exit status 1 where its proof failed.
@@ -41,13 +41,13 @@ pub(super) fn conclude(job: &Job, outcome: &BulkOutcome) -> Result<ExitCode, Pro
     if job.plan.set == Set::Tpcc {
         text.push_str(&format!("{DERIVED}\n"));
     }
-    let unproved = match &outcome.proof {
-        Proved::Here(proof) => return judged(text, proof, NOT_PROVED),
-        Proved::Elsewhere => "proved by another process\n",
-        Proved::Later => "not proved yet: `pgdyno load verify` compares all rows\n",
-        Proved::Unfinished => "ended before its last stage, as asked for: --resume goes on\n",
+    let other = match &outcome.proof {
+        Verified::Here(proof) => return judged(text, proof, NOT_VERIFIED),
+        Verified::Elsewhere => "verified by another process\n",
+        Verified::Later => "not verified yet: `pgdyno load verify` compares all rows\n",
+        Verified::Unfinished => "ended before its last stage, as asked for: --resume goes on\n",
     };
-    output::print(&(text + unproved)).map(|()| ExitCode::SUCCESS)
+    output::print(&(text + other)).map(|()| ExitCode::SUCCESS)
 }
 
 /// Shorter stages are over before their phases have been looked at often enough.
@@ -87,9 +87,9 @@ pub(super) fn judged(mut text: String, proof: &Proof, hint: &str) -> Result<Exit
         0 => {
             let shape = if proof.shape.is_some() { ", keys and storage" } else { "" };
             let compared = format!("counts and checksums of all columns{shape}");
-            format!("proved: {rows} rows, {compared} are as they must be ({seconds})\n")
+            format!("verified: {rows} rows, {compared} are as expected ({seconds})\n")
         }
-        n => format!("not proved: {} ({seconds})\n{hint}", units::plural(n as u64, "difference")),
+        n => format!("not verified: {} ({seconds})\n{hint}", units::plural(n as u64, "difference")),
     });
     output::print(&text)?;
     Ok(Exit::of_check(faults.is_empty()).into())

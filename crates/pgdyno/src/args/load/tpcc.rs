@@ -86,7 +86,7 @@ impl Tpcc {
         let mut left = stands.iter().filter(|stand| matches!(stand, SchemaState::Nothing)).count() as u64;
         for ((name, stand), number) in names.iter().zip(stands).zip(0..) {
             if matches!(stand, SchemaState::Loaded(_)) {
-                output::print(&format!("{name}: loaded and proved before\n"))?;
+                output::print(&format!("{name}: loaded and verified before\n"))?;
                 continue;
             }
             let set = self.request(Some((first.0.wrapping_add(number), first.1)));
