@@ -4,6 +4,7 @@
 mod arrows;
 mod circles;
 mod commands;
+mod dependencies;
 mod exceptions;
 mod fault;
 mod hosts;
@@ -62,6 +63,7 @@ fn check() -> Result<(Vec<Fault>, usize), Failure> {
     let lengths = lengths::check(&files, &sources, &mut exceptions);
     let mut faults = lengths.faults;
     faults.extend(circles::check(&sources, &mut exceptions));
+    faults.extend(dependencies::check(&files, &mut exceptions)?);
     faults.extend(exceptions.stale());
     faults.extend(arrows::check()?);
     faults.extend(output::check(&sources));

@@ -182,8 +182,7 @@ impl Arm {
         self.admin_dsn.as_ref().map(|dsn| format!("{ADMIN}{dsn}")).unwrap_or_default()
     }
 
-    /// The terms of the arm; `dsn=` and `command=` come last, since they include the rest. Secrets are cut when they are
-    /// recorded.
+    /// The terms of the arm; `dsn=` and `command=` come last, since they include the rest. Recording redacts secrets.
     fn terms(&self) -> Vec<String> {
         let mut server = self.server.clone();
         let [pg, build, bindir, data, waldir] =
