@@ -181,7 +181,7 @@ fn apart(all: &[Named]) -> Result<(), Problem> {
         let place = |of: &Arm| of.server.data.iter().chain(&of.server.waldir).cloned().collect::<Vec<_>>();
         let shared = |other: &&Named| place(&other.arm).iter().any(|dir| place(&one.arm).contains(dir));
         if before.iter().any(|other| shared(&other)) {
-            let what = format!("subject {} has the data directory of another subject", one.name);
+            let what = format!("subject {} has a directory of another subject", one.name);
             return Err(Problem::wrong_request(what).hint("give each its own: data=/srv/a and data=/srv/b"));
         }
         let database = |of: &Arm| of.admin_dsn.clone().or_else(|| of.dsn.clone());
@@ -262,9 +262,12 @@ mod tests {
             (&["pg=18", "command=true"], "the plan defines the workload"),
             (&["pg=18,dsn=host=/x", "pg=18"], "describes a temporary one"),
             (&["bundle,bindir=/x", "pg=18"], "named twice"),
-            (&["pg=18,data=/x", "pg=15,waldir=/x"], "has the directory of another"),
-            (&["dsn=host=/x", "dsn=host=/x"], "is the server of another"),
-            (&["dsn=host=/a,admin-dsn=host=/x", "dsn=host=/b,admin-dsn=host=/x"], "is the server of another"),
+            (&["pg=18,data=/x", "pg=15,waldir=/x"], "has a directory of another"),
+            (&["dsn=host=/x", "dsn=host=/x"], "is on the server and database of another"),
+            (
+                &["dsn=host=/a,admin-dsn=host=/x", "dsn=host=/b,admin-dsn=host=/x"],
+                "is on the server and database of another",
+            ),
             (&["pg=18", "pgs=15"], "`pgs=15` is not a term of an arm"),
         ] {
             let problem = of(words, &plan()).expect_err(said);

@@ -95,7 +95,7 @@ fn copies_are_what_was_loaded(pg: &str, load: &[&str]) {
     for name in ["public_1", "public_2"] {
         assert!(said.contains(&format!("{name}: verified: 100,011 rows")), "{said}");
         let said = source.place.done(&["load", "verify", "--dsn", &source.dsn(name)]);
-        assert!(said.contains("tpcb at scale 1\nproved: 100,011 rows"), "{said}");
+        assert!(said.contains("tpcb at scale 1\nverified: 100,011 rows"), "{said}");
     }
     let mut session = source.session();
     let of_source = contents(&mut session, "public");
@@ -199,7 +199,7 @@ fn copies_are_gone_on_with(pg: &str) {
             assert_eq!(contents(&mut session, &format!("{prefix}_{number}")), of_source, "{how} {number}");
         }
     }
-    proved_copies_are_looked_at(&source, &mut session);
+    verified_copies_are_looked_at(&source, &mut session);
     // What was ended right after its first statement, and what is somebody else's.
     session
         .execute("CREATE SCHEMA early_1; CREATE SCHEMA theirs_1; CREATE TABLE theirs_1.t ()")
@@ -214,7 +214,7 @@ fn copies_are_gone_on_with(pg: &str) {
 
 /// That a copy was verified once says nothing of tables that are gone since, nor of what a crash of the server emptied;
 /// of a source neither.
-fn proved_copies_are_looked_at(source: &Source, session: &mut Session) {
+fn verified_copies_are_looked_at(source: &Source, session: &mut Session) {
     let copy = Source::copy(&["--into-schemas", "3", "--prefix", "killed", "--resume"]);
     let again = "killed_2: it is no longer an intact copy";
     let tasks = "SELECT 'pgdyno_load.task_' || id FROM pgdyno_load.job WHERE target = 'killed_2'";
