@@ -138,7 +138,7 @@ fn what_the_server_did_not_send_ends_the_client() {
     *wire.last_mut().expect("it is long") ^= 1;
     assert_eq!(link.step(Event::Received(&wire), 0, &mut probe), Step::Last(Outcome::Failed));
     let told = format!("{link:?}");
-    assert!(told.contains("failed authentication") && told.contains("received: []"), "{told}");
+    assert!(told.contains("cannot decrypt") && told.contains("received: []"), "{told}");
 }
 
 #[test]

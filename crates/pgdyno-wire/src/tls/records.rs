@@ -5,11 +5,17 @@ use std::io::{self, Read, Write};
 use rustls::ClientConnection;
 
 /// Record layer of one connection after its handshake.
-#[derive(Debug)]
 pub struct Records {
     connection: Box<ClientConnection>,
     /// Decrypted bytes that are not released.
     plain: Vec<u8>,
+}
+
+// Without the decrypted bytes, which nobody should find in a log.
+impl std::fmt::Debug for Records {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Records").field("connection", &self.connection).finish_non_exhaustive()
+    }
 }
 
 /// Error for invalid received data.
