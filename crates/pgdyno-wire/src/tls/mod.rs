@@ -1,7 +1,7 @@
 //! TLS as in libpq, by rustls with the cryptography of `ring`.
 //!
-//! Blocking sessions read and write through rustls; the measured path gives it bytes and takes bytes ([`Records`]), since
-//! the engine owns the sockets.
+//! Blocking sessions read and write through rustls; the measured path gives it bytes and takes bytes ([`Records`]),
+//! since the engine owns the sockets.
 
 mod certificate;
 mod config;
