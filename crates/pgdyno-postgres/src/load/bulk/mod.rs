@@ -326,11 +326,11 @@ impl<'a> BulkLoad<'a> {
             return Ok(Verified::Later);
         }
         tell(BulkProgress::Proving);
-        self.prove_once(job)
+        self.verify_once(job)
     }
 
-    /// Proves the load if no other process has; the first one to arrive proves, the others wait for it.
-    fn prove_once(&mut self, job: &Job) -> Result<Verified, Problem> {
+    /// Verifies the load if no other process has; the first one to arrive verifies, the others wait for it.
+    fn verify_once(&mut self, job: &Job) -> Result<Verified, Problem> {
         let what = "could not close the load";
         let lock = format!("SELECT pg_catalog.pg_advisory_lock({})", job.proof());
         self.session.execute(&lock).map_err(|error| error.into_problem(what))?;

@@ -41,13 +41,13 @@ pub(super) fn conclude(job: &Job, outcome: &BulkOutcome) -> Result<ExitCode, Pro
     if job.plan.set == Set::Tpcc {
         text.push_str(&format!("{DERIVED}\n"));
     }
-    let other = match &outcome.proof {
+    let last_line = match &outcome.proof {
         Verified::Here(proof) => return judged(text, proof, NOT_VERIFIED),
         Verified::Elsewhere => "verified by another process\n",
         Verified::Later => "not verified yet: `pgdyno load verify` compares all rows\n",
         Verified::Unfinished => "ended before its last stage, as asked for: --resume goes on\n",
     };
-    output::print(&(text + other)).map(|()| ExitCode::SUCCESS)
+    output::print(&(text + last_line)).map(|()| ExitCode::SUCCESS)
 }
 
 /// Shorter stages are over before their phases have been looked at often enough.
