@@ -319,7 +319,7 @@ impl RunDir {
             .map_err(|e| could_not_write(&self.path.join(name), &e))
     }
 
-    /// Ends the recording: renames the streams to their final names (compressed with zstd if larger than 10 MB), then
+    /// Ends the recording: renames the streams to their final names (compressed with gzip if larger than 10 MB), then
     /// saves the record, so a status other than `partial` means that all streams are complete. Returns the path of the
     /// directory.
     ///

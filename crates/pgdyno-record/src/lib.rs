@@ -12,7 +12,7 @@
 //!   server.log           copy of the server's log, for own servers
 //! ```
 //!
-//! Streams are `*.partial` during the run, and `*.zst` afterwards if larger than 10 MB. [`RunDir`]
+//! Streams are `*.partial` during the run, and `*.gz` afterwards if larger than 10 MB. [`RunDir`]
 //! writes a directory; [`open`], [`list`] and [`find`] read them.
 
 mod checks;

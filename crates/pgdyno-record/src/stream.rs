@@ -1,4 +1,4 @@
-//! A file to which lines are appended during a run: `NAME.partial`, finally `NAME` or `NAME.zst`.
+//! A file to which lines are appended during a run: `NAME.partial`, finally `NAME` or `NAME.gz`.
 
 use std::{
     fs::{self, File, OpenOptions},
@@ -7,6 +7,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use flate2::{Compression, read::GzDecoder, write::GzEncoder};
 use pgdyno_core::problem::Problem;
 
 use crate::{
@@ -90,9 +91,9 @@ impl Stream {
             if file.metadata()?.len() <= compress_over {
                 return rename_durably(&partial, &plain);
             }
-            let temporary = dir.join(format!("{}.zst.new", self.name));
+            let temporary = dir.join(format!("{}.gz.new", self.name));
             compress(&partial, &temporary)?;
-            rename_durably(&temporary, &dir.join(format!("{}.zst", self.name)))?;
+            rename_durably(&temporary, &dir.join(format!("{}.gz", self.name)))?;
             fs::remove_file(&partial)
         });
         finished.map_err(|e| could_not_write(&plain, &e))
@@ -103,11 +104,11 @@ impl Stream {
 /// Like the log itself, the copy is readable by its owner only.
 pub(crate) fn keep(dir: &Path, name: &str, from: &Path, compress_over: u64) -> io::Result<()> {
     let large = fs::metadata(from)?.len() > compress_over;
-    let kept = if large { format!("{name}.zst") } else { name.to_owned() };
+    let kept = if large { format!("{name}.gz") } else { name.to_owned() };
     let temporary = dir.join(format!("{kept}.new"));
     let target = OpenOptions::new().write(true).create_new(true).mode(0o600).open(&temporary)?;
     if large {
-        let mut encoder = zstd::Encoder::new(target, 0)?;
+        let mut encoder = GzEncoder::new(target, Compression::default());
         without_secrets(from, &mut encoder)?;
         encoder.finish()?.sync_all()?;
     } else {
@@ -137,7 +138,7 @@ fn without_secrets(from: &Path, to: &mut impl Write) -> io::Result<()> {
 
 fn compress(from: &Path, to: &Path) -> io::Result<()> {
     let target = OpenOptions::new().write(true).create_new(true).open(to)?;
-    let mut encoder = zstd::Encoder::new(target, 0)?;
+    let mut encoder = GzEncoder::new(target, Compression::default());
     io::copy(&mut File::open(from)?, &mut encoder)?;
     encoder.finish()?.sync_all()
 }
@@ -175,7 +176,7 @@ pub(crate) fn read<T>(
 
 /// The file of a stream, and the names of complete files.
 pub(crate) fn form_of(dir: &Path, name: &str) -> Option<(PathBuf, [PathBuf; 2])> {
-    let finals = [dir.join(name), dir.join(format!("{name}.zst"))];
+    let finals = [dir.join(name), dir.join(format!("{name}.gz"))];
     let partial = dir.join(format!("{name}.partial"));
     let path = finals.iter().chain([&partial]).find(|path| path.exists())?.clone();
     Some((path, finals))
@@ -183,8 +184,8 @@ pub(crate) fn form_of(dir: &Path, name: &str) -> Option<(PathBuf, [PathBuf; 2])>
 
 pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
     let file = BufReader::new(File::open(path)?);
-    Ok(match path.extension().is_some_and(|e| e == "zst") {
-        true => Box::new(BufReader::new(zstd::Decoder::with_buffer(file)?)),
+    Ok(match path.extension().is_some_and(|e| e == "gz") {
+        true => Box::new(BufReader::new(GzDecoder::new(file))),
         false => Box::new(file),
     })
 }

@@ -188,7 +188,7 @@ fn long_streams_are_compressed_at_the_end() {
     let mut dir = under_way(runs.path(), MAX_INTERVALS);
     dir.limit_streams(MAX_INTERVALS, 1_000);
     let path = dir.finish(&fixtures::complete().record).expect("it finishes");
-    assert_eq!(names(&path), ["latency.hlog.zst", RUN_JSON, "slowest.ndjson.zst", "timeline.ndjson.zst"]);
+    assert_eq!(names(&path), ["latency.hlog.gz", RUN_JSON, "slowest.ndjson.gz", "timeline.ndjson.gz"]);
     let run = open(&path).expect("it can be read");
     assert_eq!(run.timeline().expect("it can be read").items.len(), 12);
     assert_eq!(run.latency_log().expect("it can be read").items.len(), 12);

@@ -35,7 +35,7 @@ pub(super) fn too_few_blocks(record: &RunRecord) -> Option<Doubt> {
     let s = if fewest == 1 { "" } else { "s" };
     let detail = format!("only {fewest} block{s} of a cell; at least {least} are needed");
     let names = few.into_iter().map(|(workload, _)| cell_name(workload)).collect();
-    doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (blocks in [measure]).", names)
+    doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (--blocks, or blocks in [measure]).", names)
 }
 
 pub(super) fn not_steady(record: &RunRecord) -> Option<Doubt> {

@@ -618,7 +618,11 @@ fn a_source_with_meson_alone_is_built_by_it() {
     let flags = ["--cflags", "-O3 -march=native", "--with-blocksize", "32", "--json"];
     fs::write(yard.gate(), "").expect("it can be written");
     let mut child = start(&flags);
-    wait_until("b.c is being compiled", || yard.work("b.o.new").is_some());
+    // A kill takes what ninja has said and pgdyno has not yet written to the log.
+    wait_until("b.c is being compiled, and a.c is in the log", || {
+        let log = yard.work("../build.log").and_then(|log| fs::read_to_string(log).ok());
+        yard.work("b.o.new").is_some() && log.is_some_and(|log| log.contains("Compiling C object a.o"))
+    });
     child.kill().and_then(|()| child.wait()).expect("it is ours");
     wait_until("its programs have ended", || workers_in(&yard.place.path("cache")).is_empty());
     fs::remove_file(yard.gate()).expect("it is there");

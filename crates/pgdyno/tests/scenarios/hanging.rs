@@ -118,8 +118,8 @@ fn a_server_process_that_is_stopped_does_not_keep_the_end_waiting() {
 fn measures_nothing(sql: &str, words: [&str; 2]) {
     let place = Place::new();
     let plan = format!(
-        "name = \"nothing\"\n[[workload]]\nname = \"x\"\ntext = \"{sql}\"\n[measure]\nclients = [1]\n\
-         duration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 1\n"
+        "name = \"nothing\"\n[data]\nscale = \"none\"\n[[workload]]\nname = \"x\"\ntext = \"{sql}\"\n\
+         [measure]\nclients = [1]\nduration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 1\n"
     );
     fs::write(place.path("plan.toml"), plan).expect("it can be written");
     let output = place.run(&["run", "plan.toml", "--pg", "18", "--bundle"]);
@@ -147,7 +147,7 @@ fn a_cell_whose_transactions_take_longer_than_the_run_is_not_complete() {
 fn is_silent(statement: &str, code: i32, words: &str) {
     let place = Place::new();
     let plan = format!(
-        "name = \"silence\"\n[[workload]]\nname = \"x\"\ntext = \"\"\"\n\\\\set later random(1, 20)\n\
+        "name = \"silence\"\n[data]\nscale = \"none\"\n[[workload]]\nname = \"x\"\ntext = \"\"\"\n\\\\set later random(1, 20)\n\
          SELECT pg_sleep(0.02);\n\\\\if :later = 1\n{statement};\n\\\\endif\n\"\"\"\n[measure]\nclients = [2]\n\
          duration = \"6s\"\nwarmup = \"50ms\"\nblocks = 1\n"
     );

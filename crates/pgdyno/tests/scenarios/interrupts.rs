@@ -484,15 +484,15 @@ fn a_killed_backend_is_told_and_what_was_measured_is_kept() {
 fn a_server_that_recovers_is_driven_on() {
     let place = Place::new();
     // A run is long enough for the recovery on a busy machine too: one in which nothing succeeded is an error.
-    let more = ["--blocks", "2", "--duration", "10s", "--set", "restart_after_crash=on"];
+    let more = ["--blocks", "1", "--duration", "10s", "--set", "restart_after_crash=on"];
     let mut bench = Bench::start(&place, &more);
-    bench.measured(2);
+    bench.measured(1);
     kill_a_backend(&place);
     let ended = bench.end();
     assert_eq!(ended.code, Some(0), "{}", ended.stderr);
     assert!(ended.stdout.contains("connections were lost"), "{}", ended.stdout);
     let run = place.only_run();
-    assert_eq!((run.record.status, run.record.runs.len()), (Status::Complete, 4));
+    assert_eq!((run.record.status, run.record.runs.len()), (Status::Complete, 2));
     let outages: Vec<_> = run.record.runs.iter().filter_map(|run| run.outage).collect();
     let [outage] = outages[..] else { panic!("{outages:?}") };
     // Recovery may take longer than what is left of the run, for one client or for both.

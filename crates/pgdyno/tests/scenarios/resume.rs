@@ -62,7 +62,7 @@ const WAYS: [Way; 4] = [
             "--clients",
             "1,2",
             "--blocks",
-            "8",
+            "6",
         ],
     },
 ];
@@ -75,7 +75,7 @@ scale = 1
 clients = [1, 2]
 duration = "300ms"
 warmup = "50ms"
-blocks = 3
+blocks = 2
 [[workload]]
 script = "tpcb-like"
 [[workload]]
@@ -104,7 +104,8 @@ fn args(way: &Way, place: &Place) -> Vec<String> {
 fn start(place: &Place, args: &[String]) -> Child {
     let args: Vec<&str> = args.iter().map(String::as_str).collect();
     let mut command = place.command(&args);
-    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null());
+    let said = fs::File::create(place.path("stderr")).expect("it can be written");
+    command.stdout(std::process::Stdio::null()).stderr(said);
     command.spawn().expect("pgdyno can be run")
 }
 
@@ -136,7 +137,9 @@ fn kill_after(place: &Place, args: &[String], runs: usize, more: Duration) -> Ru
         seen || child.try_wait().expect("it is ours").is_some()
     });
     thread::sleep(more);
-    assert_eq!(child.try_wait().expect("it is ours"), None, "it works when it is killed");
+    let ended = child.try_wait().expect("it is ours");
+    let said = || fs::read_to_string(place.path("stderr")).expect("it is there");
+    assert_eq!(ended, None, "it works when it is killed: {}", said());
     kill(u64::from(child.id()), "-KILL");
     child.wait().expect("it is ours");
     // The servers die with the program.
@@ -256,10 +259,10 @@ fn what_cannot_be_resumed_is_refused_by_name() {
     // One server is enough: what is refused does not depend on how many there are.
     let args = args(&Way { name: "run", args: &["run", "PLAN", "--pg", "18", "--bundle"] }, &place);
     kill_after(&place, &args, 1, Duration::ZERO);
-    let changed = PLAN.replace("blocks = 3", "blocks = 4");
+    let changed = PLAN.replace("blocks = 2", "blocks = 4");
     fs::write(place.path("plan.toml"), changed).expect("it can be written");
     let said = place.refused(&["resume"], 2);
-    assert!(said.contains("the plan has changed: blocks was 3 and is 4"), "{said}");
+    assert!(said.contains("the plan has changed: blocks was 2 and is 4"), "{said}");
     fs::write(place.path("plan.toml"), PLAN.replace("tpcb-like", "simple-update"))
         .expect("it can be written");
     let said = place.refused(&["resume"], 2);

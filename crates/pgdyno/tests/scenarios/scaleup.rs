@@ -35,7 +35,7 @@ impl Loaded {
     }
 }
 
-const ROWS: [&str; 6] = ["--rows", "120000", "--log-rows", "110000", "--seed", "5"];
+const ROWS: [&str; 6] = ["--rows", "60000", "--log-rows", "55000", "--seed", "5"];
 
 /// All rows and all that surrounds them, as the server shows it; files and how they were filled left out.
 fn contents(session: &mut Session) -> Vec<String> {
@@ -47,7 +47,7 @@ fn contents(session: &mut Session) -> Vec<String> {
         "SELECT pg_get_indexdef(indexrelid) FROM pg_index WHERE indrelid = 'log'::regclass ORDER BY 1",
         "SELECT attrelid::regclass || attname || format_type(atttypid, atttypmod) || attnotnull || atthasdef \
          FROM pg_attribute WHERE attrelid IN ('test'::regclass, 'log'::regclass) AND attnum > 0 ORDER BY 1",
-        "SELECT nextval('log_id_seq') > 110000",
+        "SELECT nextval('log_id_seq') > 55000",
     ];
     let mut all = Vec::new();
     for sql in asked {
@@ -60,14 +60,14 @@ fn contents(session: &mut Session) -> Vec<String> {
 /// What the server itself makes of the article's statements, with seed and times in place of chance and clock.
 const BY_HAND: &str = "CREATE TABLE test (id int, info text, crt_time timestamp); \
     INSERT INTO test SELECT n, md5('5/' || n), timestamp '2016-10-02' + n * interval '3 microseconds' \
-    FROM generate_series(1, 120000) n; ALTER TABLE test ADD CONSTRAINT test_pkey PRIMARY KEY (id); \
+    FROM generate_series(1, 60000) n; ALTER TABLE test ADD CONSTRAINT test_pkey PRIMARY KEY (id); \
     CREATE TABLE log (id serial8, c1 int8 default 0, c2 int8 default 0, c3 int8 default 0, c4 int8 default 0, \
     c5 int8 default 0, c6 int8 default 0, c7 int8 default 0, c8 int8 default 0, c9 int8 default 0, \
     c10 int8 default 0, c11 int8 default 0, c12 int8 default 0, c13 int8 default 0, c14 int8 default 0, \
     c15 int8 default 0, c16 int8 default 0, c17 int8 default 0, c18 int8 default 0, c19 int8 default 0, \
     c20 int8 default 0, crt_time timestamptz); \
     INSERT INTO log (crt_time) SELECT timestamptz '2016-10-02 00:00:00Z' + n * interval '3 microseconds' \
-    FROM generate_series(1, 110000) n; \
+    FROM generate_series(1, 55000) n; \
     CREATE INDEX ON log USING brin (id); CREATE INDEX ON log USING brin (crt_time)";
 
 /// Whatever way it is loaded, it is what the article's statements make.
@@ -81,7 +81,7 @@ fn equals_the_article(pg: &str, ways: &[&[&str]]) {
         let mut session = loaded.database(&name);
         let said = loaded.place.done(&Loaded::load(&name, &[&ROWS[..], *way].concat()));
         assert!(
-            said.contains("loaded rows 120,000 into") && said.contains("verified: 230,000 rows"),
+            said.contains("loaded rows 60,000 into") && said.contains("verified: 115,000 rows"),
             "{said}"
         );
         assert_eq!(contents(&mut session), expected, "{pg} {way:?}");
@@ -96,7 +96,7 @@ fn sizes_were_predicted(loaded: &Loaded) {
     let said = loaded
         .place
         .done(&Loaded::load("sizes", &[&ROWS[..], &["--dry-run", "--method", "stream"]].concat()));
-    assert!(said.starts_with("scaleup with 120,000 rows of test and 110,000 of log into schema"), "{said}");
+    assert!(said.starts_with("scaleup with 60,000 rows of test and 55,000 of log into schema"), "{said}");
     loaded.place.done(&Loaded::load("sizes", &[&ROWS[..], &["--method", "stream"]].concat()));
     for (size, words) in
         [("pg_relation_size('test')", "test       "), ("pg_relation_size('test_pkey')", ", key ")]
@@ -110,7 +110,7 @@ fn sizes_were_predicted(loaded: &Loaded) {
 /// Every way in which the tables can be wrong is found and named.
 fn faults_are_named(loaded: &Loaded) {
     let mut session = loaded.database("wrong");
-    loaded.place.done(&Loaded::load("wrong", &ROWS));
+    loaded.place.done(&Loaded::load("wrong", &["--rows", "6000", "--log-rows", "5500", "--seed", "5"]));
     for (fault, undo, said) in [
         (
             "UPDATE test SET info = md5(info) WHERE id = 9",
@@ -118,8 +118,8 @@ fn faults_are_named(loaded: &Loaded) {
             "test.info has",
         ),
         (
-            "UPDATE test SET crt_time = crt_time + interval '1 microsecond' WHERE id = 119999",
-            "UPDATE test SET crt_time = crt_time - interval '1 microsecond' WHERE id = 119999",
+            "UPDATE test SET crt_time = crt_time + interval '1 microsecond' WHERE id = 5999",
+            "UPDATE test SET crt_time = crt_time - interval '1 microsecond' WHERE id = 5999",
             "test.crt_time has the checksum",
         ),
         (
@@ -150,7 +150,7 @@ fn faults_are_named(loaded: &Loaded) {
             "DROP INDEX twice; CREATE INDEX ON log (crt_time)",
             "log has 3 BRIN indexes, 2 were expected",
         ),
-        ("DELETE FROM log WHERE id = 110000", "", "log has 109,999 rows, 110,000 were expected"),
+        ("DELETE FROM log WHERE id = 5500", "", "log has 5,499 rows, 5,500 were expected"),
     ] {
         session.execute(fault).expect(fault);
         let output = loaded.place.run(&["load", "verify", "--server", "main", "-d", "wrong"]);
@@ -232,7 +232,7 @@ fn a_load_keeps_its_schema(loaded: &Loaded, session: &mut Session) {
 /// A killed load is resumed, and a load of other tables is refused in its place; copies of it are complete.
 fn kills_and_copies(loaded: &Loaded) {
     let mut session = loaded.database("killed");
-    let rows = ["--rows", "600000", "--log-rows", "400000", "--method", "chunks"];
+    let rows = ["--rows", "240000", "--log-rows", "160000", "--method", "chunks"];
     let mut command = loaded.place.command(&Loaded::load("killed", &rows));
     let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("pgdyno can be run");
     let begun = "SELECT 1 FROM pg_class WHERE relname = 'task_1'";
@@ -251,8 +251,8 @@ fn kills_and_copies(loaded: &Loaded) {
     let said = loaded.place.refused(&Loaded::load("killed", &["--resume", "--seed", "3"]), 2);
     assert!(said.contains("--seed: 3 was requested, but the load was begun with 0"), "{said}");
     let said = loaded.place.done(&Loaded::load("killed", &["--resume"]));
-    assert!(said.contains("verified: 1,000,000 rows"), "{said}");
+    assert!(said.contains("verified: 400,000 rows"), "{said}");
     let copy = ["load", "copy", "--server", "main", "-d", "killed", "--into-schemas", "1"];
     let said = loaded.place.done(&copy);
-    assert!(said.contains("public_1: verified: 1,000,000 rows"), "{said}");
+    assert!(said.contains("public_1: verified: 400,000 rows"), "{said}");
 }

@@ -15,7 +15,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::common::{Place, am_root, kill, left_out, processes_of, text, wait_until, word};
+use crate::common::{Place, am_root, kill, left_out, processes_of, test_all, text, wait_until, word};
 
 /// The first answer to a startup message: its kind and its body.
 fn greet(stream: &mut (impl Read + Write)) -> (u8, Vec<u8>) {
@@ -335,7 +335,7 @@ fn a_killed_up_leaves_nothing_hidden() {
     place.done(&["down", "main", "--remove"]);
     let mut seed = std::process::id();
     println!("seed {seed}");
-    for round in 0..12 {
+    for round in 0..if test_all() { 12 } else { 4 } {
         // A linear congruential step: instants over the two seconds that an `up` takes.
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let wait = Duration::from_millis(u64::from(seed >> 16) % 2200);
