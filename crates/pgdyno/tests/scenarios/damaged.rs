@@ -80,7 +80,8 @@ fn a_plan_that_never_commits_is_not_complete() {
     let place = Place::new();
     let plan = place.path("div.toml");
     let own = "name = \"div\"\n[data]\nscale = \"none\"\n[[workload]]\nname = \"div\"\n\
-               text = \"SELECT 1;\\nSELECT 1/0;\\n\"\n[measure]\nclients = [2]\njobs = 1\nduration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 3\n";
+               text = \"SELECT 1;\\nSELECT 1/0;\\n\"\n\
+               [measure]\nclients = [2]\njobs = 1\nduration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 3\n";
     fs::write(&plan, own).expect("it can be written");
     let run = ["run", &plan.display().to_string(), "--pg", "18", "--bundle"];
     let (code, _, err) = ended(started(&place, &run));

@@ -147,7 +147,8 @@ fn a_cell_whose_transactions_take_longer_than_the_run_is_not_complete() {
 fn is_silent(statement: &str, code: i32, words: &str) {
     let place = Place::new();
     let plan = format!(
-        "name = \"silence\"\n[data]\nscale = \"none\"\n[[workload]]\nname = \"x\"\ntext = \"\"\"\n\\\\set later random(1, 20)\n\
+        "name = \"silence\"\n[data]\nscale = \"none\"\n[[workload]]\nname = \"x\"\ntext = \"\"\"\n\
+         \\\\set later random(1, 20)\n\
          SELECT pg_sleep(0.02);\n\\\\if :later = 1\n{statement};\n\\\\endif\n\"\"\"\n[measure]\nclients = [2]\n\
          duration = \"6s\"\nwarmup = \"50ms\"\nblocks = 1\n"
     );
