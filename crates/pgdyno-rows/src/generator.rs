@@ -1,6 +1,6 @@
 //! Generates tables for loading and verification: text for COPY, and checksums of any part.
 
-use super::{Check, Column, Part, Population, Sums, sums::query};
+use super::{Check, Column, Part, Population, Sums};
 
 /// A table whose rows can be generated. The same population gives the same bytes and sums for any part on any
 /// host, and concatenated parts equal the whole. Parts are counted in units: a unit is a row, except for
@@ -38,14 +38,10 @@ pub trait RowGenerator: Sync {
         format!("{key} > {first} AND {key} <= {end}")
     }
 
-    /// Checksums for the server to compute, in the order of [`Sums::columns`].
+    /// Aggregates for the server to compute, in the order of [`Sums::columns`].
     fn checks(&self) -> Vec<Check> {
-        self.columns().iter().map(Column::check).collect()
-    }
-
-    /// The query for the number of rows and the checksums, in one row.
-    fn sums_query(&self) -> String {
-        query(self.table(), self.columns().first(), &self.checks())
+        let key = first_name(self.columns());
+        self.columns().iter().map(|column| column.check(key)).collect()
     }
 
     /// Number of units at a scale.

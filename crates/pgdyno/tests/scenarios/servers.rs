@@ -15,7 +15,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::common::{Place, am_root, kill, left_out, processes_of, test_all, text, wait_until, word};
+use crate::common::{Place, am_root, kill, left_out, processes_of, text, wait_until, word};
 
 /// The first answer to a startup message: its kind and its body.
 fn greet(stream: &mut (impl Read + Write)) -> (u8, Vec<u8>) {
@@ -328,14 +328,13 @@ fn without_network_and_cache_there_is_a_way_out() {
 }
 
 /// A kill of pgdyno at any instant leaves no server that `ps` does not show and `down` does not stop.
-#[test]
-fn a_killed_up_leaves_nothing_hidden() {
+fn killed_ups_leave_nothing_hidden(kills: u32) {
     let place = Place::with_initdb();
     place.done(&["up", "--pg", "18", "--bundle"]);
     place.done(&["down", "main", "--remove"]);
     let mut seed = std::process::id();
     println!("seed {seed}");
-    for round in 0..if test_all() { 12 } else { 4 } {
+    for round in 0..kills {
         // A linear congruential step: instants over the two seconds that an `up` takes.
         seed = seed.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
         let wait = Duration::from_millis(u64::from(seed >> 16) % 2200);
@@ -350,6 +349,17 @@ fn a_killed_up_leaves_nothing_hidden() {
     }
     place.done(&["up", "--pg", "18", "--bundle"]);
     assert_eq!(word(&place.only(), "status"), "running");
+}
+
+#[test]
+fn a_killed_up_leaves_nothing_hidden() {
+    killed_ups_leave_nothing_hidden(4);
+}
+
+#[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
+fn many_killed_ups_leave_nothing_hidden() {
+    killed_ups_leave_nothing_hidden(12);
 }
 
 /// What still works on the data is a server that `ps` shows, or ends by itself (`initdb` is told to by the
