@@ -15,10 +15,10 @@ use pgdyno_core::{
     units,
 };
 use pgdyno_engine::{
-    Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings, run_keeping,
+    Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings,
 };
 use pgdyno_plan::Work;
-use pgdyno_postgres::targets::{InputCounts, Sessions, SqlClients, Workers};
+use pgdyno_postgres::targets::{InputCounts, Sessions, SqlClients, Workers, run_clients};
 use pgdyno_script::{Protocol, Script, Scripts};
 
 use crate::{
@@ -181,7 +181,7 @@ fn drive(
     };
     let listeners =
         Listeners { on_interval: &mut on_interval, on_mark: &mut on_mark, on_log: &mut |_, _| () };
-    let report = run_keeping(prepared.waiting, workers, settings, bookkeeping, stop, listeners)
+    let report = run_clients(prepared.waiting, workers, settings, bookkeeping, stop, listeners)
         .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
     written?;
     let waits = subject.into_inner().sampled_waits();

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use pgdyno_core::stop::Stop;
 use pgdyno_engine::{Client, Paced, Pacing};
 use pgdyno_postgres::targets::{
-    ClientBehavior, ErrorHandling, Link, Sessions, SharedScripts, SqlTarget, Start,
+    ClientBehavior, ErrorHandling, Link, Sessions, SharedScripts, SqlClient, SqlTarget, Start, Workers,
 };
 use pgdyno_script::{Automatic, Scripts, Streams, Variables};
 use pgdyno_wire::{ConnectOptions, libpq};
@@ -14,9 +14,6 @@ use super::{
     options::Options,
     say::{ExitResult, Say, strerror},
 };
-
-/// Clients of each thread.
-pub type Workers = Vec<Vec<Client<Paced<Link<SqlTarget>>>>>;
 
 /// Makes clients with these properties.
 #[derive(Debug)]
@@ -65,11 +62,7 @@ impl ClientFactory<'_> {
         SharedScripts::new(Arc::clone(self.scripts), options.protocol, behavior)
     }
 
-    fn client(
-        &self,
-        scripts: &Arc<SharedScripts>,
-        number: u32,
-    ) -> ExitResult<Client<Paced<Link<SqlTarget>>>> {
+    fn client(&self, scripts: &Arc<SharedScripts>, number: u32) -> ExitResult<SqlClient> {
         let target = SqlTarget::new(Arc::clone(scripts), self.start(number));
         let target = match &self.sessions {
             Some(sessions) => target.asked_at_the_end(sessions.clone()),

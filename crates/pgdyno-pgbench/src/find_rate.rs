@@ -8,8 +8,9 @@ use pgdyno_analysis::{
     find_rate::{Answer, Bounds, Limit, MOST_PROBES, Plan, Search, Seen, Verdict, Why},
 };
 use pgdyno_core::{facts::Instrument, measure::CommandTally, stop::Stop, units};
-use pgdyno_engine::{Listeners, Load, LoadStep, Report, Settings, SocketDriver, StepReport, run_keeping};
+use pgdyno_engine::{Listeners, Load, LoadStep, Report, Settings, SocketDriver, StepReport};
 use pgdyno_lab::{Lab, instrument};
+use pgdyno_postgres::targets::run_clients;
 use pgdyno_script::{Action, Script, Scripts, Streams};
 use pgdyno_wire::ConnectOptions;
 use serde_json::{Value, json};
@@ -288,7 +289,7 @@ impl RateSearch<'_> {
         let step = |rate| LoadStep { duration_ns: length_ns, load: Load::Rate(rate) };
         bookkeeping.steps = rate_per_s.into_iter().map(step).collect();
         let listeners = Listeners { on_interval: &mut |_| (), on_mark: &mut |_| (), on_log: &mut |_, _| () };
-        match run_keeping(SocketDriver::best(), workers, &settings, &bookkeeping, stop, listeners) {
+        match run_clients(SocketDriver::best(), workers, &settings, &bookkeeping, stop, listeners) {
             Ok(mut report) => {
                 let step = report.steps.pop();
                 Ok((report, step))

@@ -5,15 +5,18 @@ use std::{cell::RefCell, sync::Arc};
 use pgdyno_core::{stop::Stop, units::printable};
 use pgdyno_engine::{
     Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Report, Settings,
-    SocketDriver, run_keeping,
+    SocketDriver,
 };
 use pgdyno_lab::Lab;
-use pgdyno_postgres::load::{Found, NotFound, find_tables};
+use pgdyno_postgres::{
+    load::{Found, NotFound, find_tables},
+    targets::{Workers, run_clients},
+};
 use pgdyno_script::{Scripts, Streams};
 use pgdyno_wire::{Address, Session, libpq};
 
 use super::{
-    clients::{ClientFactory, Workers},
+    clients::ClientFactory,
     connect,
     format::log::{Aggregator, Columns},
     logfile::{Epoch, LogFile},
@@ -222,7 +225,7 @@ fn drive(
             }
         },
     };
-    let report = run_keeping(SocketDriver::best(), workers, &settings, &bookkeeping, stop, listeners);
+    let report = run_clients(SocketDriver::best(), workers, &settings, &bookkeeping, stop, listeners);
     let closed = logs.into_iter().try_for_each(|log| log.close(say, epoch));
     match report {
         Ok(report) => closed.map(|()| report),

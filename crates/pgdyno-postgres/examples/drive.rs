@@ -11,8 +11,8 @@ use std::{
 };
 
 use pgdyno_core::stop::Stop;
-use pgdyno_engine::{MergedInterval, Settings, SocketDriver, run};
-use pgdyno_postgres::targets::SqlClients;
+use pgdyno_engine::{Bookkeeping, Listeners, MergedInterval, Settings, SocketDriver};
+use pgdyno_postgres::targets::{SqlClients, run_clients};
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::{ConnectOptions, OsUser, Sources};
 
@@ -49,12 +49,15 @@ fn main() {
     let (workers, _) =
         sql.connect(&options, number(clients), number(jobs), &Stop::default()).expect("connections");
     let start = SystemTime::now().duration_since(UNIX_EPOCH).expect("after 1970").as_nanos() as u64;
-    let print = |interval: &MergedInterval| {
+    let mut print = |interval: &MergedInterval| {
         let at = start + interval.start_ns;
         let line = format!("interval {at} {} {}\n", interval.duration_ns, interval.counts.committed);
         std::io::stdout().write_all(line.as_bytes()).expect("standard output is open");
     };
-    let report = run(driver, workers, &settings, &Stop::default(), print, |_| ()).expect("the run works");
+    let listeners = Listeners { on_interval: &mut print, on_mark: &mut |_| (), on_log: &mut |_, _| () };
+    let bookkeeping = Bookkeeping::default();
+    let report = run_clients(driver, workers, &settings, &bookkeeping, &Stop::default(), listeners)
+        .expect("the run works");
     println!("total {} {} {}", report.counts_whole.committed, report.counts_whole.failed, report.cpu_ns);
     if let Some(reason) = report.stopped {
         eprintln!("stopped: {reason}");

@@ -10,10 +10,8 @@ use pgdyno_core::{
     stop::Stop,
     tpcc::{DISTRICTS, Mix, RunConstants, Shape, Transaction},
 };
-use pgdyno_engine::{
-    Bookkeeping, Listeners, Mix as Weights, Pace, Population, Settings, SocketDriver, run_keeping,
-};
-use pgdyno_postgres::targets::{InputCounts, SqlClients};
+use pgdyno_engine::{Bookkeeping, Listeners, Mix as Weights, Pace, Population, Settings, SocketDriver};
+use pgdyno_postgres::targets::{InputCounts, SqlClients, run_clients};
 use pgdyno_script::{
     Protocol,
     tpcc::{TerminalParams, scripts},
@@ -67,7 +65,7 @@ fn main() {
         ..Bookkeeping::default()
     };
     let listeners = Listeners { on_interval: &mut |_| (), on_mark: &mut |_| (), on_log: &mut |_, _| () };
-    let report = run_keeping(SocketDriver::best(), workers, &settings, &bookkeeping, &stop, listeners)
+    let report = run_clients(SocketDriver::best(), workers, &settings, &bookkeeping, &stop, listeners)
         .expect("the run works");
     let measured_s = report.duration_ns as f64 / 1e9;
     println!(

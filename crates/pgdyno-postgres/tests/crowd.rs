@@ -15,7 +15,7 @@ use std::{
 };
 
 use pgdyno_core::{measure::Outcome, stop::Stop};
-use pgdyno_engine::{Client, Event, Probe, Settings, SocketDriver, Step, Target, run};
+use pgdyno_engine::{Client, Event, Paced, Probe, Settings, SocketDriver, Step, Target, run};
 use pgdyno_postgres::targets::{Link, SqlClients, SqlTarget};
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::{
@@ -111,7 +111,7 @@ fn resident_bytes() -> u64 {
 
 /// The planted fault: a client that keeps some memory of every transaction.
 struct Hoarding {
-    target: Link<SqlTarget>,
+    target: Paced<Link<SqlTarget>>,
     hoard: Vec<[u64; 512]>,
     hoards: bool,
     /// Number of clients that have run their script once, and whether this one has.

@@ -4,7 +4,7 @@ mod sql;
 mod tls;
 
 pub use sql::{
-    ClientBehavior, ErrorHandling, InputCounts, Sessions, SharedScripts, SqlClients, SqlTarget, Start,
-    TerminalInput, Workers,
+    ClientBehavior, ErrorHandling, InputCounts, Sessions, SharedScripts, SqlClient, SqlClients, SqlTarget,
+    Start, TerminalInput, Workers, run_clients,
 };
 pub use tls::{Link, Reconnects, Redial};

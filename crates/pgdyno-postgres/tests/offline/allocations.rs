@@ -12,8 +12,8 @@ use std::{
 
 use pgdyno_core::{measure::Outcome, stop::Stop};
 use pgdyno_engine::{
-    Bookkeeping, Client, Event, Listeners, MergedInterval, Probe, Report, Settings, SocketDriver, Step,
-    Target, run_keeping,
+    Bookkeeping, Client, Event, Listeners, MergedInterval, Paced, Probe, Report, Settings, SocketDriver,
+    Step, Target, run_keeping,
 };
 use pgdyno_postgres::targets::{Link, SqlClients, SqlTarget};
 use pgdyno_script::{Builtin, Protocol};
@@ -47,7 +47,7 @@ struct Worker {
 
 /// Reads its thread's counter after every transaction once all clients of the worker are warmed up.
 struct Watching {
-    target: Link<SqlTarget>,
+    target: Paced<Link<SqlTarget>>,
     worker: Arc<Mutex<Worker>>,
     done: u64,
     /// Number of transactions to observe, after which the run is stopped: a run that ends by itself hands over
@@ -154,7 +154,7 @@ impl Run {
         let stop = Stop::default();
         let (workers, _) = sql.connect(&server.options(None), self.clients, 1, &stop).expect("they connect");
         let worker = Arc::new(Mutex::new(Worker { cold: self.clients as usize, ..Worker::default() }));
-        let watching = |Client { target, io }: Client<Link<SqlTarget>>| Client {
+        let watching = |Client { target, io }: Client<Paced<Link<SqlTarget>>>| Client {
             target: Watching {
                 target,
                 worker: Arc::clone(&worker),

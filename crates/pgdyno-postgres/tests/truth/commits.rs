@@ -4,7 +4,7 @@
 //! Seen to fail when the target counts a rolled-back attempt as a commit.
 
 use pgdyno_core::measure::{Counts, Outcome};
-use pgdyno_engine::{Event, Probe, Report, SocketDriver, Step, Target};
+use pgdyno_engine::{Event, Paced, Probe, Report, SocketDriver, Step, Target};
 use pgdyno_postgres::targets::{Link, SqlTarget};
 use pgdyno_wire::connect;
 
@@ -24,7 +24,7 @@ const CLIENTS: u32 = 8;
 
 /// A target that misreports an outcome: a driver that flatters, or that loses commits.
 struct Lying {
-    target: Link<SqlTarget>,
+    target: Paced<Link<SqlTarget>>,
     from: Outcome,
     to: Outcome,
     /// Number of remaining lies.
@@ -60,7 +60,7 @@ fn drive<T: Target + 'static>(
     server: &Server,
     driver: SocketDriver,
     commits: u64,
-    wrap: impl FnMut(Link<SqlTarget>) -> T,
+    wrap: impl FnMut(Paced<Link<SqlTarget>>) -> T,
 ) -> (Report, u64) {
     let mut session = connect(&server.options()).expect("the server answers");
     session.execute("TRUNCATE history; UPDATE hot SET touched = 0").expect("the role may");

@@ -16,7 +16,7 @@ mod stall;
 use std::sync::{Arc, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 
 use pgdyno_core::stop::Stop;
-use pgdyno_engine::{Client, MergedInterval, Report, Settings, SocketDriver, Target, run};
+use pgdyno_engine::{Client, MergedInterval, Paced, Report, Settings, SocketDriver, Target, run};
 use pgdyno_postgres::targets::{Link, SqlClients, SqlTarget};
 use pgdyno_script::{Protocol, Scripts};
 use pgdyno_wire::ConnectOptions;
@@ -55,7 +55,7 @@ impl Drive<'_> {
     /// Drives one worker with all clients, each wrapped, without warm-up. `on_interval` may stop the run.
     fn run<T: Target + 'static>(
         &self,
-        mut wrap: impl FnMut(Link<SqlTarget>) -> T,
+        mut wrap: impl FnMut(Paced<Link<SqlTarget>>) -> T,
         mut on_interval: impl FnMut(&MergedInterval, &Stop),
     ) -> Report {
         let script = Arc::new(Scripts::one("test", self.script).expect("it is a script"));

@@ -14,7 +14,7 @@ use std::{
 
 use crate::{Drive, alone, calm::calmly, test_all};
 use pgdyno_core::measure::{Latency, Outcome, Precision};
-use pgdyno_engine::{Event, Probe, Report, SocketDriver, Step, Target};
+use pgdyno_engine::{Event, Paced, Probe, Report, SocketDriver, Step, Target};
 use pgdyno_postgres::targets::{Link, SqlTarget};
 use pgdyno_wire::fake::{FakeServer, usual};
 
@@ -35,7 +35,7 @@ const LONG: Case = Case { stall_s: 2.0, run_s: 60.0, rate_per_s: 1_000.0, client
 
 /// The lie that hides a stall: latencies from the begin of a transaction instead of its due time.
 struct FromBegin {
-    target: Link<SqlTarget>,
+    target: Paced<Link<SqlTarget>>,
     begin_ns: u64,
     log: Arc<Mutex<Latency>>,
 }

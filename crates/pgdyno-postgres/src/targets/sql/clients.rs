@@ -7,7 +7,9 @@ use std::{
 };
 
 use pgdyno_core::{problem::Problem, random::Random, stop::Stop};
-use pgdyno_engine::Client;
+use pgdyno_engine::{
+    Bookkeeping, Client, EngineError, Listeners, Paced, Pacing, Report, Settings, SocketDriver, run_keeping,
+};
 use pgdyno_script::{
     Automatic, Definition, Protocol, Scripts, Variables,
     tpcc::{ROLLED_BACK, TerminalParams},
@@ -20,8 +22,27 @@ use crate::targets::Link;
 /// Longest time per address for a reconnection; several attempts fit into the longest outage that a run tolerates.
 const LONGEST_TRY: Duration = Duration::from_secs(5);
 
+/// A client of a run: the same type for all commands, so that the engine is compiled for one.
+pub type SqlClient = Client<Paced<Link<SqlTarget>>>;
+
 /// The clients of every worker.
-pub type Workers = Vec<Vec<Client<Link<SqlTarget>>>>;
+pub type Workers = Vec<Vec<SqlClient>>;
+
+/// Runs these clients: the engine's [`run_keeping`], compiled here alone and not in every crate that calls it.
+///
+/// # Errors
+/// [`EngineError`] if the run fails as a whole; failures of single attempts or clients are in the report.
+#[inline(never)]
+pub fn run_clients(
+    driver: SocketDriver,
+    workers: Workers,
+    settings: &Settings,
+    bookkeeping: &Bookkeeping,
+    stop: &Stop,
+    listeners: Listeners<'_>,
+) -> Result<Report, EngineError> {
+    run_keeping(driver, workers, settings, bookkeeping, stop, listeners)
+}
 
 /// Creates the clients of a measurement.
 #[derive(Debug, Clone)]
@@ -106,7 +127,7 @@ impl SqlClients {
                 Some(sessions) => target.asked_at_the_end(sessions.clone()),
                 None => target,
             };
-            let target = Link::new(target, records);
+            let target = Paced::new(Link::new(target, records), client, true, Pacing::default());
             workers[client as usize % count].push(Client { target, io: Some(io) });
         }
         Ok((workers, start.elapsed()))
