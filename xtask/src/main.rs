@@ -1,5 +1,7 @@
 //! Chores of the pgdyno workspace: `cargo xtask` lists them, `cargo xtask CHORE --help` explains one.
 
+#![allow(clippy::print_stderr, clippy::print_stdout)]
+
 mod bench;
 mod dist;
 mod failure;

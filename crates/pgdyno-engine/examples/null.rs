@@ -1,5 +1,7 @@
 //! How many attempts a second and core the engine records by itself: `cargo run --release --example null [SECONDS]`.
 
+#![allow(clippy::print_stderr, clippy::print_stdout)]
+
 use pgdyno_core::stop::Stop;
 use pgdyno_engine::{Client, NullTarget, Settings, SocketDriver, run};
 

@@ -4,6 +4,8 @@
 //! `drive CONNINFO SCRIPT PROTOCOL CLIENTS JOBS SECONDS SCALE auto|epoll|io_uring` prints lines of `interval
 //! UNIX_NS DURATION_NS COMMITTED`, and finally `total COMMITTED FAILED CPU_NS`.
 
+#![allow(clippy::print_stderr, clippy::print_stdout)]
+
 use std::{
     io::Write,
     sync::Arc,

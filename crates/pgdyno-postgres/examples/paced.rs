@@ -4,6 +4,8 @@
 //! `paced WAREHOUSES CONNECTIONS JOBS SECONDS` prints `SHARE ATTEMPTS LATE_NS`: processors used by the driver's
 //! threads, transactions per second, and the 99th percentile of terminals' waits for a connection.
 
+#![allow(clippy::print_stderr, clippy::print_stdout)]
+
 use std::sync::Arc;
 
 use pgdyno_core::{

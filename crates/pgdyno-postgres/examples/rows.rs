@@ -1,5 +1,7 @@
 //! Measures row generation on one core: `rows [SCALE]` prints rows of accounts per second, as COPY text and as sums.
 
+#![allow(clippy::print_stderr, clippy::print_stdout)]
+
 use std::time::Instant;
 
 use pgdyno_rows::{Part, Population, RowGenerator, Sums, tpcb::Accounts};

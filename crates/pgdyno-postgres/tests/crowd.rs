@@ -2,6 +2,8 @@
 //!
 //! The fake server runs in a separate process (this program again), so that only the driver's memory is measured.
 
+#![allow(clippy::print_stderr, clippy::print_stdout)]
+
 use std::{
     env, fs,
     io::{BufRead, BufReader, Lines},

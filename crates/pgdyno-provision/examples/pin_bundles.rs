@@ -4,6 +4,8 @@
 //! `cargo run -p pgdyno-provision --example pin_bundles -- [DIRECTORY]`; with a directory, the archives are
 //! kept there.
 
+#![allow(clippy::print_stderr, clippy::print_stdout)]
+
 use std::{error::Error, path::PathBuf};
 
 use pgdyno_provision::{installation, manifest::Manifest};

@@ -1,4 +1,4 @@
-//! The exceptions to the limits of length and to the ban on circles, listed one by one in `exceptions.txt`.
+//! The exceptions to the limit of a line's length and to the ban on circles, listed one by one in `exceptions.txt`.
 
 use super::fault::Fault;
 use crate::{Failure, workspace::Tracked};
@@ -18,7 +18,7 @@ struct Exception {
 #[derive(Debug, Default)]
 pub struct Exceptions(Vec<Exception>);
 
-/// Reads the list: `function PATH NAME`, `line PATH` or `circle CRATE FROM TO`, each with its reason after `#`.
+/// Reads the list: `line PATH` or `circle CRATE FROM TO`, each with its reason after `#`.
 pub fn read(files: &[Tracked]) -> Result<Exceptions, Failure> {
     let file = files.iter().find(|file| file.path == LIST).ok_or_else(|| format!("{LIST} does not exist"))?;
     Ok(Exceptions::parse(file.text()))

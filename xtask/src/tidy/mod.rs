@@ -11,7 +11,6 @@ mod hosts;
 mod lengths;
 mod links;
 mod modules;
-mod output;
 mod purity;
 mod rust;
 mod schemas;
@@ -60,20 +59,18 @@ fn check() -> Result<(Vec<Fault>, usize), Failure> {
     let program = pgdyno()?;
     let sources = rust::parse(&files)?;
     let mut exceptions = exceptions::read(&files)?;
-    let lengths = lengths::check(&files, &sources, &mut exceptions);
-    let mut faults = lengths.faults;
+    let mut faults = lengths::check(&files, &mut exceptions);
     faults.extend(circles::check(&sources, &mut exceptions));
     faults.extend(dependencies::check(&files, &mut exceptions)?);
     faults.extend(exceptions.stale());
     faults.extend(arrows::check()?);
-    faults.extend(output::check(&sources));
     faults.extend(purity::check(&files, &sources));
     faults.extend(hosts::check(&files));
     faults.extend(links::check(&files));
     faults.extend(words::check(&files));
     faults.extend(commands::check(&files, &program)?);
     faults.extend(schemas::check(&files, &program)?);
-    Ok((faults, lengths.median))
+    Ok((faults, lengths::median(&sources)))
 }
 
 /// A file for the tests of the checks.

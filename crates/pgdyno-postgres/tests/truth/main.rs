@@ -3,6 +3,8 @@
 //! Tests that measure time run one after the other, and the machine's own lateness is measured beside them ([`calm`]);
 //! those that count run side by side.
 
+#![allow(clippy::print_stderr, clippy::print_stdout)]
+
 mod calm;
 mod commits;
 mod latency;

@@ -2,6 +2,8 @@
 //!
 //! One program for all of them: they are linked once, and two of them are always under way.
 
+#![allow(clippy::print_stderr, clippy::print_stdout)]
+
 mod ab;
 mod bench;
 mod build;
