@@ -7,14 +7,12 @@ use pgdyno_core::{facts::same_build, measure::Arm};
 use pgdyno_provision::bundle::{self, Pin, version_num_of};
 use pgdyno_record::{BlockKind, ComparisonRecord, Run, Status};
 
-use crate::common::{Place, admin, holds_together, is_complete, left_out, text, word};
+use crate::common::{Place, admin, brief, holds_together, is_complete, left_out, text, word};
 
 /// The shortest comparison that has every part.
-const TINY: [&str; 10] =
-    ["--scale", "1", "--clients", "8", "--duration", "400ms", "--warmup", "50ms", "--aa-blocks", "2"];
-
 fn ab<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    ["ab"].iter().chain(&TINY).chain(more).copied().collect()
+    let tiny = ["ab", "--scale", "1", "--clients", "8", "--duration", brief(), "--warmup", "50ms"];
+    tiny.iter().chain(&["--aa-blocks", "2"]).chain(more).copied().collect()
 }
 
 fn compared(run: &Run) -> &ComparisonRecord {

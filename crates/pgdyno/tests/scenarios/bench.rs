@@ -14,13 +14,13 @@ use std::{
 use pgdyno_record::{BalanceRecord, Run, Status};
 use serde_json::Value;
 
-use crate::common::{Place, admin, holds_together, is_complete, text, tiny, wait_until, word};
+use crate::common::{Place, admin, brief, holds_together, is_complete, text, tiny, wait_until, word};
 
 /// Six cells on a temporary server; the environment names another one, which must not matter.
 fn a_whole_bench(pg: &str) {
     let place = Place::new();
     let args = ["bench", "--quick", "--pg", pg, "--bundle", "--scale", "1", "--clients", "1,2,3", "--json"];
-    let args = [&args[..], &["--duration", "300ms", "--warmup", "100ms", "--blocks", "2"]].concat();
+    let args = [&args[..], &["--duration", brief(), "--warmup", "100ms", "--blocks", "2"]].concat();
     let mut bench = place.command(&args);
     let output = bench.env("PGHOST", "/nonexistent").env("PGPASSWORD", "hush-hush").output();
     let output = output.expect("pgdyno can be run");

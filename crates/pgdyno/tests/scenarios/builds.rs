@@ -16,7 +16,7 @@ use pgdyno_core::facts::ServerSource;
 use pgdyno_provision::builds::{BuildSystem, Manifest, Patch};
 use pgdyno_record::Run;
 
-use crate::common::{Place, holds_together, is_complete, left_out, text, tiny, word};
+use crate::common::{Place, brief, holds_together, is_complete, left_out, text, tiny, word};
 
 /// Where the bundle of PostgreSQL 18 is kept on this machine.
 pub fn bundle() -> &'static Path {
@@ -147,7 +147,7 @@ fn comparable(run: &Run) -> &Comparable {
 }
 
 fn ab<'a>(more: &[&'a str]) -> Vec<&'a str> {
-    let short = ["--scale", "1", "--clients", "2", "--duration", "200ms", "--warmup", "50ms"];
+    let short = ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms"];
     let method = ["--blocks", "3", "--aa-blocks", "0", "-b", "select-only"];
     ["ab"].iter().chain(&short).chain(&method).chain(more).copied().collect()
 }

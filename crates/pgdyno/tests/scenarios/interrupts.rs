@@ -11,10 +11,10 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_record::Status;
+use pgdyno_record::{Run, Status};
 
 use crate::common::{
-    HANG, Place, admin, holds_together, kill, mounted, processes_of, test_all, text, tiny, wait_until,
+    HANG, Place, admin, brief, holds_together, kill, mounted, processes_of, test_all, text, tiny, wait_until,
     workers_in,
 };
 
@@ -77,7 +77,7 @@ impl<'a> Bench<'a> {
     fn start_ab(place: &'a Place) -> Self {
         let arms = ["ab", "--pg", "18", "--bundle", "--set", "jit=on", "--set", "jit=off", "--blocks", "200"];
         let size =
-            ["--scale", "1", "--clients", "2", "--duration", "300ms", "--warmup", "50ms", "--aa-blocks", "0"];
+            ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--aa-blocks", "0"];
         Self::of(place, &[&arms[..], &size].concat())
     }
 
@@ -198,7 +198,10 @@ fn ctrl_c_while_loading_leaves_nothing_running() {
     let ended = bench.end();
     ended.could_not(&["stopping; the measurements so far are kept", "stopped"]);
     assert_eq!(ended.stdout, "", "nothing was measured, nothing is reported");
-    assert_eq!(place.runs().len(), 0, "nothing was measured, nothing is kept");
+    // A load of a minute, as on a busy machine, is worth keeping.
+    let is_long = |run: &Run| run.record.stages.iter().any(|s| s.name == "load" && s.duration_s >= 60.0);
+    let kept = place.runs();
+    assert!(kept.iter().all(is_long), "nothing was measured, nothing is kept: {}", ended.stderr);
     place.nothing_is_left();
 }
 

@@ -5,7 +5,7 @@ use std::fs;
 use pgdyno_record::{Run, Status};
 use pgdyno_rows::load::Set;
 
-use crate::common::{Place, admin, holds_together, text, word};
+use crate::common::{Place, admin, brief, holds_together, text, word};
 
 /// A table that grows, one for every client, a mix by weight; small enough to be counted before every run.
 const PLAN: &str = r#"
@@ -66,7 +66,7 @@ fn written(place: &Place, plan: &str, setup: &str) -> String {
     let path = place.path("own.toml");
     fs::create_dir_all(place.path("own")).expect("it can be made");
     for (name, content) in [
-        ("own.toml", plan),
+        ("own.toml", &*plan.replace("300ms", brief())),
         ("own/setup.sql", setup),
         ("own/grow.sql", "INSERT INTO grown SELECT generate_series(1, 10);"),
         ("own/read.sql", "SELECT count(*) FROM things;\n"),

@@ -6,15 +6,13 @@ use pgdyno_core::{measure::CellRun, random::Random};
 use pgdyno_record::{Run, RunRecord, Status};
 use serde_json::Value;
 
-use super::common::{Place, holds_together, kill, test_all, text, tiny, wait_until, workers_in};
+use super::common::{Place, brief, holds_together, kill, test_all, text, tiny, wait_until, workers_in};
 
 /// One way to measure, and for how long it may be killed.
 struct Way {
     name: &'static str,
     args: &'static [&'static str],
 }
-
-const SHORT: [&str; 8] = ["--duration", "300ms", "--warmup", "50ms", "--scale", "1", "--driver-cpus", "0"];
 
 /// The measuring commands, each far from its end after a second.
 const WAYS: [Way; 4] = [
@@ -86,15 +84,17 @@ script = "select-only"
 fn args(way: &Way, place: &Place) -> Vec<String> {
     let plan = place.path("plan.toml");
     if way.name == "run" {
-        fs::write(&plan, PLAN).expect("it can be written");
+        fs::write(&plan, PLAN.replace("300ms", brief())).expect("it can be written");
     }
     let short = match way.name {
         "run" => &[][..],
-        "ab" => &["--duration", "300ms", "--warmup", "50ms", "--scale", "1", "--clients", "2"][..],
-        "tpcc" => &["--duration", "300ms", "--warmup", "50ms"][..],
-        _ => &SHORT[..],
+        "ab" => &["--scale", "1", "--clients", "2"][..],
+        "tpcc" => &[][..],
+        _ => &["--scale", "1", "--driver-cpus", "0"][..],
     };
-    let words = way.args.iter().chain(short).map(|word| match *word {
+    let brief = ["--duration", brief(), "--warmup", "50ms"];
+    let brief = if way.name == "run" { &[][..] } else { &brief };
+    let words = way.args.iter().chain(brief).chain(short).map(|word| match *word {
         "PLAN" => plan.display().to_string(),
         word => word.to_owned(),
     });
@@ -259,15 +259,15 @@ fn what_cannot_be_resumed_is_refused_by_name() {
     // One server is enough: what is refused does not depend on how many there are.
     let args = args(&Way { name: "run", args: &["run", "PLAN", "--pg", "18", "--bundle"] }, &place);
     kill_after(&place, &args, 1, Duration::ZERO);
-    let changed = PLAN.replace("blocks = 2", "blocks = 4");
-    fs::write(place.path("plan.toml"), changed).expect("it can be written");
+    let path = place.path("plan.toml");
+    let plan = fs::read_to_string(&path).expect("it is there");
+    fs::write(&path, plan.replace("blocks = 2", "blocks = 4")).expect("it can be written");
     let said = place.refused(&["resume"], 2);
     assert!(said.contains("the plan has changed: blocks was 2 and is 4"), "{said}");
-    fs::write(place.path("plan.toml"), PLAN.replace("tpcb-like", "simple-update"))
-        .expect("it can be written");
+    fs::write(&path, plan.replace("tpcb-like", "simple-update")).expect("it can be written");
     let said = place.refused(&["resume"], 2);
     assert!(said.contains("has changed since it was begun"), "{said}");
-    fs::write(place.path("plan.toml"), PLAN).expect("it can be written");
+    fs::write(&path, &plan).expect("it can be written");
     // Two at the same time: the second is refused, and the first completes.
     let mut first = start(&place, &["resume".to_owned()]);
     wait_until("the first goes on", || {

@@ -9,7 +9,7 @@ use pgdyno_analysis::{
 use pgdyno_core::measure::CellRun;
 use pgdyno_record::{LevelsRecord, Run, Status};
 
-use crate::common::{Place, holds_together, left_out, text};
+use crate::common::{Place, brief, holds_together, left_out, text};
 
 /// How long a transaction takes is a setting of the server's. There are so many clients and such long pauses that a
 /// level has enough commits to be judged, and is held up by the pauses, on a slow machine as well.
@@ -53,7 +53,7 @@ blocks = 2
 
 fn written(place: &Place, plan: &str) -> String {
     let path = place.path("plan.toml");
-    fs::write(&path, plan).expect("it can be written");
+    fs::write(&path, plan.replace("300ms", brief())).expect("it can be written");
     path.display().to_string()
 }
 

@@ -16,7 +16,9 @@ use pgdyno_record::Run;
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 
-use crate::common::{Place, admin, am_root, is_complete, kill, left_out, text, tiny, wait_until, word};
+use crate::common::{
+    Place, admin, am_root, brief, is_complete, kill, left_out, text, tiny, wait_until, word,
+};
 
 /// An existing server.
 struct There {
@@ -187,7 +189,7 @@ fn a_comparison_may_be_one_of_two_ways() {
     admin(&there.server).execute("CREATE DATABASE direct").expect("it can be made");
     let (prepared, direct) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=direct"));
     let ways = ["--dsn", &through, "--admin-dsn", &prepared, "--dsn", &direct, "--admin-dsn", &direct];
-    let size = ["--scale", "1", "--clients", "2", "--duration", "300ms", "--warmup", "50ms", "--blocks", "3"];
+    let size = ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
     there.place.done(&[&["ab", "--aa-blocks", "0"], &ways[..], &size].concat());
     let run = there.place.only_run();
     let arms = &run.record.subjects;
@@ -233,7 +235,7 @@ fn data_that_lie_otherwise_are_named_beside_the_comparison() {
     let mut session = connect(&options).expect("it is there");
     session.execute(rule).expect("it can be made");
     let (one, other) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=other"));
-    let size = ["--scale", "1", "--clients", "2", "--duration", "300ms", "--warmup", "50ms", "--blocks", "3"];
+    let size = ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
     let said =
         there.place.done(&[&["ab", "--aa-blocks", "0", "--dsn", &one, "--dsn", &other], &size[..]].concat());
     let run = there.place.only_run();
