@@ -149,6 +149,8 @@ pub struct Session {
     says_goodbye: bool,
     /// Whether an answer was left incomplete, so that further data cannot be assigned to a request.
     broken: bool,
+    /// Whether it is unusable because a stop was requested.
+    given_up: bool,
 }
 
 impl Session {
@@ -159,7 +161,15 @@ impl Session {
         on_notice: Option<NoticeReceiver>,
     ) -> Self {
         let canceller = Box::new(canceller);
-        Self { incoming, parameters, canceller, on_notice, says_goodbye: true, broken: false }
+        Self {
+            incoming,
+            parameters,
+            canceller,
+            on_notice,
+            says_goodbye: true,
+            broken: false,
+            given_up: false,
+        }
     }
 
     /// Passes a notice to the callback; `sql` is the statement that a position in it refers to.
@@ -303,7 +313,7 @@ impl Session {
 
     pub(super) fn send(&mut self, bytes: &[u8]) -> Result<(), WireError> {
         if self.broken {
-            return Err(WireError::Closed);
+            return Err(self.unusable());
         }
         let sent = self.incoming.socket().write_all(bytes);
         if let Err(WireError::Stopped) = sent {
@@ -358,7 +368,7 @@ impl Session {
         mut on_message: impl FnMut(u8, &[u8]) -> Result<(), WireError>,
     ) -> Result<(), WireError> {
         if self.broken {
-            return Err(WireError::Closed);
+            return Err(self.unusable());
         }
         let mut fields = Fields::default();
         loop {
@@ -391,13 +401,18 @@ impl Session {
                 Ok((b'Z', _)) => break,
                 Ok((b'N', body)) => self.notice(&body, None),
                 Ok(_) => {}
-                Err(_) => {
-                    self.broken = true;
+                Err(reason) => {
+                    self.broke(reason);
                     break;
                 }
             }
         }
         WireError::Server(Box::new(error))
+    }
+
+    /// Why nothing can be done in a broken session: a stop stays one, also for a caller that went on after it.
+    fn unusable(&self) -> WireError {
+        if self.given_up { WireError::Stopped } else { WireError::Closed }
     }
 
     /// Marks the session as unusable.
@@ -412,7 +427,7 @@ impl Session {
     /// Cancels the current statement, ends the session, and waits until the server has closed the connection: then the
     /// backend and its resources are gone. `whole` says whether all messages were sent completely.
     fn give_up(&mut self, whole: bool) {
-        self.broken = true;
+        (self.broken, self.given_up) = (true, true);
         self.says_goodbye = false;
         let deadline = Instant::now() + GIVEN_UP;
         let cancelled = self.canceller.cancel(deadline);

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use pgdyno_core::stop::Stop;
 use pgdyno_wire::{
     Session, WireError, connect,
     fake::{Answer, FakeServer, Request, message, usual},
@@ -188,6 +189,18 @@ fn a_copy_whose_server_dies_says_why() {
     });
     let (error, _) = fill(&mut session);
     assert_eq!(error.code(), Some("57P01"), "{error}");
+}
+
+/// Also for a caller who ignored the first error: nobody is told that the server went away.
+#[test]
+fn a_stop_stays_a_stop() {
+    let (_server, mut session) = session(|_| Answer::default().after(Duration::from_millis(300)));
+    let stop = Stop::default();
+    session.heed(&stop);
+    stop.request("interrupted");
+    for _ in 0..2 {
+        assert!(matches!(session.query("SELECT 1"), Err(WireError::Stopped)));
+    }
 }
 
 #[test]
