@@ -203,8 +203,8 @@ pub fn test_all() -> bool {
     all
 }
 
-/// Length of a short run. On a machine so busy that a thread may wait for its processor as long as a short run takes, it
-/// is longer: a run in which nothing was done has no result.
+/// Length of a short run. On a machine so busy that a thread may wait for its processor as long as a short run takes,
+/// it is longer: a run in which nothing was done has no result.
 pub fn brief() -> &'static str {
     let load = fs::read_to_string("/proc/loadavg").expect("it is there");
     let load: f64 = load.split(' ').next().and_then(|word| word.parse().ok()).expect("a number");
