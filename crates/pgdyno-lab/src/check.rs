@@ -5,16 +5,14 @@ use pgdyno_postgres::verify::{CONDITIONS, Expected, Ledger, check_balance, check
 use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord};
 use pgdyno_script::Builtin;
 
-use crate::{
-    context::Context, prepared::CheckMode, recording::Recording, subject::Subject, waiting::waiting_for,
-};
+use crate::{context::Context, prepared::CheckMode, subject::Subject, waiting::waiting_for};
 
 /// Examples of violations that the record keeps per check.
 const EXAMPLES: usize = 10;
 /// Most sessions used by a check.
 const MOST_CHECKERS: u64 = 8;
 
-/// Checks the data of all servers, as a stage. `ledgers` has the expected contents of history for each.
+/// Checks the data of all servers. `ledgers` has the expected contents of history for each.
 ///
 /// # Errors
 /// A check could not be executed.
@@ -22,21 +20,17 @@ pub fn check(
     context: Context<'_>,
     servers: &mut [Subject],
     ledgers: Vec<Ledger>,
-    recording: &mut Recording,
+    record: &mut RunRecord,
 ) -> Result<(), Problem> {
-    recording.stage("check", context.stop, |recording| {
-        for (at, (subject, ledger)) in servers.iter_mut().zip(ledgers).enumerate() {
-            let expected = expected(context, &recording.record, at);
-            let mode = context.prepared.balance_checks[at];
-            let balance = mode.map(|mode| balance(context, mode, subject, ledger, &expected)).transpose()?;
-            let records = context.job.records_at(&mut recording.record, at);
-            records.for_each(|record| record.balance.clone_from(&balance));
-            let consistency = consistency(context, subject)?;
-            let records = context.job.records_at(&mut recording.record, at);
-            records.for_each(|record| record.consistency.clone_from(&consistency));
-        }
-        Ok(())
-    })
+    for (at, (subject, ledger)) in servers.iter_mut().zip(ledgers).enumerate() {
+        let expected = expected(context, record, at);
+        let mode = context.prepared.balance_checks[at];
+        let balance = mode.map(|mode| balance(context, mode, subject, ledger, &expected)).transpose()?;
+        context.job.records_at(record, at).for_each(|record| record.balance.clone_from(&balance));
+        let consistency = consistency(context, subject)?;
+        context.job.records_at(record, at).for_each(|record| record.consistency.clone_from(&consistency));
+    }
+    Ok(())
 }
 
 /// Checks the balances of a server.

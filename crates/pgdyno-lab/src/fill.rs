@@ -15,52 +15,13 @@ use pgdyno_record::{
 use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
 use pgdyno_wire::Session;
 
-use crate::{Events, comparable, context::Context, recording::Recording, subject::Subject, tpcc};
-
-/// Loads tables into every server if the plan wants that, sets up the plan's own tables, and waits until a standby has
-/// them. Each step is recorded as it finishes, so that it is in the record whatever happens next.
-///
-/// # Errors
-/// The first problem.
-pub fn fill(context: Context<'_>, servers: &mut [Subject], recording: &mut Recording) -> Result<(), Problem> {
-    servers.iter_mut().enumerate().try_for_each(|(at, subject)| fill_one(context, at, subject, recording))
-}
-
-fn fill_one(
-    context: Context<'_>,
-    at: usize,
-    subject: &mut Subject,
-    recording: &mut Recording,
-) -> Result<(), Problem> {
-    let Context { job, prepared, stop, .. } = context;
-    if let Some(plan) = &prepared.load {
-        recording.stage("load", stop, |recording| {
-            let loaded = Some(load(context, plan, subject)?);
-            let records = job.records_at(&mut recording.record, at);
-            records.for_each(|record| record.load.clone_from(&loaded));
-            Ok(())
-        })?;
-    }
-    if prepared.plan.data.tpcc.is_some() {
-        recording.stage("inspect tables", stop, |_| tpcc::ready(context, subject))?;
-    }
-    if let Some(setup) = &job.workload_files.setup {
-        recording.stage("setup", stop, |recording| {
-            let done = Some(set_up(context, setup, subject)?);
-            let records = job.records_at(&mut recording.record, at);
-            records.for_each(|record| record.setup.clone_from(&done));
-            Ok(())
-        })?;
-    }
-    if subject.elsewhere.is_some() {
-        recording.stage("replication", stop, |_| subject.wait_for_replication())?;
-    }
-    comparable::judge(job, prepared, &mut recording.record);
-    recording.save()
-}
+use crate::{Events, context::Context, subject::Subject};
 
 /// Loads the tables of the plan.
-fn load(context: Context<'_>, plan: &LoadPlan, subject: &mut Subject) -> Result<LoadRecord, Problem> {
+///
+/// # Errors
+/// The first problem, or that a stop was requested.
+pub fn load(context: Context<'_>, plan: &LoadPlan, subject: &mut Subject) -> Result<LoadRecord, Problem> {
     let Context { prepared, stop, events, .. } = context;
     let streams = prepared.plan.load.streams();
     events.counting("loading", plan.rows_total(), "rows");
@@ -171,7 +132,7 @@ const SHOWN: usize = 48;
 ///
 /// # Errors
 /// The first statement that failed, or that a stop was requested.
-fn set_up(context: Context<'_>, setup: &Steps, subject: &mut Subject) -> Result<SetupDone, Problem> {
+pub fn set_up(context: Context<'_>, setup: &Steps, subject: &mut Subject) -> Result<SetupDone, Problem> {
     let Context { prepared, stop, events, .. } = context;
     let (begin, total) = (Instant::now(), setup.statements());
     let show = &mut |number: u64, label: &str| {

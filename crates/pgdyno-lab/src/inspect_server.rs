@@ -1,18 +1,19 @@
-//! Inspects an existing server: pooler, role, and what of the plan it supports.
+//! Inspects the existing servers: pooler, role, and what of the plan they support.
 
 use pgdyno_core::{
     facts::{Choice, ConnectionFacts, PoolerFacts, ServerFacts, ServerSource, Transport},
     problem::Problem,
     stop::Stop,
+    tpcc::Shape,
 };
-use pgdyno_plan::Plan;
+use pgdyno_plan::{Plan, TpccWork};
 use pgdyno_postgres::observe::{Instance, check_version, postmaster_of, server_facts};
-use pgdyno_script::Protocol;
+use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::{
     Address, ConnectOptions, NOBODY_THERE, PoolMode, Pooler, Session, WireError, connect_unless, find_pooler,
 };
 
-use super::{External, server_storage::with_storage};
+use crate::{External, Job, Wanted, server_storage::with_storage};
 
 /// An existing server as it was found.
 #[derive(Debug)]
@@ -38,12 +39,36 @@ impl ExistingServer {
     }
 }
 
+/// Inspects the existing servers of a job, and adapts the plan to what they support; `None` for an own server.
+///
+/// # Errors
+/// A server could not be reached, or does not support what the job requests.
+pub fn inspect_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<ExistingServer>>, Problem> {
+    let mut all = Vec::new();
+    for (at, wanted) in job.servers.iter().enumerate() {
+        let Wanted::External(external) = wanted else {
+            refuse_loaded(job)?;
+            all.push(None);
+            continue;
+        };
+        let driven = job.builtins_at(at);
+        let tpcc = plan.workload.iter().any(|workload| workload.tpcc.is_some()).then_some("TPC-C");
+        let writing = driven.into_iter().find(|script| script.writes()).map(Builtin::name).or(tpcc);
+        let reached = inspect(external, plan, writing, stop).and_then(|reached| refuse_setup(job, reached));
+        let mut reached =
+            reached.map_err(|problem| Problem { what: job.of_subject(at, &problem.what), ..problem })?;
+        reached.choices.iter_mut().for_each(|choice| choice.reason = job.of_subject(at, &choice.reason));
+        all.push(Some(reached));
+    }
+    Ok(all)
+}
+
 /// Inspects the server, and adapts the plan to what it supports. `writing` is the built-in script to run there that
 /// writes, if any.
 ///
 /// # Errors
 /// The server could not be reached, or does not support what the plan requests.
-pub fn inspect(
+fn inspect(
     external: &External,
     plan: &mut Plan,
     writing: Option<&str>,
@@ -173,4 +198,40 @@ fn choose(plan: &mut Plan, pooler: Option<&Pooler>) -> Vec<Choice> {
         ),
     };
     changed.then_some(choice).into_iter().collect()
+}
+
+/// Refuses the plan's own tables behind a pooler.
+fn refuse_setup(job: &Job, reached: ExistingServer) -> Result<ExistingServer, Problem> {
+    let data = &job.plan.data;
+    let loads = data.scaleup.is_some() || data.tpcc.is_some_and(|tpcc| !tpcc.loaded);
+    if !reached.pooled() || (job.workload_files.setup.is_none() && !loads) {
+        return refuse_tpcc(job, reached);
+    }
+    let what = "could not use the plan's own tables through a pooler: its sessions have no search_path with \
+                schema pgdyno";
+    Err(Problem::wrong_request(what).hint("connect to the server itself (--dsn), without the pooler"))
+}
+
+/// Refuses TPC-C behind a pooler if its sessions need settings at startup.
+fn refuse_tpcc(job: &Job, reached: ExistingServer) -> Result<ExistingServer, Problem> {
+    let mut works = job.plan.workload.iter().filter_map(|workload| workload.tpcc);
+    let asks = |work: TpccWork| work.shape == Shape::Functions || work.isolation.is_some();
+    if !reached.pooled() || !works.any(asks) {
+        return Ok(reached);
+    }
+    let what = "could not run TPC-C by functions, or at an isolation level, through a pooler: its sessions cannot be \
+                configured";
+    Err(Problem::wrong_request(what).hint(
+        "use the shape \"statements\" or \"pipelined\" at the server's default level, or connect to the server itself",
+    ))
+}
+
+/// Refuses `loaded` tables on an own server, which starts empty.
+fn refuse_loaded(job: &Job) -> Result<(), Problem> {
+    let loaded = job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
+    if !loaded || !job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_))) {
+        return Ok(());
+    }
+    let what = "could not use existing tables: pgdyno's own server has none";
+    Err(Problem::wrong_request(what).hint("leave `loaded` out, or name the server that has them (--dsn)"))
 }

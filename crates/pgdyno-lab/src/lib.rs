@@ -29,7 +29,7 @@ mod prepare;
 mod prepared;
 mod programs;
 mod recording;
-mod refuse;
+mod refuse_tables;
 mod resume;
 pub mod server_storage;
 pub mod slow;

@@ -18,15 +18,14 @@ use pgdyno_plan::{
 use pgdyno_postgres::verify::BalanceMode;
 use pgdyno_provision::builds;
 use pgdyno_rows::{PAGE_BYTES, load::Set};
-use pgdyno_script::Builtin;
 
 use crate::{
     Job, Lab, Wanted, dirs, draw_seed,
-    inspect_server::{ExistingServer, inspect},
+    inspect_server::{ExistingServer, inspect_all},
     instrument,
     prepared::{CheckMode, Prepared},
     programs,
-    refuse::{refuse_loaded, refuse_setup, refuse_tables},
+    refuse_tables::refuse_tables,
 };
 
 /// Reads facts and resolves the plan.
@@ -39,7 +38,6 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     let mut plan = job.plan.clone();
     let seed = plan.seed.unwrap_or_else(draw_seed);
     plan.seed = Some(seed);
-    refuse_loaded(job)?;
     let reached = inspect_all(job, &mut plan, stop)?;
     let there: Vec<&ExistingServer> = reached.iter().flatten().collect();
     let known = there.last().map(|reached| &reached.facts);
@@ -127,26 +125,6 @@ fn named(problem: Problem, job: &Job, lowest_max_connections: Option<(u32, usize
     }
 }
 
-/// Inspects the existing servers.
-fn inspect_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option<ExistingServer>>, Problem> {
-    let mut all = Vec::new();
-    for (at, wanted) in job.servers.iter().enumerate() {
-        let Wanted::External(external) = wanted else {
-            all.push(None);
-            continue;
-        };
-        let driven = job.builtins_at(at);
-        let tpcc = plan.workload.iter().any(|workload| workload.tpcc.is_some()).then_some("TPC-C");
-        let writing = driven.into_iter().find(|script| script.writes()).map(Builtin::name).or(tpcc);
-        let reached = inspect(external, plan, writing, stop).and_then(|reached| refuse_setup(job, reached));
-        let mut reached =
-            reached.map_err(|problem| Problem { what: job.of_subject(at, &problem.what), ..problem })?;
-        reached.choices.iter_mut().for_each(|choice| choice.reason = job.of_subject(at, &choice.reason));
-        all.push(Some(reached));
-    }
-    Ok(all)
-}
-
 /// Shared buffers of each of several own servers, in bytes: together a quarter of memory, in whole MiB.
 pub fn shared_buffers_each(host: &HostFacts, servers: u64) -> u64 {
     const MB: u64 = 1 << 20;
@@ -226,7 +204,7 @@ fn check_mode(job: &Job, bench: &BenchPlan, server: usize) -> Option<CheckMode> 
 #[cfg(test)]
 mod tests {
     use pgdyno_plan::WorkloadPlan;
-    use pgdyno_script::Protocol;
+    use pgdyno_script::{Builtin, Protocol};
 
     use super::*;
 

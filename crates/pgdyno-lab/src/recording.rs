@@ -10,7 +10,6 @@ use pgdyno_core::{
     facts::DurabilityTier,
     measure::{CellRun, Histograms, Workload},
     problem::Problem,
-    stop::Stop,
     units,
 };
 use pgdyno_record::{ResumedRecord, Run, RunDir, RunRecord, StageRecord, Status};
@@ -184,31 +183,22 @@ impl Recording {
         Ok(Outcome { result, recorded: Some(Recorded { path, record: self.record, unwritten }) })
     }
 
-    /// Runs one stage and records its duration, also on failure; a success makes the run directory visible, as a
-    /// partial run. No stage starts after a request to stop.
+    /// Begins a stage, and returns its start in seconds since that of the run.
+    pub fn begin_stage(&self, name: &str) -> f64 {
+        self.events.send(&Event::StageBegan { stage: name.to_owned() });
+        self.seconds()
+    }
+
+    /// Ends and records a stage. Its success makes the run directory visible, as a partial run.
     ///
     /// # Errors
-    /// The error of the stage, or that a stop was requested.
-    pub fn stage<R>(
-        &mut self,
-        name: &str,
-        stop: &Stop,
-        work: impl FnOnce(&mut Self) -> Result<R, Problem>,
-    ) -> Result<R, Problem> {
-        if stop.requested() {
-            let why = stop.reason().unwrap_or_default();
-            return Err(Problem::could_not(format!("stopped before the stage `{name}`: {why}")));
-        }
-        self.events.send(&Event::StageBegan { stage: name.to_owned() });
-        let start_s = self.seconds();
-        let result = work(self);
+    /// The record cannot be written.
+    pub fn end_stage(&mut self, name: &str, start_s: f64, succeeded: bool) -> Result<(), Problem> {
         let duration_s = self.seconds() - start_s;
         self.events.send(&Event::StageEnded { stage: name.to_owned(), duration_s });
         self.record.stages.push(StageRecord { name: name.to_owned(), start_s, duration_s });
-        self.shown |= result.is_ok();
-        let saved = self.save();
-        let result = result?;
-        saved.map(|()| result)
+        self.shown |= succeeded;
+        self.save()
     }
 
     /// Adds a run of a cell.

@@ -15,13 +15,14 @@ use pgdyno_record::FootprintRecord;
 
 use crate::{
     Events, Job, Lab, Prepared,
+    between::BetweenRuns,
     check::check,
     comparable::judge,
     context::Context,
-    fill::fill,
-    full_disk,
+    fill, full_disk,
     recording::{Outcome, Recording},
     subject::Subject,
+    tpcc,
 };
 
 /// Runs a job. A request to stop ends it and keeps what was measured.
@@ -45,95 +46,125 @@ pub fn execute(
 /// # Errors
 /// As [`execute`].
 pub fn carry_on(context: Context<'_>, mut recording: Recording) -> Result<Outcome, Problem> {
-    let result = all_stages(context, &mut recording);
+    let result = Experiment { context, recording: &mut recording, servers: Vec::new() }.run();
     recording.end(result)
 }
 
-/// Runs all stages, from starting the servers to cleaning up.
-fn all_stages(context: Context<'_>, recording: &mut Recording) -> Result<(), Problem> {
-    let explain = |problem| full_disk::explain(problem, context.job);
-    let mut servers = servers::open(context, recording).map_err(explain)?;
-    let measured = check_storage(context, &servers, recording)
-        .and_then(|()| measured_stages(context, &mut servers, recording))
-        .map_err(explain);
-    let logged = keep_logs(&servers, recording);
-    let (evidence, measured) = keep_evidence(measured);
-    // A request to stop does not keep it from being done.
-    let mut closed = Ok(());
-    // A record that cannot be written here is written again at the end, which reports the error.
-    let _ = recording.stage("clean up", &Stop::default(), |_| {
-        context.events.doing("cleaning up");
-        let each = servers.iter_mut().map(|server| server.close(context.job.keep || evidence));
-        closed = each.fold(Ok(()), with_leftovers);
-        Ok(())
-    });
-    with_leftovers(measured.and(logged), closed)
+/// An experiment while it runs.
+struct Experiment<'a> {
+    context: Context<'a>,
+    recording: &'a mut Recording,
+    /// The servers in the job's order, once all are open.
+    servers: Vec<Subject>,
 }
 
-/// Measures the cost of a synchronous write under the data of the first server, and on every other file system with
-/// data of own servers.
-fn check_storage(
-    context: Context<'_>,
-    servers: &[Subject],
-    recording: &mut Recording,
-) -> Result<(), Problem> {
-    let Context { job, stop, events, .. } = context;
-    for (at, server) in servers.iter().enumerate() {
-        let is_elsewhere = job.records_at(&mut recording.record, at).any(|record| record.storage.is_some());
-        let Some(own) = server.own_server().filter(|_| at == 0 || is_elsewhere) else { continue };
-        recording.stage("storage check", stop, |recording| {
+impl Experiment<'_> {
+    /// Runs all stages, from starting the servers to cleaning up.
+    fn run(mut self) -> Result<(), Problem> {
+        let job = self.context.job;
+        let explain = |problem| full_disk::explain(problem, job);
+        self.stage("server", Self::open_servers).map_err(explain)?;
+        let measured = self.measured_stages().map_err(explain);
+        let logged = self.keep_logs();
+        let (evidence, measured) = keep_evidence(measured);
+        let closed = self.clean_up(job.keep || evidence);
+        with_leftovers(measured.and(logged), closed)
+    }
+
+    fn measured_stages(&mut self) -> Result<(), Problem> {
+        let Context { job, prepared, .. } = self.context;
+        (0..self.servers.len()).try_for_each(|at| self.check_storage(at))?;
+        (0..self.servers.len()).try_for_each(|at| self.fill(at))?;
+        self.stage("sizes", |this| this.look_at_tables(When::Before))?;
+        let between = BetweenRuns::of(job, prepared);
+        if let Some(between) = between {
+            self.stage("quiesce", |this| rounds::quiesce(this.context, between, &mut this.servers))?;
+        }
+        let ledgers = self
+            .stage("measure", |this| rounds::run(this.context, between, &mut this.servers, this.recording))?;
+        self.stage("sizes", |this| this.look_at_tables(When::After))?;
+        self.stage("check", |this| {
+            check(this.context, &mut this.servers, ledgers, &mut this.recording.record)
+        })
+    }
+
+    /// Runs one stage and records its duration, also on failure. No stage starts after a request to stop.
+    fn stage<R>(
+        &mut self,
+        name: &str,
+        work: impl FnOnce(&mut Self) -> Result<R, Problem>,
+    ) -> Result<R, Problem> {
+        let stop = self.context.stop;
+        if stop.requested() {
+            let why = stop.reason().unwrap_or_default();
+            return Err(Problem::could_not(format!("stopped before the stage `{name}`: {why}")));
+        }
+        let start_s = self.recording.begin_stage(name);
+        let result = work(self);
+        let saved = self.recording.end_stage(name, start_s, result.is_ok());
+        let result = result?;
+        saved.map(|()| result)
+    }
+
+    fn open_servers(&mut self) -> Result<(), Problem> {
+        self.servers = servers::open(self.context, &mut self.recording.record)?;
+        Ok(())
+    }
+
+    /// Measures the cost of a synchronous write under the data of the first server, and on every other file system with
+    /// data of own servers.
+    fn check_storage(&mut self, at: usize) -> Result<(), Problem> {
+        let Context { job, stop, events, .. } = self.context;
+        let is_elsewhere =
+            job.records_at(&mut self.recording.record, at).any(|record| record.storage.is_some());
+        let own = self.servers[at].own_server().filter(|_| at == 0 || is_elsewhere);
+        let Some(own) = own else { return Ok(()) };
+        let data_dir = own.data_dir.clone();
+        self.stage("storage check", |this| {
             events.doing("checking synchronous writes");
-            let check =
-                pgdyno_host::disk::check_sync_writes(&own.data_dir, storage_check_time(job.level), stop)?;
-            let records = job.records_at(&mut recording.record, at);
+            let check = pgdyno_host::disk::check_sync_writes(&data_dir, storage_check_time(job.level), stop)?;
+            let records = job.records_at(&mut this.recording.record, at);
             records.for_each(|record| record.sync_check = Some(check.clone()));
             Ok(())
-        })?;
+        })
     }
-    Ok(())
-}
 
-/// Duration of the check of synchronous writes.
-fn storage_check_time(level: Level) -> Duration {
-    match level {
-        Level::Quick => Duration::from_millis(500),
-        Level::Screening | Level::Thorough => Duration::from_secs(2),
+    /// Fills a server. Each step is recorded as it finishes, so that it is in the record whatever happens next.
+    fn fill(&mut self, at: usize) -> Result<(), Problem> {
+        let Context { job, prepared, .. } = self.context;
+        if let Some(plan) = &prepared.load {
+            self.stage("load", |this| {
+                let loaded = Some(fill::load(this.context, plan, &mut this.servers[at])?);
+                let records = job.records_at(&mut this.recording.record, at);
+                records.for_each(|record| record.load.clone_from(&loaded));
+                Ok(())
+            })?;
+        }
+        if prepared.plan.data.tpcc.is_some() {
+            self.stage("inspect tables", |this| tpcc::ready(this.context, &mut this.servers[at]))?;
+        }
+        if let Some(setup) = &job.workload_files.setup {
+            self.stage("setup", |this| {
+                let done = Some(fill::set_up(this.context, setup, &mut this.servers[at])?);
+                let records = job.records_at(&mut this.recording.record, at);
+                records.for_each(|record| record.setup.clone_from(&done));
+                Ok(())
+            })?;
+        }
+        if self.servers[at].elsewhere.is_some() {
+            self.stage("replication", |this| this.servers[at].wait_for_replication())?;
+        }
+        judge(job, prepared, &mut self.recording.record);
+        self.recording.save()
     }
-}
 
-fn measured_stages(
-    context: Context<'_>,
-    servers: &mut [Subject],
-    recording: &mut Recording,
-) -> Result<(), Problem> {
-    fill(context, servers, recording)?;
-    look_at_tables(context, servers, recording, When::Before)?;
-    let ledgers = rounds::run(context, servers, recording)?;
-    look_at_tables(context, servers, recording, When::After)?;
-    check(context, servers, ledgers, recording)
-}
-
-/// When the tables are looked at.
-#[derive(Clone, Copy, PartialEq, Eq)]
-enum When {
-    /// Before the first run.
-    Before,
-    /// After the last run, before the data is checked: the check reads all of it.
-    After,
-}
-
-/// Records for every server the durability tier of commits to its tables, and the sizes of its data. After the runs, a
-/// server that cannot be inspected does not end the experiment; its record stays as it was.
-fn look_at_tables(
-    context: Context<'_>,
-    servers: &mut [Subject],
-    recording: &mut Recording,
-    when: When,
-) -> Result<(), Problem> {
-    let Context { job, prepared, stop, events } = context;
-    recording.stage("sizes", stop, |recording| {
+    /// Records for every server the durability tier of commits to its tables, and the sizes of its data. After the
+    /// runs, a server that cannot be inspected does not end the experiment; its record stays as it was.
+    fn look_at_tables(&mut self, when: When) -> Result<(), Problem> {
+        let Context { job, prepared, events, .. } = self.context;
+        let recording = &mut *self.recording;
         events.doing("measuring sizes");
-        for (at, subject) in servers.iter_mut().enumerate() {
+        for (at, subject) in self.servers.iter_mut().enumerate() {
             let look = subject.look();
             let tier = match (look.tier, when) {
                 (Err(problem), When::Before) => return Err(problem),
@@ -158,20 +189,46 @@ fn look_at_tables(
         }
         judge(job, prepared, &mut recording.record);
         Ok(())
-    })
+    }
+
+    /// Keeps the log of each own server: `server.log`, or if there are several, `server-N.log`, counted from 1. The
+    /// error is that of the first log that could not be written.
+    fn keep_logs(&self) -> Result<(), Problem> {
+        let dir = &self.recording.dir;
+        let keep = |(at, server): (usize, &Subject)| match server.own_server() {
+            None => Ok(()),
+            Some(own) if self.servers.len() == 1 => dir.keep_server_log(&own.log_path),
+            Some(own) => dir.keep_log(&own.log_path, &format!("server-{}.log", at + 1)),
+        };
+        self.servers.iter().enumerate().map(keep).fold(Ok(()), Result::and)
+    }
+
+    /// Removes what the experiment created, or keeps it. A request to stop does not prevent that.
+    fn clean_up(&mut self, keep: bool) -> Result<(), Problem> {
+        let start_s = self.recording.begin_stage("clean up");
+        self.context.events.doing("cleaning up");
+        let closed = self.servers.iter_mut().map(|server| server.close(keep)).fold(Ok(()), with_leftovers);
+        // A record that cannot be written here is written again at the end, which reports the error.
+        let _ = self.recording.end_stage("clean up", start_s, true);
+        closed
+    }
 }
 
-/// Keeps the log of each own server: `server.log`, or if there are several, `server-N.log`, counted from 1.
-///
-/// # Errors
-/// The last log that could not be written.
-fn keep_logs(servers: &[Subject], recording: &Recording) -> Result<(), Problem> {
-    let keep = |(at, server): (usize, &Subject)| match server.own_server() {
-        None => Ok(()),
-        Some(own) if servers.len() == 1 => recording.dir.keep_server_log(&own.log_path),
-        Some(own) => recording.dir.keep_log(&own.log_path, &format!("server-{}.log", at + 1)),
-    };
-    servers.iter().enumerate().map(keep).fold(Ok(()), Result::and)
+/// Duration of the check of synchronous writes.
+fn storage_check_time(level: Level) -> Duration {
+    match level {
+        Level::Quick => Duration::from_millis(500),
+        Level::Screening | Level::Thorough => Duration::from_secs(2),
+    }
+}
+
+/// When the tables are looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum When {
+    /// Before the first run.
+    Before,
+    /// After the last run, before the data is checked: the check reads all of it.
+    After,
 }
 
 /// How a problem ends if the server found its data corrupt (SQLSTATE `data_corrupted`, `index_corrupted`).

@@ -25,35 +25,35 @@ use crate::{
     subject::{Subject, run_state::Settled},
 };
 
-/// Quiesces the servers if there are several subjects, and runs all rounds. Returns the expected contents of history,
-/// for each server.
+/// Brings all servers to the state in which each waits while another is measured.
+///
+/// # Errors
+/// The first server that could not be quiesced.
+pub fn quiesce(context: Context<'_>, between: BetweenRuns, servers: &mut [Subject]) -> Result<(), Problem> {
+    let counts_rows = context.prepared.plan.data.tpcc.is_none();
+    servers.iter_mut().try_for_each(|server| server.quiesce(between, counts_rows))
+}
+
+/// Runs all rounds. Returns the expected contents of history, for each server. `between` is the work between two runs,
+/// if there are several subjects.
 ///
 /// # Errors
 /// The error that ended them early; whole rounds are in the record.
 pub fn run(
     context: Context<'_>,
+    between: Option<BetweenRuns>,
     servers: &mut [Subject],
     recording: &mut Recording,
 ) -> Result<Vec<Ledger>, Problem> {
-    let Context { job, prepared, stop, .. } = context;
-    let between = BetweenRuns::of(job, prepared);
-    if let Some(between) = between {
-        let counts_rows = prepared.plan.data.tpcc.is_none();
-        recording.stage("quiesce", stop, |_| {
-            servers.iter_mut().try_for_each(|server| server.quiesce(between, counts_rows))
-        })?;
+    let ledgers = vec![Ledger::default(); servers.len()];
+    let began = Instant::now();
+    let mut rounds =
+        Rounds { context, servers, ledgers, recording, between, idle: None, began, blocks_made: 0 };
+    rounds.begin()?;
+    while let Some(round) = schedule::next(context.job, context.prepared, &rounds.recording.record) {
+        rounds.round(&round)?;
     }
-    recording.stage("measure", stop, |recording| {
-        let ledgers = vec![Ledger::default(); servers.len()];
-        let began = Instant::now();
-        let mut rounds =
-            Rounds { context, servers, ledgers, recording, between, idle: None, began, blocks_made: 0 };
-        rounds.begin()?;
-        while let Some(round) = schedule::next(job, prepared, &rounds.recording.record) {
-            rounds.round(&round)?;
-        }
-        Ok(rounds.ledgers)
-    })
+    Ok(rounds.ledgers)
 }
 
 struct Rounds<'a> {

@@ -10,7 +10,7 @@ use pgdyno_core::{
 use pgdyno_provision::Request;
 use pgdyno_record::RunRecord;
 
-use crate::{Wanted, comparable::judge, context::Context, recording::Recording, subject::Subject};
+use crate::{Wanted, comparable::judge, context::Context, subject::Subject};
 
 /// Settings that pgdyno derives from free disk space, which each new server reduces.
 const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];
@@ -19,23 +19,21 @@ const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];
 ///
 /// # Errors
 /// The first server that could not be started or reached.
-pub fn open(context: Context<'_>, recording: &mut Recording) -> Result<Vec<Subject>, Problem> {
+pub fn open(context: Context<'_>, recorded: &mut RunRecord) -> Result<Vec<Subject>, Problem> {
     let wanted = &context.job.servers;
-    recording.stage("server", context.stop, |recording| {
-        let mut servers: Vec<Subject> = Vec::new();
-        for (at, one) in wanted.iter().enumerate() {
-            let one = match one {
-                Wanted::Own(request) => &Wanted::Own(Box::new(like(request, &made(wanted, &servers)))),
-                Wanted::External(_) => one,
-            };
-            let existing = context.prepared.existing[at].as_ref();
-            servers.push(Subject::open(context, one, existing, &recording.record.id)?);
-        }
-        let largest = servers.iter().map(|server| server.facts.shared_buffers_bytes).max().unwrap_or(0);
-        servers.iter_mut().for_each(|server| server.largest_buffers_bytes = largest);
-        record(context, &servers, &mut recording.record);
-        Ok(servers)
-    })
+    let mut servers: Vec<Subject> = Vec::new();
+    for (at, one) in wanted.iter().enumerate() {
+        let one = match one {
+            Wanted::Own(request) => &Wanted::Own(Box::new(like(request, &made(wanted, &servers)))),
+            Wanted::External(_) => one,
+        };
+        let existing = context.prepared.existing[at].as_ref();
+        servers.push(Subject::open(context, one, existing, &recorded.id)?);
+    }
+    let largest = servers.iter().map(|server| server.facts.shared_buffers_bytes).max().unwrap_or(0);
+    servers.iter_mut().for_each(|server| server.largest_buffers_bytes = largest);
+    record(context, &servers, recorded);
+    Ok(servers)
 }
 
 /// Records the servers, and how they differ from the server of the first subject.

@@ -1,7 +1,7 @@
-//! Refuses requests that contradict themselves or the facts, before anything starts.
+//! Refuses tables that a server cannot have, before anything starts.
 
-use pgdyno_core::{problem::Problem, tpcc::Shape};
-use pgdyno_plan::{Plan, TpccWork};
+use pgdyno_core::problem::Problem;
+use pgdyno_plan::Plan;
 use pgdyno_postgres::load::check_version;
 use pgdyno_rows::load::LoadPlan;
 
@@ -63,40 +63,4 @@ fn refuse_of(load: &LoadPlan, reached: &ExistingServer) -> Result<(), Problem> {
         return Err(Problem::wrong_request(what).hint("load logged tables, or measure the primary"));
     }
     Ok(())
-}
-
-/// Refuses the plan's own tables behind a pooler.
-pub fn refuse_setup(job: &Job, reached: ExistingServer) -> Result<ExistingServer, Problem> {
-    let data = &job.plan.data;
-    let loads = data.scaleup.is_some() || data.tpcc.is_some_and(|tpcc| !tpcc.loaded);
-    if !reached.pooled() || (job.workload_files.setup.is_none() && !loads) {
-        return refuse_tpcc(job, reached);
-    }
-    let what = "could not use the plan's own tables through a pooler: its sessions have no search_path with \
-                schema pgdyno";
-    Err(Problem::wrong_request(what).hint("connect to the server itself (--dsn), without the pooler"))
-}
-
-/// Refuses TPC-C behind a pooler if its sessions need settings at startup.
-fn refuse_tpcc(job: &Job, reached: ExistingServer) -> Result<ExistingServer, Problem> {
-    let mut works = job.plan.workload.iter().filter_map(|workload| workload.tpcc);
-    let asks = |work: TpccWork| work.shape == Shape::Functions || work.isolation.is_some();
-    if !reached.pooled() || !works.any(asks) {
-        return Ok(reached);
-    }
-    let what = "could not run TPC-C by functions, or at an isolation level, through a pooler: its sessions cannot be \
-                configured";
-    Err(Problem::wrong_request(what).hint(
-        "use the shape \"statements\" or \"pipelined\" at the server's default level, or connect to the server itself",
-    ))
-}
-
-/// Refuses `loaded` tables on an own server, which starts empty.
-pub fn refuse_loaded(job: &Job) -> Result<(), Problem> {
-    let loaded = job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
-    if !loaded || !job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_))) {
-        return Ok(());
-    }
-    let what = "could not use existing tables: pgdyno's own server has none";
-    Err(Problem::wrong_request(what).hint("leave `loaded` out, or name the server that has them (--dsn)"))
 }
