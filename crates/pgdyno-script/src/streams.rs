@@ -20,7 +20,7 @@ pub struct Streams {
 pub struct ThreadStreams {
     /// Chooses the next script.
     pub choose: Random,
-    /// Schedules attempts under `--rate` ([`Random::waiting_time`]).
+    /// Schedules attempts under `--rate` in pgbench; it only keeps the others in their places here.
     pub throttle: Random,
     /// Selects attempts to log under `--sampling-rate` ([`Random::unit`]).
     pub sample: Random,

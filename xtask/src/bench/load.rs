@@ -12,7 +12,7 @@ use pgdyno_rows::tpcb::rows_total;
 
 use super::{
     Tally, build_example, build_pgdyno,
-    loading::{CSV_COLUMNS, DATABASE, Load, Ring, means},
+    loading::{self, ALL, CSV_COLUMNS, DATABASE, Load, Measure, Ring, Who},
     server::{Own, Wanted},
 };
 use crate::{Failure, workspace::output};
@@ -64,24 +64,8 @@ const MEMORY_BAR_BYTES: u64 = 100 << 20;
 const MAKER_BAR: f64 = 20.0;
 /// Sessions of the server in addition to the streams: of the loader itself, and of this program.
 const SPARE_SESSIONS: u32 = 8;
-
-/// The loading program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Who {
-    Pgbench,
-    Pgdyno,
-}
-
-const ALL: [Who; 2] = [Who::Pgbench, Who::Pgdyno];
-
-impl Who {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Pgbench => "pgbench",
-            Self::Pgdyno => "pgdyno",
-        }
-    }
-}
+/// Name of the peer in output.
+const PEER: &str = "pgbench";
 
 /// The tables loaded by both.
 #[derive(Debug, Clone, Copy)]
@@ -117,21 +101,19 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     println!("settings of the server: {}", own.settings().collect::<Vec<_>>().join(", "));
     let mut ring = Ring::new(own, pgdyno)?;
     // A first load, not counted, creates WAL segments that are recycled from here on.
-    args.load(&mut ring, Who::Pgbench, 0)?;
+    args.load(&mut ring, Who::Peer, 0)?;
     let (mut tally, mut csv) = (Tally::default(), format!("tables,round,program,{CSV_COLUMNS}\n"));
     let comparisons = args.comparisons();
     let mut loads = vec![Vec::new(); comparisons.len()];
     let order: Vec<usize> = args.slots().order().collect();
     for (round, places) in order.chunks(ALL.len()).enumerate() {
         for (comparison, loads) in comparisons.iter().zip(&mut loads) {
-            let mut pair = [None; ALL.len()];
-            for &place in places {
-                let load = args.load(&mut ring, ALL[place], comparison.partitions)?;
+            loads.extend(loading::pair(places, |who| {
+                let load = args.load(&mut ring, who, comparison.partitions)?;
                 let line = load.csv(args.rows());
-                csv.push_str(&format!("{},{round},{},{line}\n", comparison.name(), ALL[place].name()));
-                pair[place] = Some(load);
-            }
-            loads.extend(pair[0].zip(pair[1]));
+                csv.push_str(&format!("{},{round},{},{line}\n", comparison.name(), who.name(PEER)));
+                Ok(load)
+            })?);
             args.write(&csv)?;
         }
     }
@@ -171,7 +153,7 @@ impl Args {
         let (scale, conninfo) = (self.scale.to_string(), ring.own.conninfo(DATABASE));
         let parts = partitions.to_string();
         match who {
-            Who::Pgbench => {
+            Who::Peer => {
                 let mut command = Command::new(&ring.own.pgbench);
                 command.args(["-i", "-q", "-s", &scale]);
                 if partitions > 0 {
@@ -192,7 +174,7 @@ impl Args {
     /// Executes one load by a program; pgdyno's is verified.
     fn load(&self, ring: &mut Ring, who: Who, partitions: u32) -> Result<Load, Failure> {
         let mut command = self.command(ring, who, partitions);
-        ring.load(who.name(), &mut command, who == Who::Pgdyno)
+        ring.load(who.name(PEER), &mut command, who == Who::Pgdyno)
     }
 
     /// Prints a comparison.
@@ -204,17 +186,13 @@ impl Args {
             units::plural(self.jobs.into(), "stream"),
             units::plural(pairs.len() as u64, "load")
         );
-        let (theirs, ours): (Vec<Load>, Vec<Load>) = pairs.iter().copied().unzip();
-        for (who, loads) in ALL.into_iter().zip([&theirs, &ours]) {
-            println!("  {:8} {}", who.name(), means(loads, self.rows()));
-        }
-        let ratio = |what: fn(&Load) -> f64| {
-            Ratio::from_pairs(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))))
-        };
-        tally.judge("rows/s / pgbench", &ratio(|load| 1.0 / load.seconds)?, Some(of.bar));
-        tally.judge("without the checkpoint", &ratio(|load| 1.0 / (load.seconds - load.checkpoint_s))?, None);
-        tally.judge("CPU time of the server", &ratio(|load| load.server_cpu_s)?, None);
-        let peak_bytes = ours.iter().map(|load| load.peak_bytes).max().unwrap_or(0);
+        let measures: [Measure; 3] = [
+            ("rows/s / pgbench", |load| 1.0 / load.seconds, Some(of.bar)),
+            ("without the checkpoint", |load| 1.0 / (load.seconds - load.checkpoint_s), None),
+            ("CPU time of the server", |load| load.server_cpu_s, None),
+        ];
+        loading::judge(PEER, pairs, self.rows(), &measures, tally)?;
+        let peak_bytes = pairs.iter().map(|(_, ours)| ours.peak_bytes).max().unwrap_or(0);
         let [peak, bar] = [peak_bytes, MEMORY_BAR_BYTES].map(units::bytes);
         tally.say(&format!("peak memory {peak}, bar < {bar}"), (1..MEMORY_BAR_BYTES).contains(&peak_bytes));
         Ok(())

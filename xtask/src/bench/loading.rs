@@ -2,10 +2,11 @@
 
 use std::{path::PathBuf, process::Command, time::Instant};
 
+use pgdyno_analysis::compare::bar::{Bar, Ratio};
 use pgdyno_core::units;
 use pgdyno_wire::Session;
 
-use super::{cpu, process::Program, server::Own};
+use super::{Tally, cpu, process::Program, server::Own};
 use crate::Failure;
 
 /// Database of all loads.
@@ -13,6 +14,66 @@ pub const DATABASE: &str = "bench_load";
 /// Columns of [`Load::csv`].
 pub const CSV_COLUMNS: &str =
     "rows_per_s,seconds,checkpoint_s,verify_s,program_cpu_s,server_cpu_s,wal_bytes,peak_bytes";
+
+/// The loading program.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Who {
+    Peer,
+    Pgdyno,
+}
+
+/// The programs, in the order of a pair of loads.
+pub const ALL: [Who; 2] = [Who::Peer, Who::Pgdyno];
+
+impl Who {
+    /// Name in output; `peer` is that of the peer.
+    pub fn name(self, peer: &'static str) -> &'static str {
+        match self {
+            Self::Peer => peer,
+            Self::Pgdyno => "pgdyno",
+        }
+    }
+}
+
+/// Loads by both programs in the order of `places`, which are indexes into [`ALL`].
+///
+/// # Errors
+/// The first problem.
+pub fn pair(
+    places: &[usize],
+    mut load: impl FnMut(Who) -> Result<Load, Failure>,
+) -> Result<Option<(Load, Load)>, Failure> {
+    let mut pair = [None; ALL.len()];
+    for &place in places {
+        pair[place] = Some(load(ALL[place])?);
+    }
+    Ok(pair[0].zip(pair[1]))
+}
+
+/// Name, quantity and bar of a ratio of pgdyno's loads to the peer's.
+pub type Measure = (&'static str, fn(&Load) -> f64, Option<Bar>);
+
+/// Prints the means of both programs and the ratios of their loads.
+///
+/// # Errors
+/// A ratio has no confidence interval.
+pub fn judge(
+    peer: &'static str,
+    pairs: &[(Load, Load)],
+    rows: u64,
+    measures: &[Measure],
+    tally: &mut Tally,
+) -> Result<(), Failure> {
+    let (theirs, ours): (Vec<Load>, Vec<Load>) = pairs.iter().copied().unzip();
+    for (who, loads) in ALL.into_iter().zip([&theirs, &ours]) {
+        println!("  {:8} {}", who.name(peer), means(loads, rows));
+    }
+    for (name, what, bar) in measures {
+        let ratio = Ratio::from_pairs(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))))?;
+        tally.judge(name, &ratio, *bar);
+    }
+    Ok(())
+}
 
 /// One load.
 #[derive(Debug, Clone, Copy)]
@@ -56,7 +117,7 @@ impl Load {
 }
 
 /// Means over loads, in words.
-pub fn means(loads: &[Load], rows: u64) -> String {
+fn means(loads: &[Load], rows: u64) -> String {
     let mean = |what: &dyn Fn(&Load) -> f64| loads.iter().map(what).sum::<f64>() / loads.len().max(1) as f64;
     let seconds = mean(&|load| load.seconds);
     let verifications: Vec<f64> = loads.iter().filter_map(|load| load.verify_s).collect();

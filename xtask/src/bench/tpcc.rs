@@ -3,16 +3,13 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use pgdyno_analysis::compare::{
-    bar::{Bar, Ratio},
-    slots::Slots,
-};
+use pgdyno_analysis::compare::{bar::Bar, slots::Slots};
 use pgdyno_core::units;
 use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{
     Tally, build_pgdyno,
-    loading::{CSV_COLUMNS, DATABASE, Load, Ring, means},
+    loading::{self, ALL, CSV_COLUMNS, DATABASE, Load, Measure, Ring, Who},
     server::{LOOPBACK, Own, Wanted},
     tpcc_run::{self, PASSWORD, Race},
 };
@@ -66,24 +63,8 @@ pub struct Args {
 const LOAD_BAR: Bar = Bar::AtLeast(3.0);
 /// Sessions of the server in addition to those of a program.
 const SPARE_SESSIONS: u32 = 8;
-
-/// The loading program.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Who {
-    Peer,
-    Pgdyno,
-}
-
-const ALL: [Who; 2] = [Who::Peer, Who::Pgdyno];
-
-impl Who {
-    fn name(self) -> &'static str {
-        match self {
-            Self::Peer => "peer",
-            Self::Pgdyno => "pgdyno",
-        }
-    }
-}
+/// Name of the peer in output.
+const PEER: &str = "peer";
 
 /// Alternates loads, then runs, then measures pacing; returns false if a bar is missed.
 ///
@@ -146,13 +127,11 @@ impl Args {
         let slots = Slots { arms: ALL.len(), rounds: self.rounds, dropped_ns: 0, counted_ns: 0 };
         let order: Vec<usize> = slots.order().collect();
         for (round, places) in order.chunks(ALL.len()).enumerate() {
-            let mut pair = [None; ALL.len()];
-            for &place in places {
-                let load = self.load(&mut ring, ALL[place])?;
-                csv.push_str(&format!("{round},{},{}\n", ALL[place].name(), load.csv(rows)));
-                pair[place] = Some(load);
-            }
-            pairs.extend(pair[0].zip(pair[1]));
+            pairs.extend(loading::pair(places, |who| {
+                let load = self.load(&mut ring, who)?;
+                csv.push_str(&format!("{round},{},{}\n", who.name(PEER), load.csv(rows)));
+                Ok(load)
+            })?);
             self.write(&csv)?;
         }
         drop(ring);
@@ -173,7 +152,7 @@ impl Args {
 
     /// Executes one load by a program; pgdyno's is verified.
     fn load(&self, ring: &mut Ring, who: Who) -> Result<Load, Failure> {
-        ring.load(who.name(), &mut self.command(ring, who), who == Who::Pgdyno)
+        ring.load(who.name(PEER), &mut self.command(ring, who), who == Who::Pgdyno)
     }
 
     /// The command of a program that loads without checks.
@@ -214,16 +193,11 @@ impl Args {
             units::plural(self.jobs.into(), "stream"),
             units::plural(pairs.len() as u64, "load")
         );
-        let (theirs, ours): (Vec<Load>, Vec<Load>) = pairs.iter().copied().unzip();
-        for (who, loads) in ALL.into_iter().zip([&theirs, &ours]) {
-            println!("  {:8} {}", who.name(), means(loads, rows));
-        }
-        let ratio = |what: fn(&Load) -> f64| {
-            Ratio::from_pairs(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))))
-        };
-        tally.judge("speed / peer", &ratio(|load| 1.0 / load.seconds)?, Some(LOAD_BAR));
-        tally.judge("CPU time of the program", &ratio(|load| load.program_cpu_s)?, None);
-        tally.judge("CPU time of the server", &ratio(|load| load.server_cpu_s)?, None);
-        Ok(())
+        let measures: [Measure; 3] = [
+            ("speed / peer", |load| 1.0 / load.seconds, Some(LOAD_BAR)),
+            ("CPU time of the program", |load| load.program_cpu_s, None),
+            ("CPU time of the server", |load| load.server_cpu_s, None),
+        ];
+        loading::judge(PEER, pairs, rows, &measures, tally)
     }
 }

@@ -5,12 +5,11 @@ use cargo_metadata::{DependencyKind, MetadataCommand, Package};
 use super::fault::Fault;
 use crate::{Failure, workspace::root};
 
-/// Every crate of the workspace and those it may use.
-const ALLOWED: [(&str, &[&str]); 18] = [
+/// Every crate of the workspace but the program, and those it may use.
+const ALLOWED: [(&str, &[&str]); 16] = [
     ("pgdyno-core", &[]),
     ("pgdyno-script", &["pgdyno-core"]),
     ("pgdyno-rows", &["pgdyno-core"]),
-    ("pgdyno-pages", &["pgdyno-rows", "pgdyno-core"]),
     ("pgdyno-plan", &["pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("pgdyno-record", &["pgdyno-plan", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("pgdyno-analysis", &["pgdyno-record", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
@@ -65,26 +64,6 @@ const ALLOWED: [(&str, &[&str]); 18] = [
         ],
     ),
     (
-        "pgdyno",
-        &[
-            "pgdyno-lab",
-            "pgdyno-pgbench",
-            "pgdyno-report",
-            "pgdyno-record",
-            "pgdyno-analysis",
-            "pgdyno-postgres",
-            "pgdyno-provision",
-            "pgdyno-wire",
-            "pgdyno-pages",
-            "pgdyno-plan",
-            "pgdyno-rows",
-            "pgdyno-script",
-            "pgdyno-host",
-            "pgdyno-engine",
-            "pgdyno-core",
-        ],
-    ),
-    (
         "xtask",
         &[
             "pgdyno-analysis",
@@ -99,6 +78,10 @@ const ALLOWED: [(&str, &[&str]); 18] = [
     ),
 ];
 
+/// The program may use every library.
+const PROGRAM: &str = "pgdyno";
+const NO_LIBRARIES: [&str; 2] = ["testkit", "xtask"];
+
 /// What the tests of a crate may use besides.
 const IN_TESTS: [(&str, &[&str]); 7] = [
     // The limits of plans are those of comparisons.
@@ -109,7 +92,7 @@ const IN_TESTS: [(&str, &[&str]); 7] = [
     ("pgdyno-wire", &["testkit"]),
     // Its tests work at servers of pgdyno's own.
     ("pgdyno-postgres", &["pgdyno-provision", "testkit"]),
-    ("pgdyno", &["testkit"]),
+    (PROGRAM, &["testkit"]),
 ];
 
 /// One crate uses another.
@@ -124,7 +107,7 @@ struct Arrow {
 pub fn check() -> Result<Vec<Fault>, Failure> {
     let metadata = MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec()?;
     let ours: Vec<&str> = metadata.packages.iter().map(|package| package.name.as_str()).collect();
-    let unknown = ours.iter().filter(|name| allowed(name).is_none()).map(|name| {
+    let unknown = ours.iter().filter(|name| **name != PROGRAM && allowed(name).is_none()).map(|name| {
         Fault::new("Cargo.toml", 0, format!("crate `{name}` has no place in the list of arrows of xtask"))
     });
     let arrows: Vec<Arrow> = metadata.packages.iter().flat_map(|package| arrows_of(package, &ours)).collect();
@@ -148,6 +131,7 @@ fn wrong(arrows: &[Arrow]) -> Vec<Fault> {
     let may = |Arrow { from, to, kind }: &Arrow| {
         // A crate may name itself for its tests, to turn on a feature.
         from == to
+            || (from == PROGRAM && !NO_LIBRARIES.contains(&to.as_str()))
             || allowed(from).is_some_and(|allowed| allowed.contains(&to.as_str()))
             || (*kind == DependencyKind::Development && allowed_in_tests(from, to))
     };

@@ -67,12 +67,6 @@ impl Random {
             }
         }
     }
-
-    /// A waiting time with this mean, for a Poisson process; a whole number, like pgbench's microseconds between two
-    /// attempts of `--rate`.
-    pub fn waiting_time(&mut self, mean: f64) -> i64 {
-        (-self.above_zero().ln() * mean + 0.5) as i64
-    }
 }
 
 fn at_fraction(lowest: i64, highest: i64, fraction: f64) -> i64 {
@@ -128,13 +122,11 @@ mod tests {
     }
 
     #[test]
-    fn exponential_numbers_and_waiting_times_follow_their_distribution() {
+    fn exponential_numbers_follow_their_distribution() {
         let mut random = Random::seeded(5);
         let drawn =
             (0..20_000).filter(|_| random.exponential(1, 1_000, 4.0) <= 500).count() as f64 / 20_000.0;
         let expected = (1.0 - (-2f64).exp()) / (1.0 - (-4f64).exp());
         assert!((drawn - expected).abs() < 0.01, "{drawn} {expected}");
-        let mean = (0..20_000).map(|_| random.waiting_time(1_000.0)).sum::<i64>() as f64 / 20_000.0;
-        assert!((mean - 1_000.0).abs() < 30.0, "{mean}");
     }
 }
