@@ -1,19 +1,17 @@
 //! `bench-load`: `pgdyno load tpcb` and `pgbench -i` alternately on one server, from the start of the program until all
 //! data is durable; then the row generator alone.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{path::PathBuf, process::Command};
 
-use pgdyno_analysis::compare::{
-    bar::{Bar, Ratio},
-    slots::Slots,
-};
+use pgdyno_analysis::compare::bar::{Bar, Ratio};
 use pgdyno_core::units;
 use pgdyno_rows::tpcb::rows_total;
 
 use super::{
     Tally, build_example, build_pgdyno,
-    loading::{self, ALL, CSV_COLUMNS, DATABASE, Load, Measure, Ring, Who},
+    loading::{self, CSV_COLUMNS, DATABASE, Load, Measure, Ring, Who},
     server::{Own, Wanted},
+    write_file,
 };
 use crate::{Failure, workspace::output};
 
@@ -105,8 +103,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     let (mut tally, mut csv) = (Tally::default(), format!("tables,round,program,{CSV_COLUMNS}\n"));
     let comparisons = args.comparisons();
     let mut loads = vec![Vec::new(); comparisons.len()];
-    let order: Vec<usize> = args.slots().order().collect();
-    for (round, places) in order.chunks(ALL.len()).enumerate() {
+    for (round, places) in loading::rounds(args.rounds).iter().enumerate() {
         for (comparison, loads) in comparisons.iter().zip(&mut loads) {
             loads.extend(loading::pair(places, |who| {
                 let load = args.load(&mut ring, who, comparison.partitions)?;
@@ -114,7 +111,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
                 csv.push_str(&format!("{},{round},{},{line}\n", comparison.name(), who.name(PEER)));
                 Ok(load)
             })?);
-            args.write(&csv)?;
+            write_file(args.csv.as_deref(), &csv)?;
         }
     }
     drop(ring);
@@ -134,18 +131,8 @@ impl Args {
         [plain].into_iter().chain((self.partitions > 0).then_some(parted)).collect()
     }
 
-    /// Order of the programs; the duration of a slot is that of its load.
-    fn slots(&self) -> Slots {
-        Slots { arms: ALL.len(), rounds: self.rounds, dropped_ns: 0, counted_ns: 0 }
-    }
-
     fn rows(&self) -> u64 {
         rows_total(self.scale.into())
-    }
-
-    fn write(&self, csv: &str) -> Result<(), Failure> {
-        let Some(file) = &self.csv else { return Ok(()) };
-        fs::write(file, csv).map_err(|error| format!("{}: {error}", file.display()).into())
     }
 
     /// The command of a program that loads and ends.

@@ -2,7 +2,10 @@
 
 use std::{path::PathBuf, process::Command, time::Instant};
 
-use pgdyno_analysis::compare::bar::{Bar, Ratio};
+use pgdyno_analysis::compare::{
+    bar::{Bar, Ratio},
+    slots::Slots,
+};
 use pgdyno_core::units;
 use pgdyno_wire::Session;
 
@@ -33,6 +36,13 @@ impl Who {
             Self::Pgdyno => "pgdyno",
         }
     }
+}
+
+/// Indexes into [`ALL`] of the programs of each round, in their order. The duration of a slot is that of its load.
+pub fn rounds(rounds: u32) -> Vec<Vec<usize>> {
+    let slots = Slots { arms: ALL.len(), rounds, dropped_ns: 0, counted_ns: 0 };
+    let order: Vec<usize> = slots.order().collect();
+    order.chunks(ALL.len()).map(<[usize]>::to_vec).collect()
 }
 
 /// Loads by both programs in the order of `places`, which are indexes into [`ALL`].

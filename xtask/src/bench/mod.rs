@@ -20,7 +20,11 @@ pub mod tpcc;
 mod tpcc_run;
 mod turns;
 
-use std::{fs, path::PathBuf, time::Duration};
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use pgdyno_analysis::compare::{
     bar::{Bar, Ratio, Standing},
@@ -86,8 +90,7 @@ const CSV_HEADER: &str = "cell,script,threads,clients,slot,arm,tps,cpu_ns_per_tr
 impl SlotArgs {
     /// Writes the slots so far, if requested.
     fn write(&self, csv: &str) -> Result<(), Failure> {
-        let Some(file) = &self.csv else { return Ok(()) };
-        fs::write(file, csv).map_err(|error| format!("{}: {error}", file.display()).into())
+        write_file(self.csv.as_deref(), csv)
     }
 
     fn slots(&self, arms: usize) -> Slots {
@@ -107,6 +110,12 @@ impl SlotArgs {
         let starts = if self.starts == 1 { String::new() } else { format!("{} starts of ", self.starts) };
         format!("{starts}{} slots of {arms} arms each", self.rounds as usize * arms)
     }
+}
+
+/// Writes text to a file, if one was requested.
+fn write_file(file: Option<&Path>, text: &str) -> Result<(), Failure> {
+    let Some(file) = file else { return Ok(()) };
+    fs::write(file, text).map_err(|error| format!("{}: {error}", file.display()).into())
 }
 
 /// Parses a number of starts.

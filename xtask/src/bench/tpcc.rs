@@ -1,17 +1,18 @@
 //! `bench-tpcc`: pgdyno's TPC-C and another tool alternately on one server: loads in this file, transactions in
 //! `tpcc_run`.
 
-use std::{fs, path::PathBuf, process::Command};
+use std::{path::PathBuf, process::Command};
 
-use pgdyno_analysis::compare::{bar::Bar, slots::Slots};
+use pgdyno_analysis::compare::bar::Bar;
 use pgdyno_core::units;
 use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{
     Tally, build_pgdyno,
-    loading::{self, ALL, CSV_COLUMNS, DATABASE, Load, Measure, Ring, Who},
+    loading::{self, CSV_COLUMNS, DATABASE, Load, Measure, Ring, Who},
     server::{LOOPBACK, Own, Wanted},
     tpcc_run::{self, PASSWORD, Race},
+    write_file,
 };
 use crate::Failure;
 
@@ -124,15 +125,13 @@ impl Args {
         self.load(&mut ring, Who::Pgdyno)?;
         let rows = self.rows()?;
         let (mut pairs, mut csv) = (Vec::new(), format!("round,program,{CSV_COLUMNS}\n"));
-        let slots = Slots { arms: ALL.len(), rounds: self.rounds, dropped_ns: 0, counted_ns: 0 };
-        let order: Vec<usize> = slots.order().collect();
-        for (round, places) in order.chunks(ALL.len()).enumerate() {
+        for (round, places) in loading::rounds(self.rounds).iter().enumerate() {
             pairs.extend(loading::pair(places, |who| {
                 let load = self.load(&mut ring, who)?;
                 csv.push_str(&format!("{round},{},{}\n", who.name(PEER), load.csv(rows)));
                 Ok(load)
             })?);
-            self.write(&csv)?;
+            write_file(self.csv.as_deref(), &csv)?;
         }
         drop(ring);
         self.judge(&pairs, rows, tally)
@@ -143,11 +142,6 @@ impl Args {
         let wish =
             LoadRequest { set: Set::Tpcc, scale: Some(self.warehouses.into()), ..LoadRequest::default() };
         Ok(wish.plan(1).map_err(|problem| problem.what)?.rows_total())
-    }
-
-    fn write(&self, csv: &str) -> Result<(), Failure> {
-        let Some(file) = &self.csv else { return Ok(()) };
-        fs::write(file, csv).map_err(|error| format!("{}: {error}", file.display()).into())
     }
 
     /// Executes one load by a program; pgdyno's is verified.
