@@ -164,16 +164,8 @@ impl Args {
             Who::Pgdyno => {
                 let mut command = Command::new(&ring.pgdyno);
                 let conninfo = ring.own.conninfo(DATABASE);
-                command.args([
-                    "load",
-                    "tpcc",
-                    "--dsn",
-                    &conninfo,
-                    "--warehouses",
-                    &warehouses,
-                    "--no-verify",
-                ]);
-                command.args(["--jobs", &jobs]).args(&self.more);
+                command.args(["load", "tpcc", "--dsn", &conninfo, "--warehouses", &warehouses]);
+                command.args(["--no-verify", "--jobs", &jobs]).args(&self.more);
                 command
             }
         }

@@ -9,11 +9,10 @@ use super::{
 };
 use crate::workspace::Tracked;
 
-const PURE: [&str; 6] = [
+const PURE: [&str; 5] = [
     "crates/pgdyno-core/",
     "crates/pgdyno-script/",
     "crates/pgdyno-rows/",
-    "crates/pgdyno-pages/",
     "crates/pgdyno-plan/",
     "crates/pgdyno-analysis/",
 ];
@@ -85,7 +84,7 @@ mod tests {
     #[test]
     fn a_list_without_the_clock_and_no_list_at_all_are_found() {
         assert_eq!(faults("", "").len(), LISTED.len());
-        let alone = [file("crates/pgdyno-pages/src/lib.rs", "")];
+        let alone = [file("crates/pgdyno-rows/src/lib.rs", "")];
         assert_eq!(check(&alone, &[]).len(), 1);
     }
 }

@@ -11,7 +11,7 @@ use std::time::Duration;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_plan::advice::bench::Level;
-use pgdyno_record::FootprintRecord;
+use pgdyno_record::{FootprintRecord, SubjectRecord};
 
 use crate::{
     Events, Job, Lab, Prepared,
@@ -63,7 +63,9 @@ impl Experiment<'_> {
     fn run(mut self) -> Result<(), Problem> {
         let job = self.context.job;
         let explain = |problem| full_disk::explain(problem, job);
-        self.stage("server", Self::open_servers).map_err(explain)?;
+        self.servers = self
+            .stage("server", |this| servers::open(this.context, &mut this.recording.record))
+            .map_err(explain)?;
         let measured = self.measured_stages().map_err(explain);
         let logged = self.keep_logs();
         let (evidence, measured) = keep_evidence(measured);
@@ -106,9 +108,9 @@ impl Experiment<'_> {
         saved.map(|()| result)
     }
 
-    fn open_servers(&mut self) -> Result<(), Problem> {
-        self.servers = servers::open(self.context, &mut self.recording.record)?;
-        Ok(())
+    /// Changes the records of the subjects on a server.
+    fn record(&mut self, at: usize, change: impl FnMut(&mut SubjectRecord)) {
+        self.context.job.records_at(&mut self.recording.record, at).for_each(change);
     }
 
     /// Measures the cost of a synchronous write under the data of the first server, and on every other file system with
@@ -123,8 +125,7 @@ impl Experiment<'_> {
         self.stage("storage check", |this| {
             events.doing("checking synchronous writes");
             let check = pgdyno_host::disk::check_sync_writes(&data_dir, storage_check_time(job.level), stop)?;
-            let records = job.records_at(&mut this.recording.record, at);
-            records.for_each(|record| record.sync_check = Some(check.clone()));
+            this.record(at, |record| record.sync_check = Some(check.clone()));
             Ok(())
         })
     }
@@ -135,8 +136,7 @@ impl Experiment<'_> {
         if let Some(plan) = &prepared.load {
             self.stage("load", |this| {
                 let loaded = Some(fill::load(this.context, plan, &mut this.servers[at])?);
-                let records = job.records_at(&mut this.recording.record, at);
-                records.for_each(|record| record.load.clone_from(&loaded));
+                this.record(at, |record| record.load.clone_from(&loaded));
                 Ok(())
             })?;
         }
@@ -146,8 +146,7 @@ impl Experiment<'_> {
         if let Some(setup) = &job.workload_files.setup {
             self.stage("setup", |this| {
                 let done = Some(fill::set_up(this.context, setup, &mut this.servers[at])?);
-                let records = job.records_at(&mut this.recording.record, at);
-                records.for_each(|record| record.setup.clone_from(&done));
+                this.record(at, |record| record.setup.clone_from(&done));
                 Ok(())
             })?;
         }
