@@ -160,8 +160,7 @@ impl Args {
 
     /// Executes one load by a program; pgdyno's is verified.
     fn load(&self, ring: &mut Ring, who: Who, partitions: u32) -> Result<Load, Failure> {
-        let mut command = self.command(ring, who, partitions);
-        ring.load(who.name(PEER), &mut command, who == Who::Pgdyno)
+        ring.load(who.name(PEER), &mut self.command(ring, who, partitions), who == Who::Pgdyno)
     }
 
     /// Prints a comparison.
