@@ -116,7 +116,7 @@ impl Experiment<'_> {
     /// Measures the cost of a synchronous write under the data of the first server, and on every other file system with
     /// data of own servers.
     fn check_storage(&mut self, at: usize) -> Result<(), Problem> {
-        let Context { job, stop, events, .. } = self.context;
+        let Context { job, prepared, stop, events } = self.context;
         let is_elsewhere =
             job.records_at(&mut self.recording.record, at).any(|record| record.storage.is_some());
         let own = self.servers[at].own_server().filter(|_| at == 0 || is_elsewhere);
@@ -124,7 +124,8 @@ impl Experiment<'_> {
         let data_dir = own.data_dir.clone();
         self.stage("storage check", |this| {
             events.doing("checking synchronous writes");
-            let check = pgdyno_host::disk::check_sync_writes(&data_dir, storage_check_time(job.level), stop)?;
+            let duration = storage_check_time(job.level, prepared.run_s);
+            let check = pgdyno_host::disk::check_sync_writes(&data_dir, duration, stop)?;
             this.record(at, |record| record.sync_check = Some(check.clone()));
             Ok(())
         })
@@ -213,12 +214,13 @@ impl Experiment<'_> {
     }
 }
 
-/// Duration of the check of synchronous writes.
-fn storage_check_time(level: Level) -> Duration {
-    match level {
-        Level::Quick => Duration::from_millis(500),
-        Level::Screening | Level::Thorough => Duration::from_secs(2),
-    }
+/// Duration of the check of synchronous writes: that of one run, up to a limit.
+fn storage_check_time(level: Level, run_s: f64) -> Duration {
+    let longest_s = match level {
+        Level::Quick => 0.5,
+        Level::Screening | Level::Thorough => 2.0,
+    };
+    Duration::from_secs_f64(run_s.min(longest_s))
 }
 
 /// When the tables are looked at.
@@ -273,6 +275,13 @@ mod tests {
         assert_eq!(with_leftovers(Ok(()), Err(left())), Err(left()));
         assert_eq!(with_leftovers(Err(wrong()), Ok(())), Err(wrong()));
         assert_eq!(with_leftovers(Ok(()), Ok(())), Ok(()));
+    }
+
+    #[test]
+    fn storage_is_checked_no_longer_than_one_run() {
+        let ms = |level, run_s| storage_check_time(level, run_s).as_millis();
+        assert_eq!((ms(Level::Screening, 0.25), ms(Level::Screening, 6.5)), (250, 2_000));
+        assert_eq!((ms(Level::Quick, 1.3), ms(Level::Thorough, 40.0)), (500, 2_000));
     }
 
     #[test]
