@@ -234,3 +234,35 @@ fn refuse_loaded(job: &Job) -> Result<(), Problem> {
     let what = "could not use existing tables: pgdyno's own server has none";
     Err(Problem::wrong_request(what).hint("leave `loaded` out, or name the server that has them (--dsn)"))
 }
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_plan::{TpccPlan, WorkloadFiles, advice::bench::Level};
+    use pgdyno_provision::Request;
+
+    use super::*;
+    use crate::{Question, SubjectJob};
+
+    #[test]
+    fn an_own_server_has_no_existing_tables() {
+        let mut plan = Plan::bench();
+        let workload_files = WorkloadFiles::without_files(&plan).expect("built-in scripts alone");
+        plan.data.tpcc = Some(TpccPlan { warehouses: 1, loaded: true });
+        let mut job = Job {
+            plan: plan.clone(),
+            workload_files,
+            trust: false,
+            level: Level::Quick,
+            servers: vec![Wanted::Own(Box::new(Request::named("x")))],
+            subjects: vec![SubjectJob::only()],
+            question: Question::Levels,
+            command: "pgdyno run x.toml".into(),
+            seed_given: false,
+            keep: false,
+        };
+        let refused = inspect_all(&job, &mut plan, &Stop::default()).expect_err("it starts empty");
+        assert_eq!(refused.what, "could not use existing tables: pgdyno's own server has none");
+        job.plan.data.tpcc = Some(TpccPlan { warehouses: 1, loaded: false });
+        assert_eq!(inspect_all(&job, &mut plan, &Stop::default()).expect("it is loaded").len(), 1);
+    }
+}
