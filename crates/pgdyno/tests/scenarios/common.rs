@@ -206,10 +206,15 @@ pub fn test_all() -> bool {
 /// Length of a short run. On a machine so busy that a thread may wait for its processor as long as a short run takes,
 /// it is longer: a run in which nothing was done has no result.
 pub fn brief() -> &'static str {
+    if is_busy_machine() { "1500ms" } else { "300ms" }
+}
+
+/// Whether more than four threads want each processor, so that one may wait for it longer than a short run takes.
+pub fn is_busy_machine() -> bool {
     let load = fs::read_to_string("/proc/loadavg").expect("it is there");
     let load: f64 = load.split(' ').next().and_then(|word| word.parse().ok()).expect("a number");
     let cpus = thread::available_parallelism().map_or(1, usize::from);
-    if load > 4.0 * cpus as f64 { "1500ms" } else { "300ms" }
+    load > 4.0 * cpus as f64
 }
 
 /// The shortest measurement that has every part, with more flags or others.

@@ -9,7 +9,7 @@ use pgdyno_analysis::{
 use pgdyno_core::measure::CellRun;
 use pgdyno_record::{LevelsRecord, Run, Status};
 
-use crate::common::{Place, brief, holds_together, left_out, text};
+use crate::common::{Place, brief, holds_together, is_busy_machine, left_out, text};
 
 /// How long a transaction takes is a setting of the server's. There are so many clients and such long pauses that a
 /// level has enough commits to be judged, and is held up by the pauses, on a slow machine as well.
@@ -69,8 +69,14 @@ fn is_done(run: &Run) {
 #[test]
 fn a_planted_slowdown_is_found_at_every_level() {
     let place = Place::new();
-    let path = written(&place, PAUSED);
-    let words = ["pg=9.6,set:own.pause=0.004", "pg=18,set:own.pause=0.016"];
+    // What a busy machine adds to every pause is the same for both and hides their difference, so they pause longer.
+    let (duration, pauses) = match is_busy_machine() {
+        true => ("6s", ["0.02", "0.08"]),
+        false => ("1200ms", ["0.004", "0.016"]),
+    };
+    let path = written(&place, &PAUSED.replace("1200ms", duration));
+    let words = [format!("pg=9.6,set:own.pause={}", pauses[0]), format!("pg=18,set:own.pause={}", pauses[1])];
+    let words = words.each_ref().map(String::as_str);
     let args = ["run", &path, "--bundle", "--subject", words[0], "--subject", words[1], "--seed", "3"];
     let output = place.run(&args);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
