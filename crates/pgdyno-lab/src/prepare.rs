@@ -171,11 +171,14 @@ fn waiting(wanted: Waiting) -> Result<SocketDriver, Problem> {
     }
 }
 
-/// The flag for a thorough run of all servers one after the other, with its duration.
+/// How to ask for a thorough run: by flag, or by plan, since `run` has no such flag.
+const THOROUGH: &str = "--thorough, or thorough = true in [measure]";
+
+/// How to ask for a thorough run of all servers one after the other, with its duration.
 fn thorough_hint(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> String {
     match thorough_s(plan, facts, servers) {
-        Some(seconds) => format!("--thorough ({:.0} min)", (seconds / 60.0).ceil()),
-        None => "--thorough".to_owned(),
+        Some(seconds) => format!("{THOROUGH} ({:.0} min)", (seconds / 60.0).ceil()),
+        None => THOROUGH.to_owned(),
     }
 }
 
@@ -226,6 +229,6 @@ mod tests {
         let seconds = |servers| thorough_s(&plan, &facts, servers).expect("it can be");
         assert_eq!(seconds(7), 7.0 * seconds(1));
         let said = thorough_hint(&plan, &facts, 7);
-        assert_eq!(said, format!("--thorough ({:.0} min)", (7.0 * seconds(1) / 60.0).ceil()));
+        assert_eq!(said, format!("{THOROUGH} ({:.0} min)", (7.0 * seconds(1) / 60.0).ceil()));
     }
 }

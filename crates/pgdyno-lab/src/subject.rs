@@ -245,7 +245,10 @@ impl Subject {
                 options.database
             ))
             .detail("another pgdyno is running there, or an earlier one was killed or kept it (--keep)")
-            .hint(format!("if none is running, remove it: DROP SCHEMA {SCHEMA} CASCADE")));
+            .hint(format!(
+                "`pgdyno resume` completes a run that was killed; if none is running, remove what is left: \
+                 DROP SCHEMA {SCHEMA} CASCADE"
+            )));
         }
         schema.map_err(failed)?;
         let path = if there { extended_search_path(&external.drive, stop)? } else { SCHEMA.to_owned() };

@@ -1,11 +1,12 @@
 //! The progress line on stderr. Hidden unless stderr is a terminal that obeys escape sequences.
 
 use std::{
+    fmt,
     io::{self, IsTerminal},
     time::Duration,
 };
 
-use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
+use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pgdyno_core::units::{printable, printable_lines};
 use pgdyno_host::terminal::obeys_escapes;
 use pgdyno_lab::{Event, Sink};
@@ -35,8 +36,11 @@ impl Progress {
     /// Starts a step of known length; `unit` is what `total` counts, for example `rows`.
     pub fn counted(&self, what: &str, total: u64, unit: &str) {
         let template =
-            format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}, {{per_sec}}, ETA {{eta}}");
-        self.0.set_style(style(&template));
+            format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}, {{rate}}/s, ETA {{eta}}");
+        let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
+            let _ = write!(out, "{}", HumanCount(state.per_sec() as u64));
+        };
+        self.0.set_style(style(&template).with_key("rate", rate));
         self.0.reset();
         self.0.set_length(total);
         self.0.set_message(what.to_owned());

@@ -27,7 +27,9 @@ pub(super) fn few_branches(record: &RunRecord) -> Option<Doubt> {
         units::count(scale),
         if scale == 1 { "" } else { "s" }
     );
-    let advice = format!("Load at least scale {most:.0} (--scale); see Good Practices in pgbench's manual.");
+    let advice = format!(
+        "Load at least scale {most:.0} (--scale, or scale in [data]); see Good Practices in pgbench's manual."
+    );
     doubt(DoubtKind::FewBranches, detail, &advice, names)
 }
 

@@ -254,7 +254,7 @@ fn clients_wait_for_branches_where_a_script_updates_them() {
     };
     let (detail, advice, cells) = found("tpcb-like", 6).expect("16 clients on 6 branches");
     assert!(detail.starts_with("up to 16 clients updated 6 branch rows"), "{detail}");
-    assert!(advice.starts_with("Load at least scale 16 (--scale)"), "{advice}");
+    assert!(advice.starts_with("Load at least scale 16 (--scale, or scale in [data])"), "{advice}");
     assert_eq!(cells, ["tpcb-like/16"]);
     assert_eq!(
         (found("simple-update", 6), found("select-only", 6), found("tpcb-like", 16)),
