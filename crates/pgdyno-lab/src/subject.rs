@@ -246,8 +246,8 @@ impl Subject {
             ))
             .detail("another pgdyno is running there, or an earlier one was killed or kept it (--keep)")
             .hint(format!(
-                "`pgdyno resume` completes a run that was killed; if none is running, remove what is left: \
-                 DROP SCHEMA {SCHEMA} CASCADE"
+                "`pgdyno resume RUN` completes a run that was killed; if no pgdyno is running, you may also remove \
+                 what is left: DROP SCHEMA {SCHEMA} CASCADE"
             )));
         }
         schema.map_err(failed)?;
