@@ -1,13 +1,16 @@
 //! Computes cells, comparisons, noise and doubts from the measurements of a record, and from nothing else.
 
 use pgdyno_core::measure::{CellSummary, Histograms, Workload};
-use pgdyno_record::{BlockKind, ComparisonRecord, RunLatencies, RunRecord, TimeRecord};
+use pgdyno_record::{ComparisonRecord, RunLatencies, RunRecord, TimeRecord};
 
 use crate::{
     cells,
-    compare::{self, Verdict, floor, levels, outliers},
+    compare::{self, Levels, Verdict, floor, levels, outliers},
     doubts, noise,
 };
+
+/// The effect for which a comparison says how many blocks would show it, over its margin: 3 % for the usual 2 %.
+const EFFECT_OVER_MARGIN: f64 = 1.5;
 
 /// Recomputes all results of a record from its runs, blocks and checks. `latencies` has the added histograms of the
 /// cells; a cell without one keeps the latencies of the record.
@@ -24,7 +27,8 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     let names = record.names().into_iter().map(str::to_owned).collect::<Vec<_>>();
     if let Some(of_levels) = &mut record.levels {
         let names: Vec<_> = names.iter().map(String::as_str).collect();
-        of_levels.list = levels(&record.runs, &names, of_levels.margin);
+        let Levels { scripts, list } = levels(&record.runs, &names, of_levels.margin);
+        (of_levels.scripts, of_levels.list) = (scripts, list);
         of_levels.judged = of_levels.list.iter().filter(|level| level.result.is_some()).count() as u32;
     }
     record.noise = noise::pooled(&record.runs);
@@ -64,12 +68,10 @@ fn keep_latency(cell: &mut CellSummary, before: &[CellSummary]) {
 /// Recomputes the result of a comparison from its blocks. `fewest` is the smallest number of commits of a run that
 /// pgdyno itself drove.
 fn conclude(comparison: &mut ComparisonRecord, fewest: Option<u64>) {
-    for kind in [BlockKind::Ab, BlockKind::Aa] {
-        let flags = outliers(&comparison.ln_ratios(kind));
-        let blocks = comparison.blocks.iter_mut().filter(|block| block.kind == kind);
-        blocks.zip(flags).for_each(|(block, outlier)| block.outlier = outlier);
-    }
-    let result = compare::judge(&comparison.ln_ratios(BlockKind::Ab), &comparison.looks, comparison.margin);
+    let ln_ratios = comparison.ln_ratios();
+    let blocks = comparison.blocks.iter_mut().zip(outliers(&ln_ratios));
+    blocks.for_each(|(block, outlier)| block.outlier = outlier);
+    let result = compare::judge(&ln_ratios, &comparison.looks, comparison.margin);
     let result = result.map(|result| result.resting_on(fewest));
     let more = match result.as_ref().map(|result| result.verdict) {
         Some(Verdict::CannotTell { more_blocks }) => more_blocks,
@@ -78,5 +80,5 @@ fn conclude(comparison: &mut ComparisonRecord, fewest: Option<u64>) {
     comparison.more_s = more.zip(comparison.block_s).map(|(more, block_s)| f64::from(more) * block_s);
     comparison.result = result;
     let last = comparison.looks.last().copied();
-    comparison.floor = last.and_then(|last| floor(&comparison.ln_ratios(BlockKind::Aa), last));
+    comparison.floor = last.and_then(|last| floor(&ln_ratios, last, EFFECT_OVER_MARGIN * comparison.margin));
 }

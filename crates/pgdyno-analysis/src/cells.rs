@@ -1,12 +1,14 @@
 //! Summarises the runs of each cell.
 
+use std::collections::BTreeMap;
+
 use pgdyno_core::measure::{
-    CellRun, CellSummary, Counts, CpuUse, Histograms, IoUse, Latency, ScriptRun, ServedFrom, Waits, Workload,
-    runs_by_cell,
+    CellRun, CellSummary, Counts, CpuUse, Estimate, Histograms, IoUse, Latency, ScriptRun, ServedFrom, Waits,
+    Workload, runs_by_cell,
 };
 use pgdyno_script::{Builtin, Scripts};
 
-use crate::estimate::estimate;
+use crate::{estimate::of_family, tpcc};
 
 /// Reads per committed transaction from which on a source counts: one in twenty transactions. Fewer reads come from
 /// extending tables, which servers before 16 count as reads (history: one in 157 transactions, accounts: one in 61),
@@ -57,16 +59,55 @@ pub fn statements_per_transaction(run: &CellRun) -> Option<u32> {
 pub fn summarise(runs: &[CellRun], latencies: &[(Workload, Histograms)]) -> Vec<CellSummary> {
     let latency =
         |workload: &Workload| latencies.iter().find(|(of, _)| of == workload).map(|(_, latency)| latency);
-    runs_by_cell(runs)
-        .into_iter()
-        .filter_map(|(workload, runs)| summary(workload, &runs, latency(workload)))
+    let cells = runs_by_cell(runs);
+    let rates = by_family(&cells, "1/s", |run| Some(run.tps));
+    let nopm = by_family(&cells, "1/min", |run| run.nopm);
+    let tpm = by_family(&cells, "1/min", tpcc::tpm);
+    let rates = rates.into_iter().zip(nopm).zip(tpm);
+    let rates = rates.map(|((tps, nopm), tpm)| Rates { tps, nopm, tpm });
+    let summaries = cells.iter().zip(rates);
+    summaries
+        .filter_map(|((workload, runs), rates)| summary(workload, runs, rates, latency(workload)))
         .collect()
 }
 
-fn summary(workload: &Workload, runs: &[&CellRun], histograms: Option<&Histograms>) -> Option<CellSummary> {
+/// The rates of a cell; `None` if no run has one.
+struct Rates {
+    tps: Option<Estimate>,
+    nopm: Option<Estimate>,
+    tpm: Option<Estimate>,
+}
+
+/// A rate of each cell. Cells of one script over one protocol are a family, apart from those of an open loop, where the
+/// schedule determines TPS.
+fn by_family(
+    cells: &[(&Workload, Vec<&CellRun>)],
+    unit: &str,
+    figure: impl Fn(&CellRun) -> Option<f64>,
+) -> Vec<Option<Estimate>> {
+    let family = |of: &Workload| (of.script.clone(), of.protocol.clone(), of.rate_per_s.is_some());
+    let mut families: BTreeMap<_, Vec<usize>> = BTreeMap::new();
+    for (at, (workload, _)) in cells.iter().enumerate() {
+        families.entry(family(workload)).or_default().push(at);
+    }
+    let mut estimates = vec![None; cells.len()];
+    for members in families.into_values() {
+        let of = |at: &usize| cells[*at].1.iter().filter_map(|run| figure(run)).collect::<Vec<_>>();
+        let found = of_family(&members.iter().map(of).collect::<Vec<_>>(), unit);
+        members.into_iter().zip(found).for_each(|(at, found)| estimates[at] = found);
+    }
+    estimates
+}
+
+fn summary(
+    workload: &Workload,
+    runs: &[&CellRun],
+    rates: Rates,
+    histograms: Option<&Histograms>,
+) -> Option<CellSummary> {
     let latency = histograms.map(|histograms| &histograms.whole);
     let scripts = scripts(runs, histograms);
-    let tps = estimate(&runs.iter().map(|run| run.tps).collect::<Vec<_>>(), "1/s")?;
+    let tps = rates.tps?;
     let factor = statements_per_transaction(runs.first()?);
     let committed: u64 = runs.iter().map(|run| run.counts.committed).sum();
     let seconds: f64 = runs.iter().map(|run| run.duration_ns as f64 / 1e9).sum();
@@ -75,7 +116,7 @@ fn summary(workload: &Workload, runs: &[&CellRun], histograms: Option<&Histogram
     let each = |cpu_s: f64| (committed > 0).then(|| cpu_s * 1e6 / committed as f64);
     Some(CellSummary {
         workload: workload.clone(),
-        tpcc: super::tpcc::cell(runs, &scripts),
+        tpcc: tpcc::cell(runs, &scripts, rates.nopm, rates.tpm),
         scripts,
         statements_per_transaction: factor,
         qps: factor.map(|factor| tps.times(f64::from(factor), "1/s")),

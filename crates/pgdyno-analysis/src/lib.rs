@@ -9,8 +9,8 @@ mod estimate;
 pub mod find_rate;
 pub mod noise;
 pub mod over_blocks;
+mod statistics;
 pub mod steady;
-pub mod student;
 pub mod tpcc;
 
 pub use analyse::{analyse, latencies_of_cells};

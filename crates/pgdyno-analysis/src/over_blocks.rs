@@ -1,8 +1,8 @@
 //! Detects jumps and drifts of a rate over the blocks of a cell.
 
-use super::{
-    estimate::{MAX_HALF_WIDTH, mean},
-    student,
+use crate::{
+    estimate::MAX_HALF_WIDTH,
+    statistics::{mean, two_sided},
 };
 
 /// Tolerated factor between the rates of consecutive blocks. On a busy machine, where single runs scatter by 20 %,
@@ -80,7 +80,7 @@ fn drift(rates: &[f64]) -> Option<Change> {
     let error = (rest / f64::from(degrees) / squares).sqrt();
     let change = (slope * (blocks - 1) as f64).exp_m1();
     let is_large = change.ln_1p().abs() > MAX_DRIFT.ln_1p();
-    let is_seen = slope.abs() > student::two_sided(1.0 - FALSE_ALARM, degrees) * error;
+    let is_seen = slope.abs() > two_sided(1.0 - FALSE_ALARM, f64::from(degrees)) * error;
     (is_large && is_seen).then_some(Change::Drift { change, blocks })
 }
 

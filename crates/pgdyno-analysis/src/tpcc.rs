@@ -6,8 +6,6 @@ use pgdyno_core::{
     units,
 };
 
-use crate::estimate::estimate;
-
 /// Fewest New-Orders per minute and warehouse (clause 4.2.1); with less, there are too many warehouses.
 const LEAST: f64 = 9.0;
 /// Tolerated deviation of a share in standard deviations. With three, one of the nine shares of a cell would exceed it
@@ -22,15 +20,16 @@ const MOST_SKIPPED: f64 = 0.01;
 /// Seconds within which 90 % of Deliveries must be executed after they were queued (clauses 5.2.5.3 and 2.7.2.2).
 const DELIVERY_S: f64 = 80.0;
 
-/// Summarises a TPC-C cell from its runs and its added scripts; `None` for other workloads.
-pub fn cell(runs: &[&CellRun], scripts: &[ScriptRun]) -> Option<TpccCell> {
+/// Summarises a TPC-C cell from its runs, its added scripts and its rates; `None` for other workloads.
+pub(super) fn cell(
+    runs: &[&CellRun],
+    scripts: &[ScriptRun],
+    nopm: Option<Estimate>,
+    tpm: Option<Estimate>,
+) -> Option<TpccCell> {
     let mut parts = runs.iter().filter_map(|run| run.tpcc.as_ref());
     let mut run = parts.next()?.clone();
     parts.for_each(|part| run.shares.merge(&part.shares));
-    let estimate = |of: fn(&CellRun) -> Option<f64>| {
-        estimate(&runs.iter().filter_map(|run| of(run)).collect::<Vec<_>>(), "1/min")
-    };
-    let (nopm, tpm) = (estimate(|run| run.nopm), estimate(tpm));
     let steady: Vec<_> = runs.iter().map(|run| &run.steady).collect();
     let judged = judge(&run, scripts, nopm.as_ref(), &steady);
     Some(TpccCell { run, nopm, tpm, judged })
@@ -43,7 +42,7 @@ pub fn nopm(scripts: &[ScriptRun], duration_ns: u64) -> Option<f64> {
 }
 
 /// TPM: transactions of all kinds per minute, including intended rollbacks; also known as tpmTOTAL.
-fn tpm(run: &CellRun) -> Option<f64> {
+pub(super) fn tpm(run: &CellRun) -> Option<f64> {
     per_minute(run.counts.committed, run.duration_ns)
 }
 
@@ -300,7 +299,7 @@ mod tests {
     }
 
     fn judged(run: &TpccRun, scripts: &[ScriptRun], nopm: f64) -> Vec<Judged> {
-        let nopm = estimate(&[nopm], "1/min");
+        let nopm = crate::estimate::estimate(&[nopm], "1/min");
         judge(run, scripts, nopm.as_ref(), &[&SteadyVerdict::Steady])
     }
 

@@ -93,6 +93,14 @@ pub fn rate(per_s: f64) -> String {
     significant(per_s)
 }
 
+/// A rate per second whose confidence interval has this half-width, without digits that the interval makes worthless:
+/// two digits of the half-width are kept, so 37,422 ± 1,535 is `37,400`.
+pub fn rate_within(per_s: f64, half_width: f64) -> String {
+    let unit = 10f64.powf(half_width.log10().floor() - 1.0);
+    let rounded = if unit.is_finite() && unit > 1.0 { (per_s / unit).round() * unit } else { per_s };
+    rate(rounded)
+}
+
 /// A share between 0 and 1 as a percentage with one decimal: `4.2 %`; shares under 0.05 % as `<0.1 %`.
 pub fn percent(share: f64) -> String {
     match share * 100.0 {

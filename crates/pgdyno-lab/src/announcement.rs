@@ -96,12 +96,6 @@ impl Announcement {
                 looks.join(", ")
             ),
         );
-        let blocks = units::plural(u64::from(compare.aa_blocks), "block");
-        let aa = minutes(blocks_s(prepared, compare.aa_blocks));
-        self.fact(
-            "noise",
-            format!("{blocks} of A/A measure the noise floor of the machine, {aa} of the time below"),
-        );
     }
 
     /// How tables are loaded, if the plan or a flag says so.
@@ -207,8 +201,7 @@ fn blocks_s(prepared: &Prepared, blocks: u32) -> f64 {
 fn comparison_takes(job: &Job, compare: &Compare, prepared: &Prepared) -> String {
     let runs_s = f64::from(prepared.plan.measure.blocks) * run_s(prepared);
     let fixed_s = (prepared.bench.cost.seconds - runs_s).max(0.0) * job.servers.len() as f64;
-    let before_s = fixed_s + blocks_s(prepared, compare.aa_blocks);
-    let until = |look: Option<u32>| minutes(before_s + blocks_s(prepared, look.unwrap_or(0)));
+    let until = |look: Option<u32>| minutes(fixed_s + blocks_s(prepared, look.unwrap_or(0)));
     let least = until(compare.looks.first().map(|look| look.blocks));
     let most = until(compare.looks.last().map(|look| look.blocks));
     if least == most { format!("about {most}") } else { format!("{least} to {most}") }

@@ -129,7 +129,6 @@ fn first_comparison(compare: &Compare) -> ComparisonRecord {
     ComparisonRecord {
         margin: compare.margin,
         looks: compare.looks.clone(),
-        aa_blocks: compare.aa_blocks,
         blocks: Vec::new(),
         block_s: None,
         result: None,
@@ -142,7 +141,7 @@ fn first_comparison(compare: &Compare) -> ComparisonRecord {
 const MARGIN: f64 = 0.02;
 
 fn first_levels() -> LevelsRecord {
-    LevelsRecord { margin: MARGIN, judged: 0, list: Vec::new() }
+    LevelsRecord { margin: MARGIN, judged: 0, scripts: Vec::new(), list: Vec::new() }
 }
 
 /// The command line with the seed, so that it reproduces the same rows and the same schedule.

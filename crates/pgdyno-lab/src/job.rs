@@ -90,8 +90,6 @@ pub enum Question {
 pub struct Compare {
     /// The looks.
     pub looks: Vec<Look>,
-    /// Number of A/A blocks.
-    pub aa_blocks: u32,
     /// Equivalence margin, as a share.
     pub margin: f64,
     /// Whether a slower B makes the command fail.

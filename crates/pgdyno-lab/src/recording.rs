@@ -251,7 +251,6 @@ impl Recording {
     fn sum_up(&mut self) {
         let Some(comparison) = &self.record.comparison else { return };
         let counted = comparison.counted_blocks();
-        self.later.retain(|(block, ..)| !comparison.is_aa_block(*block));
         let (now, later): (Vec<_>, Vec<_>) =
             std::mem::take(&mut self.later).into_iter().partition(|(block, ..)| counted.contains(block));
         self.later = later;

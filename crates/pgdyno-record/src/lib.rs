@@ -40,7 +40,7 @@ mod time;
 mod workload_files;
 
 pub use checks::{BalanceRecord, ConsistencyRecord};
-pub use comparison::{BlockKind, BlockRecord, ComparisonRecord};
+pub use comparison::{BlockRecord, ComparisonRecord};
 pub use dir::{RunDir, without_secrets};
 pub use event::{Event, EventLine};
 pub use files::write_atomically;

@@ -74,8 +74,7 @@ pub struct RunRecord {
     pub material: Option<WorkloadFilesRecord>,
     /// All runs of all cells, in execution order.
     pub runs: Vec<CellRun>,
-    /// All cells, each summarised over its blocks; in a comparison over the A/B blocks that the result is computed
-    /// from, without A/A blocks.
+    /// All cells, each summarised over its blocks; in a comparison over the blocks that the result is computed from.
     pub cells: Vec<CellSummary>,
     /// Noise floor of all cells together.
     pub noise: Option<NoiseRecord>,

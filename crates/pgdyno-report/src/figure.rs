@@ -18,6 +18,8 @@ pub enum Format {
     Length,
     /// Per second.
     Rate,
+    /// A rate, with no more digits than the half-width of its interval (`data-of`) allows.
+    RateWithin,
     /// Any number, three significant digits.
     Number,
     /// Nanoseconds with a unit.
@@ -66,6 +68,7 @@ impl Format {
             Self::Count => "count",
             Self::Length => "length",
             Self::Rate => "rate",
+            Self::RateWithin => "rate-within",
             Self::Number => "number",
             Self::Latency => "latency",
             Self::Milliseconds => "milliseconds",
@@ -88,7 +91,8 @@ impl Format {
         }
     }
 
-    /// Writes a value; `of` is what a [`Format::PercentOf`] or a [`Format::PartOf`] is a share of.
+    /// Writes a value; `of` is what a [`Format::PercentOf`] or a [`Format::PartOf`] is a share of, or the half-width of
+    /// a [`Format::RateWithin`].
     pub fn write(self, value: &Value, of: Option<f64>) -> String {
         let number = || value.as_f64().unwrap_or(f64::NAN);
         let whole = |write: fn(u64) -> String| units::or_absent(value.as_u64(), write);
@@ -97,6 +101,7 @@ impl Format {
             Self::Count => whole(units::count),
             Self::Length => units::or_absent(value.as_array(), |list| units::count(list.len() as u64)),
             Self::Rate => units::rate(number()),
+            Self::RateWithin => units::rate_within(number(), of.unwrap_or(f64::NAN)),
             Self::Number => units::significant(number()),
             Self::Latency => units::latency(number()),
             Self::Milliseconds => units::milliseconds(number()),
@@ -243,6 +248,12 @@ impl Place<'_> {
     /// A field as a part of a whole, rounded to 100 % only if it is the whole. `None` if either is absent.
     pub fn part(&self, field: impl Display, of: impl Display) -> Option<Figure> {
         self.beside(field, of, Format::PartOf)
+    }
+
+    /// The rate of an estimate, with no more digits than its interval allows.
+    pub fn rate(&self, estimate: &str) -> Option<Figure> {
+        let [value, half_width] = ["value", "half_width"].map(|field| format!("{estimate}/{field}"));
+        self.beside(&value, half_width, Format::RateWithin).or_else(|| self.figure(value, Format::Rate))
     }
 
     fn beside(&self, field: impl Display, of: impl Display, format: Format) -> Option<Figure> {

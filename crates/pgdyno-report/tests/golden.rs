@@ -146,7 +146,7 @@ fn paste_gives_up_words_before_doubts() {
         "unpinned-bundle",
         "build-differs",
         "tests-disagree",
-        "same-differs",
+        "dependent-blocks",
     ]
     .map(Into::into)
     .to_vec();

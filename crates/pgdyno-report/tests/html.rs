@@ -5,11 +5,12 @@ use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 use testkit::fixtures::{self, Fixture};
 
-const FORMATS: [Format; 23] = [
+const FORMATS: [Format; 24] = [
     Format::Text,
     Format::Count,
     Format::Length,
     Format::Rate,
+    Format::RateWithin,
     Format::Number,
     Format::Latency,
     Format::Milliseconds,
@@ -142,7 +143,8 @@ fn an_altered_number_is_seen() {
     let (run, timeline) = as_file(&fixture);
     let page = page(&fixture);
     let tps = &run["cells"][0]["tps"]["value"].to_string();
-    let shown = pgdyno_core::units::rate(run["cells"][0]["tps"]["value"].as_f64().expect("a number"));
+    let figure = |field: &str| run["cells"][0]["tps"][field].as_f64().expect("a number");
+    let shown = pgdyno_core::units::rate_within(figure("value"), figure("half_width"));
     let alterations = [
         (format!("data-value=\"{tps}\""), "data-value=\"1.0\"".to_owned()),
         (format!(">{shown}<"), ">9,999,999<".to_owned()),

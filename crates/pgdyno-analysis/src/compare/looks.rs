@@ -1,23 +1,123 @@
-//! The looks at the result of a comparison.
+//! The looks at the result of a comparison, and the share of false alarms that each may spend.
 
 use pgdyno_core::results::Look;
 
-/// The looks before the last one. The last look is after all blocks (16 by default) and gets the rest of
-/// [`FALSE_ALARMS`]: 0.010, 0.015, 0.025.
-pub const EARLY_LOOKS: [Look; 2] = [Look { blocks: 8, alpha: 0.010 }, Look { blocks: 12, alpha: 0.015 }];
+use crate::statistics::{normal, normal_density, two_sided};
+
 /// Largest false alarm rate of all looks together.
 pub const FALSE_ALARMS: f64 = 0.05;
 /// Fewest blocks: the interval of two observations is useless.
 pub const MIN_BLOCKS: u32 = 3;
 /// Most blocks.
 pub const MAX_BLOCKS: u32 = 200;
+/// The first looks; after them there is one every [`EVERY`] blocks.
+pub const FIRST_LOOKS: [u32; 3] = [8, 12, 16];
+/// Blocks from one look to the next after [`FIRST_LOOKS`].
+const EVERY: u32 = 8;
+/// Points of the integration over results that have not ended a comparison. Odd, for Simpson's rule. Twice as many
+/// change no level by more than one in 10^5.
+const POINTS: usize = 101;
 
-/// The looks of a comparison with at most this number of blocks (at least 1).
+/// The looks of a comparison with at most this number of blocks (at least 1): after 8, 12 and 16 blocks, then every 8,
+/// and after the last.
+///
+/// Each spends what the spending function of O'Brien and Fleming's type allows (Lan and DeMets, "Discrete Sequential
+/// Boundaries for Clinical Trials", Biometrika 70, 1983, 659-663): little at first, most at the end, so that looking
+/// early costs hardly any power. The levels follow from the joint distribution of the looks, by the recursion of
+/// Armitage, McPherson and Rowe (Journal of the Royal Statistical Society A 132, 1969, 235-244). They are those of a
+/// normal distribution and are used for t, as Jennison and Turnbull describe ("Group Sequential Methods with
+/// Applications to Clinical Trials", 2000, section 4.4).
 pub fn looks(blocks: u32) -> Vec<Look> {
-    let mut looks: Vec<_> = EARLY_LOOKS.into_iter().filter(|look| look.blocks < blocks).collect();
-    let spent: f64 = looks.iter().map(|look| look.alpha).sum();
-    looks.push(Look { blocks, alpha: FALSE_ALARMS - spent });
+    let later = (1..).map(|nth| FIRST_LOOKS[2] + nth * EVERY);
+    let planned = FIRST_LOOKS.into_iter().chain(later).take_while(|look| *look < blocks);
+    levels(&planned.chain([blocks]).collect::<Vec<_>>())
+}
+
+/// The level of each look, given the number of observations before each.
+fn levels(observations: &[u32]) -> Vec<Look> {
+    let whole = observations.last().copied().map_or(1.0, f64::from);
+    let mut going = Going::start();
+    let mut spent = 0.0;
+    let mut looks = Vec::new();
+    for blocks in observations {
+        let may_spend = spending(f64::from(*blocks) / whole);
+        let alpha = going.pass(f64::from(*blocks), may_spend - spent);
+        spent = may_spend;
+        looks.push(Look { blocks: *blocks, alpha });
+    }
     looks
+}
+
+/// Share of false alarms that may be spent when this share of the observations (above 0, up to 1) is made: half of it
+/// in each direction.
+fn spending(share: f64) -> f64 {
+    4.0 * normal(-two_sided(1.0 - FALSE_ALARMS / 2.0, f64::INFINITY) / share.sqrt())
+}
+
+/// The density of the sum of the observations in comparisons of equal arms that no look has ended, at evenly spaced
+/// points from `-end` to `end`. Observations have the standard deviation 1.
+struct Going {
+    observations: f64,
+    end: f64,
+    density: Vec<f64>,
+}
+
+impl Going {
+    /// Before the first observation the sum is 0.
+    fn start() -> Self {
+        Self { observations: 0.0, end: 0.0, density: Vec::new() }
+    }
+
+    /// Goes on to a look that may end this share of all comparisons, and returns its two-sided level.
+    fn pass(&mut self, observations: f64, share: f64) -> f64 {
+        let added = (observations - self.observations).sqrt();
+        // Bisection on the limit of the standardised sum; 9 is beyond any share.
+        let (mut low, mut high) = (0.0, 9.0);
+        for _ in 0..32 {
+            let middle = f64::midpoint(low, high);
+            if self.ended(middle * observations.sqrt(), added) > share { low = middle } else { high = middle }
+        }
+        let limit = f64::midpoint(low, high);
+        let end = limit * observations.sqrt();
+        let density = points(end).map(|(sum, _)| self.density_at(sum, added)).collect();
+        *self = Self { observations, end, density };
+        2.0 * normal(-limit)
+    }
+
+    /// Share of all comparisons that a look ends if it does so beyond `end` in either direction.
+    fn ended(&self, end: f64, added: f64) -> f64 {
+        let beyond = |from: f64| normal((from - end) / added) + normal((-from - end) / added);
+        self.integral(beyond)
+    }
+
+    fn density_at(&self, sum: f64, added: f64) -> f64 {
+        self.integral(|from| normal_density((sum - from) / added) / added)
+    }
+
+    /// The integral of a function of the sum over the comparisons that go on.
+    fn integral(&self, of: impl Fn(f64) -> f64) -> f64 {
+        match self.density.is_empty() {
+            true => of(0.0),
+            false => points(self.end)
+                .zip(&self.density)
+                .map(|((sum, weight), density)| weight * density * of(sum))
+                .sum(),
+        }
+    }
+}
+
+/// Points from `-end` to `end` with their weights by Simpson's rule.
+fn points(end: f64) -> impl Iterator<Item = (f64, f64)> {
+    let step = 2.0 * end / (POINTS - 1) as f64;
+    (0..POINTS).map(move |at| {
+        let weight = match at {
+            0 => 1.0,
+            at if at == POINTS - 1 => 1.0,
+            at if at % 2 == 1 => 4.0,
+            _ => 2.0,
+        };
+        (-end + step * at as f64, weight * step / 3.0)
+    })
 }
 
 #[cfg(test)]
@@ -25,19 +125,42 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sixteen_blocks_have_the_looks_of_the_method() {
-        let all: Vec<_> = looks(16).iter().map(|look| (look.blocks, (look.alpha * 1e3).round())).collect();
-        assert_eq!(all, [(8, 10.0), (12, 15.0), (16, 25.0)]);
-        assert_eq!(looks(8).iter().map(|look| look.blocks).collect::<Vec<_>>(), [8]);
-        assert_eq!(looks(30).iter().map(|look| look.blocks).collect::<Vec<_>>(), [8, 12, 30]);
+    fn looks_are_those_of_the_method() {
+        let blocks = |most| looks(most).iter().map(|look| look.blocks).collect::<Vec<_>>();
+        assert_eq!(blocks(16), [8, 12, 16]);
+        assert_eq!((blocks(3), blocks(8)), (vec![3], vec![8]));
+        assert_eq!(blocks(30), [8, 12, 16, 24, 30]);
+        assert_eq!(blocks(MAX_BLOCKS).len(), 26);
     }
 
     #[test]
-    fn all_looks_together_spend_what_may_be_spent() {
-        for blocks in 1..=MAX_BLOCKS {
+    fn one_look_spends_all() {
+        for blocks in [1, 3, 8] {
+            let [only] = looks(blocks)[..] else { panic!("{blocks} blocks have one look") };
+            assert!((only.alpha - FALSE_ALARMS).abs() < 1e-9, "{only:?}");
+        }
+    }
+
+    /// Five equally spaced looks: the limits of z printed for this spending function by Reboussin, DeMets, Kim and Lan,
+    /// "Computations for Group Sequential Boundaries Using the Lan-DeMets Spending Function Method", Controlled
+    /// Clinical Trials 21 (2000), 190-207.
+    #[test]
+    fn levels_are_those_of_a_printed_table() {
+        let found = levels(&[10, 20, 30, 40, 50]);
+        for (look, z) in found.iter().zip([4.877, 3.357, 2.680, 2.290, 2.031]) {
+            let got = two_sided(1.0 - look.alpha, f64::INFINITY);
+            assert!((got - z).abs() < 2e-3, "{look:?}: {got} is not {z}");
+        }
+    }
+
+    #[test]
+    fn every_number_of_blocks_has_levels_that_rise() {
+        for blocks in (1..=40).chain([41, 63, 64, 65, 100, 193, MAX_BLOCKS]) {
             let looks = looks(blocks);
-            let spent: f64 = looks.iter().map(|look| look.alpha).sum();
-            assert!((spent - FALSE_ALARMS).abs() < 1e-12 && looks.iter().all(|look| look.alpha > 0.0));
+            assert!(
+                looks.iter().all(|look| look.alpha > 0.0 && look.alpha <= FALSE_ALARMS + 1e-9),
+                "{looks:?}"
+            );
             assert!(looks.windows(2).all(|two| two[0].blocks < two[1].blocks));
             assert_eq!(looks.last().map(|look| look.blocks), Some(blocks));
         }

@@ -3,15 +3,17 @@
 use pgdyno_core::results::{Comparison, Look, Verdict};
 
 use super::{
-    super::estimate::{mean, sum_of_squares},
+    dependence::{MAX_CORRELATION, lag_one, widened},
     hodges_lehmann,
-    looks::EARLY_LOOKS,
-    power::{half_width, more_blocks},
+    looks::FALSE_ALARMS,
+    power::more_blocks,
     sign_flip,
+    trimmed::Trimmed,
 };
+use crate::statistics::{Scatter, two_sided, two_sided_p};
 
 /// Fewest blocks for which the sign-flip test can reach the level of the last look: 2/2^7 is 0.016.
-const SIGN_FLIP_FROM: u32 = EARLY_LOOKS[0].blocks - 1;
+const SIGN_FLIP_FROM: u32 = 7;
 
 /// Judges the blocks so far, given as ln B − ln A, at the last look that they reach; later blocks count at the next
 /// look. `margin` is a positive share. `None` with fewer than two blocks.
@@ -23,10 +25,7 @@ pub fn judge(ln_ratios: &[f64], looks: &[Look], margin: f64) -> Option<Compariso
     let next = looks.get(reached.map_or(0, |at| at + 1));
     let at = reached.map_or(*looks.first()?, |at| looks[at]);
     let used = &ln_ratios[..at.blocks.min(made) as usize];
-    if used.len() < 2 {
-        return None;
-    }
-    let interval = Interval::new(used, at.alpha);
+    let interval = Interval::new(used, Trimmed::of(used)?, at.alpha);
     let verdict = match reached {
         None => Verdict::CannotTell { more_blocks: Some(at.blocks - made) },
         Some(_) => match (interval.answer(next.unwrap_or(&at).alpha, margin.ln_1p()), next) {
@@ -40,25 +39,47 @@ pub fn judge(ln_ratios: &[f64], looks: &[Look], margin: f64) -> Option<Compariso
     Some(Comparison { look: reached.map_or(0, |at| at as u32 + 1), verdict, ..interval.described(used, at) })
 }
 
-/// The t interval of a mean of logarithms.
+/// Judges one level of many, all of whose blocks are made, at the only look. The scatter may be moderated.
+pub fn judge_once(ln_ratios: &[f64], trimmed: Trimmed, margin: f64) -> Comparison {
+    let at = Look { blocks: ln_ratios.len() as u32, alpha: FALSE_ALARMS };
+    let interval = Interval::new(ln_ratios, trimmed, at.alpha);
+    let verdict = interval.answer(at.alpha, margin.ln_1p());
+    Comparison { look: 1, verdict, ..interval.described(ln_ratios, at) }
+}
+
+/// The two-sided p value of the mean of these observations, by Student's t with this scatter.
+pub fn p_value(ln_ratios: &[f64], trimmed: Trimmed) -> f64 {
+    let scatter = widened(trimmed.scatter, lag_one(ln_ratios), ln_ratios.len());
+    let error = (scatter.variance / ln_ratios.len() as f64).sqrt();
+    match error > 0.0 {
+        true => two_sided_p(trimmed.mean.abs() / error, scatter.degrees),
+        false => f64::from(u8::from(trimmed.mean == 0.0)),
+    }
+}
+
+/// The t interval of a trimmed mean of logarithms.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
     blocks: u32,
     mean: f64,
+    /// Standard deviation of an observation, as far as it concerns the mean.
     sd: f64,
     half: f64,
+    correlation: Option<f64>,
 }
 
 impl Interval {
-    fn new(used: &[f64], alpha: f64) -> Self {
-        let blocks = used.len() as u32;
-        let sd = (sum_of_squares(used) / (used.len() - 1) as f64).sqrt();
-        Self { blocks, mean: mean(used).unwrap_or(0.0), sd, half: half_width(sd, blocks, alpha) }
+    fn new(used: &[f64], Trimmed { mean, scatter }: Trimmed, alpha: f64) -> Self {
+        let (blocks, correlation) = (used.len() as u32, lag_one(used));
+        let scatter = widened(scatter, correlation, used.len());
+        let sd = scatter.variance.sqrt();
+        let half = two_sided(1.0 - alpha, scatter.degrees) * sd / f64::from(blocks).sqrt();
+        Self { blocks, mean, sd, half, correlation }
     }
 
     /// `next_alpha` is the level of the next look.
     fn answer(self, next_alpha: f64, margin_ln: f64) -> Verdict {
-        let Self { blocks, mean, sd, half } = self;
+        let Self { blocks, mean, sd, half, .. } = self;
         match () {
             () if mean.abs() + half <= margin_ln => Verdict::NoDifference,
             () if mean - half > 0.0 => Verdict::Faster,
@@ -69,11 +90,12 @@ impl Interval {
 
     /// The interval as shares, with the nonparametric tests, and without a verdict.
     fn described(self, used: &[f64], look: Look) -> Comparison {
-        let Self { blocks, mean, sd, half } = self;
+        let Self { blocks, mean, half, correlation, .. } = self;
         let robust = hodges_lehmann(used).unwrap_or(mean);
         let sign_flip_p = sign_flip(used);
-        let flip_disagrees =
-            blocks >= SIGN_FLIP_FROM && sign_flip_p.is_some_and(|p| (p <= look.alpha) != (mean.abs() > half));
+        // The sign-flip test takes blocks for independent.
+        let flips = blocks >= SIGN_FLIP_FROM && correlation.is_none_or(|r| r <= MAX_CORRELATION);
+        let flip_disagrees = flips && sign_flip_p.is_some_and(|p| (p <= look.alpha) != (mean.abs() > half));
         Comparison {
             blocks,
             look: 0,
@@ -83,7 +105,8 @@ impl Interval {
             high: (mean + half).exp_m1(),
             hodges_lehmann: robust.exp_m1(),
             sign_flip_p,
-            between_blocks: sd,
+            between_blocks: Scatter::of(used).map_or(0.0, |own| own.variance.sqrt()),
+            correlation,
             tests_disagree: flip_disagrees || (robust - mean).abs() > half + 1e-12,
             verdict: Verdict::CannotTell { more_blocks: None },
         }
@@ -96,7 +119,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        super::{looks, power},
+        super::{blocks_for, looks, power},
         *,
     };
     use crate::steady::tests::Normal;
@@ -110,48 +133,53 @@ mod tests {
         [1.0, -1.0, -1.0, 1.0, -1.0, 1.0, 1.0, -1.0].map(|sign| mean + sd * unit * sign).to_vec()
     }
 
-    /// Mean and standard deviation in per cent of ln, and the answer. t(1 − 0.05, 7) is 2.365: the half-width is 0.836
+    /// Seven blocks, which are not trimmed: the sum of squares is 6.
+    fn seven(mean: f64, sd: f64) -> Vec<f64> {
+        [1.0, -1.0, -1.0, 0.0, -1.0, 1.0, 1.0].map(|sign| mean + sd * sign).to_vec()
+    }
+
+    /// Mean and standard deviation in per cent of ln, and the answer. t(1 − 0.05, 6) is 2.447: the half-width is 0.925
     /// standard deviations.
     #[test]
     fn the_table_of_verdicts() {
         use Verdict::{CannotTell, Faster, NoDifference, Slower};
         for (mean, sd, expected) in [
             (0.0, 1.0, NoDifference),
-            (0.0, 2.3, NoDifference),
+            (0.0, 2.1, NoDifference),
             (1.0, 1.0, NoDifference),
             // Above 0, but within the margin: no difference that matters.
             (1.0, 0.2, NoDifference),
             (-1.0, 0.2, NoDifference),
             (1.9, 0.5, Faster),
             (5.0, 2.0, Faster),
-            (5.0, 5.9, Faster),
+            (5.0, 5.3, Faster),
             (-5.0, 2.0, Slower),
-            (-5.0, 5.9, Slower),
+            (-5.0, 5.3, Slower),
             (100.0, 1.0, Faster),
-            (0.0, 2.5, CannotTell { more_blocks: Some(1) }),
-            (5.0, 6.1, CannotTell { more_blocks: Some(1) }),
-            (-5.0, 10.0, CannotTell { more_blocks: Some(10) }),
+            (0.0, 2.5, CannotTell { more_blocks: Some(3) }),
+            (5.0, 6.1, CannotTell { more_blocks: Some(2) }),
+            (-5.0, 10.0, CannotTell { more_blocks: Some(12) }),
             (0.9, 200.0, CannotTell { more_blocks: None }),
             // Without scatter the interval is a point.
             (0.0, 0.0, NoDifference),
             (2.5, 0.0, Faster),
         ] {
-            let blocks = eight(mean / 100.0, sd / 100.0);
-            let found = judge(&blocks, &looks(8), MARGIN).expect("eight blocks");
+            let blocks = seven(mean / 100.0, sd / 100.0);
+            let found = judge(&blocks, &looks(7), MARGIN).expect("seven blocks");
             assert_eq!(found.verdict, expected, "{mean} ± {sd}: {found:?}");
         }
     }
 
     #[test]
     fn figures_are_those_of_a_calculation_by_hand() {
-        let found = judge(&eight(0.05, 0.02), &looks(8), MARGIN).expect("eight blocks");
-        let half = 2.364_624 * 0.02 / 8f64.sqrt();
+        let found = judge(&seven(0.05, 0.02), &looks(7), MARGIN).expect("seven blocks");
+        let half = 2.446_912 * 0.02 / 7f64.sqrt();
         assert!((found.effect - 0.05f64.exp_m1()).abs() < 1e-12);
         assert!((found.low - (0.05 - half).exp_m1()).abs() < 1e-6);
         assert!((found.high - (0.05 + half).exp_m1()).abs() < 1e-6);
         assert!((found.between_blocks - 0.02).abs() < 1e-12);
         assert!((found.hodges_lehmann - 0.05f64.exp_m1()).abs() < 1e-12);
-        assert_eq!((found.sign_flip_p, found.tests_disagree, found.look), (Some(2.0 / 256.0), false, 1));
+        assert_eq!((found.sign_flip_p, found.tests_disagree, found.look), (Some(2.0 / 128.0), false, 1));
     }
 
     #[test]
@@ -164,7 +192,7 @@ mod tests {
         let ten = judge(&noisy, &looks, MARGIN).expect("ten blocks");
         assert_eq!((ten.look, ten.blocks), (1, 8));
         assert!(ten.effect < 0.04 && !ten.is_settled());
-        let nearly = judge(&eight(0.03, 0.0275), &looks, MARGIN).expect("eight blocks");
+        let nearly = judge(&eight(0.03, 0.02), &looks, MARGIN).expect("eight blocks");
         assert_eq!(nearly.verdict, Verdict::CannotTell { more_blocks: Some(4) }, "the next look is after 12");
     }
 
@@ -181,65 +209,137 @@ mod tests {
     }
 
     #[test]
-    fn one_outlier_makes_the_tests_disagree() {
+    fn one_wild_block_does_not_decide_and_two_make_the_tests_disagree() {
         let mut blocks = vec![0.05, 0.051, 0.049, 0.052, 0.05, 0.048, 0.05, 0.051];
-        assert!(!judge(&blocks, &looks(8), MARGIN).expect("eight blocks").tests_disagree);
+        let of = |blocks: &[f64]| judge(blocks, &looks(8), MARGIN).expect("eight blocks");
+        let calm = of(&blocks);
         blocks[3] = 0.9;
-        let found = judge(&blocks, &looks(8), MARGIN).expect("eight blocks");
-        assert!(matches!(found.verdict, Verdict::CannotTell { .. }), "{found:?}");
-        assert!(found.tests_disagree, "{found:?}");
+        let found = of(&blocks);
+        assert_eq!((found.verdict, found.tests_disagree), (Verdict::Faster, false), "{found:?}");
+        assert!((found.effect - calm.effect).abs() < 1e-3 && found.between_blocks > 0.2, "{found:?}");
+        blocks[5] = 0.9;
+        let found = of(&blocks);
+        assert!(matches!(found.verdict, Verdict::CannotTell { .. }) && found.tests_disagree, "{found:?}");
     }
 
-    /// How often a comparison of at most 16 blocks says faster or slower, with the looks of `ab`.
+    /// One block in ten is wild: the interval keeps its coverage, and finds what the plain mean finds one time in
+    /// three.
+    #[test]
+    fn wild_blocks_neither_raise_alarms_nor_hide_an_effect() {
+        let (mut normal, looks) = (Normal::seeded(51), looks(16));
+        let mut found = |effect: f64| {
+            let mut wild = || {
+                let calm = effect.ln_1p() + 0.03 * normal.draw();
+                if normal.draw() > 1.2816 { calm + 0.4 * normal.draw() } else { calm }
+            };
+            (0..1_000)
+                .filter(|_| compared(&(0..16).map(|_| wild()).collect::<Vec<_>>(), &looks).is_decided())
+                .count()
+        };
+        let (alarms, finds) = (found(0.0), found(0.03));
+        assert!(alarms <= 60 && finds > 600, "{alarms} alarms, {finds} finds of 1000");
+    }
+
+    /// A comparison of these blocks as `ab` makes it: it ends at the first look with an answer, or at the last.
+    fn compared(ln_ratios: &[f64], looks: &[Look]) -> Comparison {
+        let mut seen =
+            looks.iter().filter_map(|look| judge(&ln_ratios[..look.blocks as usize], looks, MARGIN));
+        let is_last = |found: &Comparison| found.blocks as usize == ln_ratios.len();
+        seen.find(|found| found.is_settled() || is_last(found)).expect("there is a last look")
+    }
+
+    /// Independent blocks.
+    fn independent(effect: f64, sd: f64, blocks: u32, normal: &mut Normal) -> Vec<f64> {
+        (0..blocks).map(|_| effect.ln_1p() + sd * normal.draw()).collect()
+    }
+
+    /// Share of comparisons that say faster or slower.
     fn alarms(effect: f64, sd: f64, blocks: u32, times: u32, seed: u64) -> f64 {
         let mut normal = Normal::seeded(seed);
         let looks = looks(blocks);
-        let found = (0..times)
-            .filter(|_| {
-                let all: Vec<f64> = (0..blocks).map(|_| effect.ln_1p() + sd * normal.draw()).collect();
-                let mut seen =
-                    looks.iter().filter_map(|look| judge(&all[..look.blocks as usize], &looks, MARGIN));
-                let last =
-                    seen.find(|found| found.is_settled() || found.blocks == blocks).expect("a last look");
-                matches!(last.verdict, Verdict::Faster | Verdict::Slower)
-            })
-            .count();
-        found as f64 / f64::from(times)
+        let mut one = || compared(&independent(effect, sd, blocks, &mut normal), &looks).is_decided();
+        (0..times).filter(|_| one()).count() as f64 / f64::from(times)
     }
 
-    /// A/A: over all looks together at most one false alarm in twenty, from low to high noise. Noise of the size of the
-    /// margin is the worst case.
-    #[test]
-    fn equal_arms_raise_at_most_the_nominal_false_alarms() {
+    /// A/A: over all looks together one false alarm in twenty, from low to high noise. Noise of the size of the margin
+    /// is the worst case.
+    fn spends_what_it_may(times: u32, tolerance: f64) {
         for (seed, sd) in [0.005, 0.02, 0.05, 0.2].into_iter().enumerate() {
-            let found = alarms(0.0, sd, 16, 2_000, seed as u64 + 1);
-            assert!(found <= 0.05, "{:.2} % false alarms at a noise of {sd}", found * 100.0);
+            let found = alarms(0.0, sd, 16, times, seed as u64 + 1);
+            assert!(found <= 0.05 + tolerance, "{:.2} % false alarms at a noise of {sd}", found * 100.0);
         }
-        let worst = alarms(0.0, 0.2, 16, 2_000, 4);
-        assert!(worst > 0.02, "a test without any false alarm finds nothing either: {worst}");
+        let worst = alarms(0.0, 0.2, 16, times, 4);
+        assert!(worst > 0.05 - tolerance, "a test without any false alarm finds nothing either: {worst}");
+    }
+
+    #[test]
+    fn equal_arms_raise_the_nominal_false_alarms() {
+        spends_what_it_may(2_000, 0.012);
+    }
+
+    #[test]
+    #[ignore = "a minute: cargo xtask test-all runs it"]
+    fn equal_arms_raise_the_nominal_false_alarms_in_long() {
+        spends_what_it_may(20_000, 0.003);
     }
 
     /// With one look, a true effect of 5 % is found as often as [`power`] predicts.
     #[test]
     fn a_true_effect_is_found_with_the_power_of_the_formula() {
-        const TIMES: u32 = 2_000;
-        for (seed, (blocks, sd)) in [(8, 0.04), (8, 0.07), (5, 0.04), (8, 0.025)].into_iter().enumerate() {
+        for (seed, (blocks, sd)) in [(5, 0.04), (7, 0.04), (7, 0.025)].into_iter().enumerate() {
             let expected = power(0.05f64.ln_1p(), sd, blocks, 0.05);
-            let found = alarms(0.05, sd, blocks, TIMES, 20 + seed as u64);
-            let error = (expected * (1.0 - expected) / f64::from(TIMES)).sqrt();
-            assert!(
-                (found - expected).abs() < 4.0 * error + 2e-3,
-                "{blocks} blocks, {sd}: {found}, not {expected}"
-            );
+            let found = alarms(0.05, sd, blocks, 2_000, 20 + seed as u64);
+            assert!((found - expected).abs() < 0.04, "{blocks} blocks, {sd}: {found}, not {expected}");
         }
     }
 
-    /// With three looks it is found at least as often as by the last one alone, and at most as often as all allow.
+    /// The number of blocks that the power line names finds the effect at least four times in five.
     #[test]
-    fn looks_in_turn_find_at_least_what_the_last_finds() {
-        let last = power(0.05f64.ln_1p(), 0.06, 16, 0.025);
-        let found = alarms(0.05, 0.06, 16, 2_000, 31);
-        assert!(found > last - 0.03 && found < last + 0.1, "{found}, the last alone {last}");
+    fn the_promised_number_of_blocks_finds_the_effect() {
+        for (seed, sd) in [0.03, 0.05].into_iter().enumerate() {
+            let blocks = blocks_for(0.03f64.ln_1p(), sd * TRIMMED_OVER_PLAIN, 0.042).expect("few are enough");
+            let found = alarms(0.03, sd, blocks, 1_000, 60 + seed as u64);
+            assert!((0.77..0.9).contains(&found), "{blocks} blocks at {sd}: {found}");
+        }
+    }
+
+    /// Standard deviation of a trimmed mean of normal observations over that of their plain mean.
+    const TRIMMED_OVER_PLAIN: f64 = 1.03;
+
+    /// Looking early costs little: many blocks with several looks find what the last alone would, and end much sooner.
+    #[test]
+    fn early_looks_save_blocks_and_cost_little() {
+        let (mut normal, looks) = (Normal::seeded(31), looks(48));
+        let found: Vec<_> =
+            (0..1_000).map(|_| compared(&independent(0.03, 0.05, 48, &mut normal), &looks)).collect();
+        let mean = found.iter().map(|one| f64::from(one.blocks)).sum::<f64>() / found.len() as f64;
+        let faster = found.iter().filter(|one| one.verdict == Verdict::Faster).count() as f64 / 1_000.0;
+        let alone = power(0.03f64.ln_1p(), 0.05, 48, 0.05);
+        assert!(mean < 34.0 && faster > alone - 0.05, "{mean} blocks, {faster} found, {alone} by one look");
+    }
+
+    /// Blocks of which each remembers the one before, with a standard deviation of 5 %.
+    fn remembering(memory: f64, blocks: u32, normal: &mut Normal) -> Vec<f64> {
+        let mut d = normal.draw();
+        let mut next = || {
+            d = memory * d + (1.0 - memory * memory).sqrt() * normal.draw();
+            0.05 * d
+        };
+        (0..blocks).map(|_| next()).collect()
+    }
+
+    /// Without the rule 300 of 1,000 are alarms. In 16 blocks a third of such series looks independent.
+    #[test]
+    fn dependent_blocks_raise_fewer_false_alarms() {
+        for (blocks, most) in [(16, 140), (32, 100)] {
+            let (mut normal, looks) = (Normal::seeded(41), looks(blocks));
+            let found: Vec<_> =
+                (0..1_000).map(|_| compared(&remembering(0.5, blocks, &mut normal), &looks)).collect();
+            let alarms = found.iter().filter(|one| one.is_decided()).count();
+            let is_seen = |one: &&Comparison| one.correlation.is_some_and(|r| r > MAX_CORRELATION);
+            let noticed = found.iter().filter(is_seen).count();
+            assert!(alarms <= most && noticed > 500, "{alarms} alarms in {blocks} blocks, {noticed} noticed");
+        }
     }
 
     proptest! {
@@ -255,7 +355,7 @@ mod tests {
                 same => same,
             };
             prop_assert_eq!(other.verdict, expected);
-            prop_assert!(((1.0 + one.low) * (1.0 + other.high) - 1.0).abs() < 1e-9);
+            prop_assert!(one.high > 10.0 || ((1.0 + one.low) * (1.0 + other.high) - 1.0).abs() < 1e-9);
             prop_assert!(one.low <= one.effect && one.effect <= one.high);
         }
 

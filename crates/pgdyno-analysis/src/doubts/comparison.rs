@@ -6,12 +6,12 @@ use pgdyno_record::{ComparisonRecord, RunRecord};
 use super::{blocks::blocks_changed, wording::doubt};
 use crate::{
     Doubt, DoubtKind,
-    compare::{EARLY_LOOKS, Look},
+    compare::{FIRST_LOOKS, MAX_CORRELATION},
     over_blocks::Change,
 };
 
 pub(super) fn too_few_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
-    let [Look { blocks: least, .. }, _] = EARLY_LOOKS;
+    let [least, ..] = FIRST_LOOKS;
     let made = comparison.result.as_ref().map_or(0, |result| result.blocks);
     if made >= least {
         return None;
@@ -21,15 +21,16 @@ pub(super) fn too_few_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (--blocks).", Vec::new())
 }
 
-pub(super) fn aa_differs(comparison: &ComparisonRecord) -> Option<Doubt> {
-    let floor = comparison.floor.as_ref().filter(|floor| floor.differs)?;
+pub(super) fn dependent_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
+    let result = comparison.result.as_ref()?;
+    let correlation = result.correlation.filter(|r| *r > MAX_CORRELATION)?;
     let detail = format!(
-        "A seems to differ from A in {} A/A blocks: the method reports false differences on this machine",
-        floor.blocks
+        "a block's result resembles that of the block before (correlation {correlation:.2}): something changes slowly \
+         in one server and not in the other, and the interval is wider for it"
     );
-    let advice =
-        "Use a longer warm-up and interval; find what changes between runs, such as a cache that fills up.";
-    doubt(DoubtKind::SameDiffers, detail, advice, Vec::new())
+    let advice = "Look for what changes from block to block in one of the servers, such as a cache that fills up, or \
+                  tables that grow; more blocks of this kind say little.";
+    doubt(DoubtKind::DependentBlocks, detail, advice, Vec::new())
 }
 
 pub(super) fn tests_disagree(comparison: &ComparisonRecord) -> Option<Doubt> {

@@ -66,7 +66,7 @@ const RULES: [Rule; 32] = [
     Rule::Blocks(comparison::too_few_blocks),
     Rule::Runs(attempts::resumed),
     Rule::Runs(server::builds_differ),
-    Rule::Blocks(comparison::aa_differs),
+    Rule::Blocks(comparison::dependent_blocks),
     Rule::Blocks(comparison::tests_disagree),
     Rule::Runs(blocks::not_steady),
     Rule::Levels(blocks::unsteady_blocks),

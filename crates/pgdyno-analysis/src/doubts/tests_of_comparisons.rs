@@ -5,7 +5,7 @@ use pgdyno_core::{
     measure::{Arm, CellRun},
 };
 
-use pgdyno_record::{BlockKind, BlockRecord, Status};
+use pgdyno_record::{BlockRecord, Status};
 
 use super::{
     samples::{run, server},
@@ -17,7 +17,8 @@ use crate::{
 };
 
 /// Kinds of doubt that only comparisons have.
-pub const OWN: [DoubtKind; 3] = [DoubtKind::BuildDiffers, DoubtKind::TestsDisagree, DoubtKind::SameDiffers];
+pub const OWN: [DoubtKind; 3] =
+    [DoubtKind::BuildDiffers, DoubtKind::TestsDisagree, DoubtKind::DependentBlocks];
 
 /// Input of the rules, which a test may modify.
 struct Case {
@@ -25,7 +26,6 @@ struct Case {
     b: ServerFacts,
     runs: Vec<CellRun>,
     differences: Vec<f64>,
-    floor: Vec<f64>,
     cores_shared: bool,
     complete: bool,
     balance: Option<u64>,
@@ -44,7 +44,6 @@ fn clean() -> Case {
         b: server(),
         runs: runs.collect(),
         differences: differences.clone(),
-        floor: vec![0.01, -0.01, 0.005, -0.004],
         cores_shared: false,
         complete: true,
         balance: Some(0),
@@ -69,18 +68,17 @@ fn doubts(case: &Case) -> Vec<Doubt> {
 
 /// The results of A and B in pairs, with the comparison's result and the noise floor of the case.
 fn comparison(case: &Case) -> ComparisonRecord {
-    let looks = looks(8);
+    let looks = looks(case.differences.len() as u32);
     let block = |(number, pair): (usize, &[CellRun])| {
-        BlockRecord::new(number as u32 + 1, BlockKind::Ab, Arm::A, 0.0, [pair[0].tps, pair[1].tps])
+        BlockRecord::new(number as u32 + 1, Arm::A, 0.0, [pair[0].tps, pair[1].tps])
     };
     ComparisonRecord {
         margin: 0.02,
-        aa_blocks: case.floor.len() as u32,
         blocks: case.runs.chunks_exact(2).enumerate().map(block).collect(),
         block_s: None,
         result: compare(&case.differences, &looks, 0.02),
         more_s: None,
-        floor: floor(&case.floor, looks[0]),
+        floor: floor(&case.differences, looks[looks.len() - 1], 0.03),
         looks,
     }
 }
@@ -101,8 +99,10 @@ fn every_fault_gives_its_doubt_and_no_other() {
     let faults: [Fault; 10] = [
         (DoubtKind::BuildDiffers, |case| case.b.build.compiler = Some("clang 19".into())),
         (DoubtKind::TooFewBlocks, |case| case.differences.truncate(5)),
-        (DoubtKind::TestsDisagree, |case| case.differences[3] = 0.9),
-        (DoubtKind::SameDiffers, |case| case.floor = vec![0.05, 0.051, 0.049, 0.05]),
+        (DoubtKind::TestsDisagree, |case| [3, 5].into_iter().for_each(|at| case.differences[at] = 0.9)),
+        (DoubtKind::DependentBlocks, |case| {
+            case.differences = (0..12).map(|at| 0.03 + 0.005 * f64::from(at)).collect();
+        }),
         (DoubtKind::CoresShared, |case| case.cores_shared = true),
         (DoubtKind::Partial, |case| case.complete = false),
         (DoubtKind::UnsteadyBlocks, |case| case.runs[1].tps /= 17.0),

@@ -16,8 +16,8 @@ pub struct Estimate {
     pub min: f64,
     /// Largest observation.
     pub max: f64,
-    /// Half-width of the 95 % confidence interval of the mean (Student's t), in the same unit; `None` with fewer than
-    /// three observations.
+    /// Half-width of the 95 % confidence interval of the mean (Student's t, with a variance moderated over the cells of
+    /// a script), in the same unit; `None` with fewer than three observations.
     pub half_width: Option<f64>,
 }
 

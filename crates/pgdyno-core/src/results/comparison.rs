@@ -51,6 +51,9 @@ pub struct Comparison {
     pub sign_flip_p: Option<f64>,
     /// Standard deviation of ln B − ln A between blocks.
     pub between_blocks: f64,
+    /// Correlation of a block's ln B − ln A with that of the block before; absent with fewer than twelve blocks,
+    /// or without scatter. The interval is wider if it is above 0.3.
+    pub correlation: Option<f64>,
     /// Whether the sign-flip test or the Hodges-Lehmann estimate contradicts the interval.
     pub tests_disagree: bool,
     /// The answer.
@@ -61,20 +64,25 @@ pub struct Comparison {
 /// distinct values: blocks may have no scatter, and the interval would be too narrow.
 pub const FEWEST_COMMITS: u64 = 100;
 
-/// The noise floor, measured by A/A blocks.
+/// The noise floor of a comparison: how much its blocks scatter, and what that allows to show.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Floor {
-    /// Number of A/A blocks.
+    /// Number of blocks.
     pub blocks: u32,
-    /// Root mean square of ln of the second A over the first: the difference between two identical runs, as a share for
-    /// small values.
-    pub between_runs: f64,
+    /// Standard deviation of ln B − ln A between the blocks, as a share for small values.
+    pub between_blocks: f64,
+    /// Lower end of its 95 % confidence interval (chi-squared).
+    pub low: f64,
+    /// Upper end of that interval.
+    pub high: f64,
     /// The smallest effect, as a share, that `shown_by_blocks` blocks with this noise detect with 80 % power.
     pub smallest_effect: f64,
     /// Number of blocks at the last look.
     pub shown_by_blocks: u32,
-    /// Whether A seems to differ from A: the 99 % confidence interval of the mean excludes 0.
-    pub differs: bool,
+    /// An effect, as a share, somewhat above the equivalence margin.
+    pub effect: f64,
+    /// Number of blocks that detect `effect` with 80 % power; absent if no reasonable number does.
+    pub blocks_for_effect: Option<u32>,
 }
 
 impl Comparison {

@@ -63,8 +63,8 @@ pub enum DoubtKind {
     BuildDiffers,
     /// The confidence interval of a comparison contradicts the distribution-free tests.
     TestsDisagree,
-    /// The A/A test failed: A/A blocks differ.
-    SameDiffers,
+    /// The blocks of a comparison depend on each other.
+    DependentBlocks,
     /// The record was changed after it was written.
     Edited,
 }

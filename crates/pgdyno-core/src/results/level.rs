@@ -21,13 +21,13 @@ pub struct LevelResult {
     /// TPS relative to the baseline, less 1: exp of the mean logarithm of the blocks' ratios. Absent without blocks,
     /// and if one of them committed nothing in a block of both.
     pub effect: Option<f64>,
-    /// Confidence interval and verdict of this level alone, with the subject as B and the baseline as A; absent if
-    /// `unjudged` says why.
+    /// Confidence interval and verdict of this level alone, with the subject as B and the baseline as A, by a moderated
+    /// variance; absent if `unjudged` says why.
     pub result: Option<Comparison>,
     /// Why there is no verdict; absent if there is one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<Unjudged>,
-    /// Whether the verdict remains significant after Bonferroni correction over all levels (5 % for all together).
+    /// Whether the difference is significant among all levels and scripts of the plan together (Holm, 5 % for all).
     pub among_all: bool,
 }
 
@@ -41,8 +41,25 @@ pub enum Unjudged {
     NothingCommitted,
     /// A run committed fewer than [`FEWEST_COMMITS`]: TPS takes few distinct values, so blocks may have no scatter.
     FewCommits,
-    /// There are fewer than two blocks.
+    /// There are fewer than three blocks.
     TooFewBlocks,
+}
+
+/// The result of one subject compared with the baseline in one script, over all its levels.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct ScriptResult {
+    /// Name of the script.
+    pub script: String,
+    /// How its statements were sent.
+    pub protocol: String,
+    /// Name of the subject.
+    pub subject: String,
+    /// Number of judged levels.
+    pub levels: u32,
+    /// Confidence interval and verdict of the mean over these levels, block by block.
+    pub result: Comparison,
+    /// Whether the difference is significant among all levels and scripts of the plan together (Holm, 5 % for all).
+    pub among_all: bool,
 }
 
 impl LevelResult {

@@ -8,4 +8,4 @@ mod level;
 pub use comparable::{Comparable, Difference, Fairness, Why};
 pub use comparison::{Comparison, FEWEST_COMMITS, Floor, Look, Verdict};
 pub use doubt::{Doubt, DoubtKind};
-pub use level::{LevelResult, Unjudged};
+pub use level::{LevelResult, ScriptResult, Unjudged};

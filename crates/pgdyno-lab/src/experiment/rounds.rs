@@ -8,7 +8,7 @@ use pgdyno_core::{
 };
 use pgdyno_plan::Work;
 use pgdyno_postgres::verify::Ledger;
-use pgdyno_record::{BlockKind, BlockRecord};
+use pgdyno_record::BlockRecord;
 use pgdyno_script::Protocol;
 
 use super::{
@@ -102,24 +102,16 @@ impl Rounds<'_> {
         for place in &round.order {
             rates.push(self.one(*place, round)?);
         }
-        match round.kind {
-            Some((kind, first)) => self.add_block(round, kind, first, start_s, &rates),
+        match round.first {
+            Some(first) => self.add_block(round, first, start_s, &rates),
             None => Ok(()),
         }
     }
 
-    /// Adds the block of a finished round. In an A/A block, the run in B's place is recorded as B's.
-    fn add_block(
-        &mut self,
-        round: &Round,
-        kind: BlockKind,
-        first: Arm,
-        start_s: f64,
-        rates: &[f64],
-    ) -> Result<(), Problem> {
+    /// Adds the block of a finished round.
+    fn add_block(&mut self, round: &Round, first: Arm, start_s: f64, rates: &[f64]) -> Result<(), Problem> {
         let of = |arm: Arm| rates.get(usize::from(arm != first)).copied().unwrap_or_default();
-        let number = round.number + 1;
-        let block = BlockRecord::new(number, kind, first, start_s, [of(Arm::A), of(Arm::B)]);
+        let block = BlockRecord::new(round.number + 1, first, start_s, [of(Arm::A), of(Arm::B)]);
         let recording = &mut *self.recording;
         if let Some(comparison) = &mut recording.record.comparison {
             comparison.blocks.push(block);

@@ -2,7 +2,7 @@
 
 use pgdyno_analysis::compare::{Comparison, first_of, turns};
 use pgdyno_core::measure::Arm;
-use pgdyno_record::{BlockKind, RunRecord};
+use pgdyno_record::RunRecord;
 
 use crate::{Job, job::Compare, prepared::Prepared};
 
@@ -19,8 +19,8 @@ pub struct Round {
     pub block: u32,
     /// The subjects in order of their runs, as indexes into the job's list.
     pub order: Vec<usize>,
-    /// In a comparison: the kind of block and the arm that runs first.
-    pub kind: Option<(BlockKind, Arm)>,
+    /// In a comparison: the arm that runs first.
+    pub first: Option<Arm>,
 }
 
 /// The round after those in the record; `None` if no more are needed.
@@ -81,7 +81,7 @@ fn by_levels(levels: &[Vec<u32>], blocks: u32, subjects: usize, seed: u64) -> Ve
                     clients: counts[level],
                     block,
                     order: turns(subjects, seed, levels_before + level as u32, block).collect(),
-                    kind: None,
+                    first: None,
                 });
             }
         }
@@ -90,39 +90,16 @@ fn by_levels(levels: &[Vec<u32>], blocks: u32, subjects: usize, seed: u64) -> Ve
     rounds
 }
 
-/// Blocks of A and B. The A/A blocks are spread over the blocks before the first look, so that they see the same states
-/// of the machine.
+/// Blocks of A and B.
 fn in_blocks(compare: &Compare, clients: u32) -> Schedule {
     let blocks = compare.looks.last().map_or(0, |look| look.blocks);
-    let (mut rounds, mut looks): (Vec<Round>, Vec<u32>) = (Vec::new(), Vec::new());
-    let mut aa_made = 0;
-    let mut add = |kind, nth| {
-        let first = first_of(nth);
-        let order = match kind {
-            BlockKind::Aa => vec![Arm::A.index(); 2],
-            BlockKind::Ab => vec![first.index(), first.other().index()],
-        };
-        let number = rounds.len() as u32;
-        rounds.push(Round { number, workload: 0, clients, block: number, order, kind: Some((kind, first)) });
-        number + 1
+    let round = |block| {
+        let first = first_of(block);
+        let order = vec![first.index(), first.other().index()];
+        Round { number: block, workload: 0, clients, block, order, first: Some(first) }
     };
-    for block in 0..blocks {
-        for _ in 0..aa_before(compare, block) {
-            add(BlockKind::Aa, aa_made);
-            aa_made += 1;
-        }
-        let made = add(BlockKind::Ab, block);
-        if compare.looks.iter().any(|look| look.blocks == block + 1) {
-            looks.push(made);
-        }
-    }
-    Schedule { rounds, looks, subjects: 2 }
-}
-
-/// Number of A/A blocks before a block of A and B.
-fn aa_before(compare: &Compare, block: u32) -> u32 {
-    let over = compare.looks.first().map_or(1, |look| look.blocks);
-    (0..compare.aa_blocks).filter(|nth| nth * over / compare.aa_blocks == block).count() as u32
+    let looks = compare.looks.iter().map(|look| look.blocks).collect();
+    Schedule { rounds: (0..blocks).map(round).collect(), looks, subjects: 2 }
 }
 
 #[cfg(test)]
@@ -132,22 +109,17 @@ mod tests {
 
     use super::*;
 
-    fn compare(blocks: u32, aa_blocks: u32) -> Compare {
-        Compare { looks: looks(blocks), aa_blocks, margin: 0.02, fail_if_slower: false }
+    fn compare(blocks: u32) -> Compare {
+        Compare { looks: looks(blocks), margin: 0.02, fail_if_slower: false }
     }
 
     #[test]
-    fn aa_blocks_are_spread_before_the_first_look() {
-        let spread = |blocks, aa| {
-            let compare = compare(blocks, aa);
-            (0..blocks).map(|block| aa_before(&compare, block)).collect::<Vec<_>>()
-        };
-        assert_eq!(spread(16, 4), [1, 0, 1, 0, 1, 0, 1, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-        assert_eq!(spread(3, 4), [2, 1, 1]);
-        assert_eq!(spread(4, 0), [0, 0, 0, 0]);
-        for (blocks, aa) in [(8, 3), (16, 7), (5, 50)] {
-            assert_eq!(spread(blocks, aa).iter().sum::<u32>(), aa);
-        }
+    fn blocks_run_both_arms_and_looks_follow_theirs() {
+        let schedule = in_blocks(&compare(16), 4);
+        assert_eq!((schedule.rounds.len(), &schedule.looks[..]), (16, &[8, 12, 16][..]));
+        let order = |round: &Round| (round.block, round.order.clone());
+        let orders = schedule.rounds.iter().take(4).map(order).collect::<Vec<_>>();
+        assert_eq!(orders, [(0, vec![0, 1]), (1, vec![1, 0]), (2, vec![1, 0]), (3, vec![0, 1])]);
     }
 
     #[test]
@@ -174,10 +146,10 @@ mod tests {
         record.runs.truncate(7);
         assert_eq!(schedule.next(&record).map(|round| (round.number, round.clients)), Some((2, 16)));
         let mut record = fixtures::faster().record;
-        let schedule = in_blocks(&compare(16, 4), 4);
+        let schedule = in_blocks(&compare(16), 4);
         assert_eq!(schedule.next(&record), None, "it was settled at the first look");
         record.comparison.as_mut().expect("it is one").blocks.pop();
         let next = schedule.next(&record).expect("the first look is not reached");
-        assert_eq!((next.number, next.kind.map(|(kind, _)| kind)), (11, Some(BlockKind::Ab)));
+        assert_eq!((next.number, next.block), (7, 7));
     }
 }

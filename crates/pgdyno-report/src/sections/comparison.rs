@@ -1,7 +1,8 @@
 //! A comparison of two subjects in blocks: the answer, then the blocks and tests.
 
 use pgdyno_analysis::compare::Verdict;
-use pgdyno_record::{BlockKind, BlockRecord, ComparisonRecord, SubjectRecord};
+use pgdyno_core::measure::Arm;
+use pgdyno_record::{BlockRecord, ComparisonRecord, SubjectRecord};
 
 use crate::{
     block::{Block, Column, Row, Section, Table},
@@ -90,7 +91,7 @@ pub fn section(run: &Run<'_>, comparison: &ComparisonRecord) -> Section {
             at.figure("a_per_s", Rate).into(),
             at.figure("b_per_s", Rate).into(),
             at.figure("difference", Change).into(),
-            note(block).into(),
+            if block.outlier { "outlier" } else { "" }.into(),
         ];
         Row::new(block.outlier || index + LAST >= count, cells)
     });
@@ -100,20 +101,9 @@ pub fn section(run: &Run<'_>, comparison: &ComparisonRecord) -> Section {
 
 /// The arms of a block in execution order.
 fn order(block: &BlockRecord) -> &'static str {
-    match (block.kind, block.first.letter()) {
-        (BlockKind::Aa, _) => "AA",
-        (BlockKind::Ab, "A") => "AB",
-        (BlockKind::Ab, _) => "BA",
-    }
-}
-
-/// Remark on a block.
-fn note(block: &BlockRecord) -> &'static str {
-    match (block.kind, block.outlier) {
-        (BlockKind::Aa, true) => "A/A, outlier",
-        (BlockKind::Aa, false) => "A/A",
-        (BlockKind::Ab, true) => "outlier",
-        (BlockKind::Ab, false) => "",
+    match block.first {
+        Arm::A => "AB",
+        Arm::B => "BA",
     }
 }
 
@@ -137,21 +127,27 @@ fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
     ]
 }
 
-/// The noise floor measured by A/A blocks, in a sentence.
+/// The noise floor in a sentence: the scatter of the blocks, and what it allows to show.
 pub fn floor(run: &Run<'_>) -> Phrase {
     let at = run.source.at("/comparison/floor");
     let Some(smallest) = at.figure("smallest_effect", Percent) else {
-        return "Unknown: needs at least two A/A blocks.".into();
+        return "Unknown: needs at least three blocks.".into();
     };
     phrase![
-        "A/A blocks differ by ",
-        at.figure("between_runs", Percent),
-        " (root mean square of ",
-        at.figure("blocks", Count),
-        " blocks); the smallest effect that ",
+        "blocks scatter by ",
+        at.figure("between_blocks", Percent),
+        " [",
+        at.figure("low", Percent),
+        ", ",
+        at.figure("high", Percent),
+        "] (standard deviation of B over A); the smallest effect that ",
         at.figure("shown_by_blocks", Count),
         " blocks can show here is about ",
         Some(smallest),
-        ".",
+        ", and about ",
+        at.figure("blocks_for_effect", Count),
+        " blocks would show ",
+        at.figure("effect", Percent),
+        " four times in five.",
     ]
 }

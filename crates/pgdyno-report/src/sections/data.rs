@@ -65,14 +65,13 @@ const RUN_COLUMNS: [(&str, &str); 50] = [
 ];
 
 /// The columns of blocks with their JSON pointers, relative to the block, or to the root if they start with `^`.
-const BLOCK_COLUMNS: [(&str, &str); 15] = [
+const BLOCK_COLUMNS: [(&str, &str); 14] = [
     ("run_id", "^/id"),
     ("status", "^/status"),
     ("a", "^/subjects/0/said"),
     ("b", "^/subjects/1/said"),
     ("seed", "^/plan/seed"),
     ("block", "/number"),
-    ("kind", "/kind"),
     ("first", "/first"),
     ("start_s", "/start_s"),
     ("a_per_s", "/a_per_s"),

@@ -7,7 +7,7 @@ use pgdyno_record::{Status, SubjectRecord};
 
 use crate::{
     block::{Block, Fact, Tone},
-    figure::Format::{Count, Instant, Latency, Length, Percent, Rate, Text, Word},
+    figure::Format::{Count, Instant, Latency, Length, Percent, Text, Word},
     phrase::{Phrase, joined, maybe, phrase},
     run::{Run, clients},
     sections::{checks, comparison, differences, doubts, levels, tpcc, verdict},
@@ -145,7 +145,7 @@ pub fn cards(run: &Run<'_>) -> Vec<Fact> {
         Some(_) => card(
             "Can show",
             run.root().figure("comparison/floor/smallest_effect", Percent),
-            vec!["the smallest effect, by A/A blocks".into()],
+            vec!["the smallest effect, by the scatter of the blocks".into()],
         ),
         None => noise(run),
     });
@@ -161,14 +161,14 @@ fn card(label: impl Into<Phrase>, text: impl Into<Phrase>, remarks: Vec<Phrase>)
 /// The best cell of a workload, with NOPM for TPC-C.
 fn peak(run: &Run<'_>, cell: usize) -> Fact {
     let at = run.cell(cell);
-    let nopm = at.figure("tpcc/nopm/value", Rate);
-    let tps = phrase![at.figure("tps/value", Rate), " TPS"];
+    let nopm = at.rate("tpcc/nopm");
+    let tps = phrase![at.rate("tps"), " TPS"];
     let (large, tps) = match nopm {
         Some(nopm) => (phrase![Some(nopm), " NOPM"], Some(tps)),
         None => (tps, None),
     };
     let spread = match at.share("tps/half_width", "tps/value") {
-        Some(spread) => phrase!["± ", Some(spread)],
+        Some(spread) => phrase!["± ", Some(spread), " in this session"],
         None => "spread unknown".into(),
     };
     let count = run.record.cells[cell].workload.clients;

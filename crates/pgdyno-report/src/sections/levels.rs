@@ -1,6 +1,6 @@
 //! Several subjects, each compared with the baseline, script by script and level by level.
 
-use pgdyno_analysis::compare::{LevelResult, Unjudged, Verdict};
+use pgdyno_analysis::compare::{LevelResult, ScriptResult, Unjudged, Verdict};
 use pgdyno_core::measure::CellSummary;
 use pgdyno_record::LevelsRecord;
 
@@ -8,7 +8,7 @@ use crate::{
     block::{Block, Column, Group, Row, Section, Table, Tone},
     figure::{
         Figure,
-        Format::{Change, Count, Percent, Points, Rate, Text},
+        Format::{Change, Count, Percent, Points, Text},
     },
     phrase::{Phrase, Piece, joined, maybe, phrase},
     run::Run,
@@ -73,7 +73,7 @@ pub fn summary(run: &Run<'_>, levels: &LevelsRecord) -> Table {
         Column::text("subject"),
         Column::number("clients"),
         Column::number("best TPS"),
-        Column::words("vs baseline"),
+        Column::words("all vs baseline"),
         Column::text("level by level"),
     ];
     let group = |work: &Work<'_>| {
@@ -90,16 +90,46 @@ fn summary_row(work: &Work<'_>, subject: usize) -> Option<Row> {
     let best = run.best(&work.cells(subject))?;
     let clients = run.record.cells[best].workload.clients;
     let own = work.of(subject);
-    let (against, all) = match subject {
-        0 => ("baseline".into(), Phrase::default()),
-        _ => {
+    let (against, all) = match (subject, over_levels(work, subject)) {
+        (0, _) => ("baseline".into(), Phrase::default()),
+        (_, Some((effect, verdict))) if of_kind(&own, verdict).len() == own.len() => {
+            (effect, by_verdict(run, &own))
+        }
+        (_, Some((effect, verdict))) => (effect, phrase![verdict, " over all; ", by_verdict(run, &own)]),
+        (_, None) => {
             let there = own.iter().find(|(_, level)| level.clients == clients);
             (there.map_or(Phrase::default(), |(index, _)| effect(run, *index)), by_verdict(run, &own))
         }
     };
     let at = run.cell(best);
-    let (clients, tps) = (at.figure("workload/clients", Count), at.figure("tps/value", Rate));
+    let (clients, tps) = (at.figure("workload/clients", Count), at.rate("tps"));
     Some(Row::new(true, [run.name(subject).into(), clients.into(), tps.into(), against.into(), all.into()]))
+}
+
+/// The effect of a subject over all levels of a script, with its interval, and the verdict; `None` if the script has a
+/// single level, or too few blocks.
+fn over_levels(work: &Work<'_>, subject: usize) -> Option<(Phrase, &'static str)> {
+    let (run, name) = (work.run, work.run.record.names()[subject]);
+    let (_, level) = work.levels[0];
+    let own = |of: &ScriptResult| {
+        (&of.script, &of.protocol, of.subject.as_str()) == (&level.script, &level.protocol, name)
+    };
+    let scripts = &run.record.levels.as_ref()?.scripts;
+    let index = scripts.iter().position(own)?;
+    let at = run.source.at(format!("/levels/scripts/{index}/result"));
+    let interval = phrase![" [", at.figure("low", Points), ", ", at.figure("high", Points), "]"];
+    let verdict = in_family(scripts[index].result.verdict, scripts[index].among_all);
+    Some((phrase![at.figure("effect", Change), interval], verdict))
+}
+
+/// A verdict as it stands among all of the plan: a difference that the family does not bear out is none.
+fn in_family(verdict: Verdict, among_all: bool) -> &'static str {
+    match verdict {
+        Verdict::Faster if among_all => FASTER,
+        Verdict::Slower if among_all => SLOWER,
+        Verdict::NoDifference => NO_DIFFERENCE,
+        Verdict::Faster | Verdict::Slower | Verdict::CannotTell { .. } => CANNOT_TELL,
+    }
 }
 
 /// The effect of a subject at a level, with its confidence interval.
@@ -112,7 +142,8 @@ fn effect(run: &Run<'_>, index: usize) -> Phrase {
     phrase![at.figure("effect", Change), interval]
 }
 
-/// The client counts with each verdict: `faster at 1, 4; cannot tell at 16`.
+/// The client counts with each verdict, of the differences only those that hold among all levels of the plan: `faster
+/// at 1, 4; cannot tell at 16`.
 fn by_verdict(run: &Run<'_>, levels: &[(usize, &LevelResult)]) -> Phrase {
     let part = |kind: &'static str| {
         let own = of_kind(levels, kind);
@@ -126,7 +157,11 @@ fn by_verdict(run: &Run<'_>, levels: &[(usize, &LevelResult)]) -> Phrase {
 }
 
 fn of_kind<'a>(levels: &[(usize, &'a LevelResult)], kind: &str) -> Vec<(usize, &'a LevelResult)> {
-    levels.iter().copied().filter(|(_, level)| kind_of(level) == kind).collect()
+    let stands = |level: &LevelResult| match &level.result {
+        Some(result) => in_family(result.verdict, level.among_all),
+        None => kind_of(level),
+    };
+    levels.iter().copied().filter(|(_, level)| stands(level) == kind).collect()
 }
 
 fn clients(run: &Run<'_>, levels: &[(usize, &LevelResult)]) -> Phrase {
@@ -165,7 +200,7 @@ fn rows(work: &Work<'_>, best: &[usize]) -> Vec<Row> {
         let row = |subject: usize, blocks: Option<Figure>, effect: Phrase, verdict: Phrase| {
             let cell = work.cell(subject, clients)?;
             let place = run.cell(cell);
-            let [clients, tps] = [place.figure("workload/clients", Count), place.figure("tps/value", Rate)];
+            let [clients, tps] = [place.figure("workload/clients", Count), place.rate("tps")];
             let name = run.name(subject);
             let cells =
                 [clients.into(), name.into(), tps.into(), blocks.into(), effect.into(), verdict.into()];
@@ -216,8 +251,12 @@ const REASONS: [(&str, &str); 4] = [
     (OPEN_LOOP, "open loop: TPS follows the schedule, so there is no verdict; compare latencies."),
     (NOTHING_COMMITTED, "no commit: one of the two committed nothing in a block, so there is no verdict."),
     (FEW_COMMITS, "few commits: too few commits in a run for a verdict; use longer runs."),
-    (NOT_JUDGED, "not judged: a confidence interval needs two blocks."),
+    (NOT_JUDGED, "not judged: a confidence interval needs three blocks."),
 ];
+
+/// What a star beside a verdict means.
+const STAR: &str = "* significant among all levels and scripts together (Holm): of twenty plans without difference, \
+                    one has such a star.";
 
 /// Confidence and margin of the verdicts, and reasons for missing ones.
 fn judged(run: &Run<'_>, levels: &LevelsRecord) -> Vec<Phrase> {
@@ -233,7 +272,7 @@ fn judged(run: &Run<'_>, levels: &LevelsRecord) -> Vec<Phrase> {
         ],
     };
     let star = levels.list.iter().any(|level| level.among_all);
-    let star = star.then(|| "* significant also after Bonferroni correction over all levels.".into());
+    let star = star.then(|| STAR.into());
     let has = |kind: &str| levels.list.iter().any(|level| kind_of(level) == kind);
     let reasons = REASONS.into_iter().filter(|(kind, _)| has(kind)).map(|(_, reason)| reason.into());
     [known].into_iter().chain(star).chain(reasons).collect()
@@ -305,7 +344,11 @@ mod tests {
         }
         let run = Run::new(&record, &[]);
         let table = summary(&run, record.levels.as_ref().expect("there are some"));
-        let want = ["", "faster at 1; slower at 16; cannot tell at 4", "cannot tell at all levels"];
+        let want = [
+            "",
+            "no difference over all; faster at 1; slower at 16; cannot tell at 4",
+            "faster over all; cannot tell at all levels",
+        ];
         assert_eq!(last_column(&table), want);
     }
 
@@ -315,7 +358,7 @@ mod tests {
             (Unjudged::OpenLoop, "compare latencies", OPEN_LOOP),
             (Unjudged::NothingCommitted, "one of the two committed nothing", NOTHING_COMMITTED),
             (Unjudged::FewCommits, "use longer runs", FEW_COMMITS),
-            (Unjudged::TooFewBlocks, "needs two blocks", NOT_JUDGED),
+            (Unjudged::TooFewBlocks, "needs three blocks", NOT_JUDGED),
         ] {
             let mut record = several().record;
             let levels = record.levels.as_mut().expect("there are some");

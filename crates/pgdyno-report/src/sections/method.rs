@@ -20,8 +20,9 @@ pub fn section(run: &Run<'_>) -> Section {
 
 const ALWAYS: [&str; 5] = [
     "A cell is one script at one client count, run once in every block. TPS is the mean over its blocks, and \
-     ± the half-width of the 95 % confidence interval of that mean (Student's t). A transaction counts if its \
-     commit was acknowledged within the measured interval; the warm-up is not counted.",
+     ± the half-width of the 95 % confidence interval of that mean (Student's t, with a variance moderated over the \
+     cells of a script). It is about this session: another hour may differ by more. A transaction counts if its commit \
+     was acknowledged within the measured interval; the warm-up is not counted.",
     "Latency is the time from the due time of an attempt to its answer. Percentiles are computed from the added \
      histograms of all blocks, never averaged; a percentile with fewer than 100 samples beyond it is not shown.",
     "QPS counts SQL statements without BEGIN and END: TPS times the factor in the table. CPU is the CPU \
@@ -35,13 +36,13 @@ const COMPARISON: [&str; 5] = [
     "A block is one run of A and one of B in succession, in the order AB BA BA AB. Its observation is the logarithm of \
      B over A. The effect is the mean of the observations as a share, with a confidence interval by Student's t.",
     "The looks at the result and their confidence levels were fixed in advance. If A and B are equal, all looks \
-     together report faster or slower at most one time in twenty. An interval within the equivalence margin means no \
+     together report faster or slower one time in twenty. An interval within the equivalence margin means no \
      difference that matters.",
     "The sign-flip test counts the share of all sign patterns with a mean as far from zero; Hodges-Lehmann is an \
      estimate robust to outliers. Outliers are marked and never removed.",
-    "A/A blocks, two runs of A, measure the noise of the machine. An effect below the smallest one that this number of \
-     blocks can show is found only by chance. The table of cells has the A/B blocks that the answer is computed from, \
-     without A/A blocks.",
+    "The noise floor is the scatter of the observations between blocks. An effect below the smallest one that this \
+     number of blocks can show is found only by chance. Each server was started once: the answer is for this pair of \
+     servers.",
     "A and B are comparable if only the requested differences exist, and defaults changed by the version. Any other \
      difference may be the cause of the effect. If compilers or flags differ, two builds are compared, not two \
      versions.",
@@ -55,8 +56,10 @@ const LEVELS: [&str; 4] = [
      interval by Student's t. An interval above zero means faster, below zero slower, within the equivalence margin no \
      difference that matters; otherwise the result is cannot tell. There is no verdict in an open loop, where TPS \
      follows the schedule, and none if a run committed fewer than 100 transactions.",
-    "Every level is judged separately: of twenty levels without a difference, about one is called faster or slower by \
-     chance. A star marks levels that are also significant after Bonferroni correction over all levels.",
+    "In the table of levels each is judged separately: of twenty levels without a difference, about one is called \
+     faster or slower there by chance. A star marks those that are significant among all levels and scripts together \
+     (Holm), and only these count as differences in the table at the head. Its comparison is the mean over all levels \
+     of a script. Variances are moderated over the levels of a script.",
     "Wait events were sampled from pg_stat_activity ten times per second. `running` means no wait event (9.6 has none \
      for I/O). `client` means waiting for the client, or, after its message arrived, for a CPU, because the session \
      clears the event only when it runs. `not seen` means that the server reported nothing. Names of wait events \

@@ -31,7 +31,7 @@ fn speed(run: &Run<'_>) -> Table {
         |run, index| {
             let ms = |field: &str| run.cell(index).figure(format!("latency/{field}"), Milliseconds).into();
             let [clients, tps, spread] = reached(run, index);
-            let qps = run.cell(index).figure("qps/value", Rate).into();
+            let qps = run.cell(index).rate("qps").into();
             vec![clients, tps, spread, qps, ms("p50_ns"), ms("p95_ns"), ms("p99_ns"), ms("max_ns")]
         },
         |first| note(run, first),
@@ -59,7 +59,7 @@ fn reached(run: &Run<'_>, index: usize) -> [Cell; 3] {
     let several = run.record.cells[index].tps.count > 1;
     [
         at.figure("workload/clients", Count).into(),
-        Cell::from(at.figure("tps/value", Rate)).with(several.then_some(range)),
+        Cell::from(at.rate("tps")).with(several.then_some(range)),
         at.share("tps/half_width", "tps/value").into(),
     ]
 }

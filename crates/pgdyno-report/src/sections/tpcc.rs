@@ -107,11 +107,11 @@ fn of_clauses(run: &Run<'_>, index: usize, cell: &CellSummary) -> Group {
 /// NOPM and TPM.
 fn rate(cell: &Place<'_>) -> Phrase {
     phrase![
-        cell.figure("tpcc/nopm/value", Rate),
+        cell.rate("tpcc/nopm"),
         " NOPM",
         maybe(" (±\u{a0}", cell.share("tpcc/nopm/half_width", "tpcc/nopm/value"), ")"),
         ", ",
-        cell.figure("tpcc/tpm/value", Rate),
+        cell.rate("tpcc/tpm"),
         " TPM",
     ]
 }

@@ -9,7 +9,7 @@ use crate::{
         Format::{Count, Latency, Percent, Rate},
         Place,
     },
-    phrase::{Phrase, maybe, phrase},
+    phrase::{Phrase, joined, maybe, phrase},
     run::{Run, clients},
 };
 
@@ -32,24 +32,38 @@ pub fn sentences(run: &Run<'_>) -> Vec<Phrase> {
 fn sentence(run: &Run<'_>, cells: &[usize]) -> Option<Phrase> {
     let index = run.best(cells)?;
     let (best, at) = (&run.record.cells[index], run.cell(index));
+    let tps = phrase![at.rate("tps"), " TPS", spread(best, &at)];
+    let count = phrase![at.figure("workload/clients", Count), clients(best.workload.clients)];
+    let found = match Reach::of(run, cells, best) {
+        Reach::Offered => phrase![" executed ", tps, " at ", count],
+        Reach::Open => phrase![" reaches ", tps, " at ", count],
+        Reach::FastestTried => {
+            phrase![" is fastest at ", count, " of the ", tried(run, cells), " tried: ", tps]
+        }
+    };
+    let p99 = if best.workload.rate_per_s.is_some() { ", p99 latency " } else { ", p99 service time " };
     Some(phrase![
         run.script_of(index),
-        verb(run, cells, best),
-        at.figure("tps/value", Rate),
-        " TPS",
-        spread(best, &at),
-        " at ",
-        at.figure("workload/clients", Count),
-        clients(best.workload.clients),
-        maybe(", p99 ", at.figure("latency/p99_ns", Latency), ""),
+        found,
+        maybe(p99, at.figure("latency/p99_ns", Latency), ""),
         if is_offered(best) { Phrase::default() } else { as_good(run, cells, best) },
         ".",
     ])
 }
 
+/// The client counts that were tried: `1, 4 and 16`.
+fn tried(run: &Run<'_>, cells: &[usize]) -> Phrase {
+    let mut counts = cells.to_vec();
+    counts.sort_by_key(|cell| run.record.cells[*cell].workload.clients);
+    let mut counts: Vec<Phrase> =
+        counts.iter().map(|cell| run.cell(*cell).figure("workload/clients", Count).into()).collect();
+    let last = counts.pop().unwrap_or_default();
+    phrase![joined(counts, ", "), " and ", last]
+}
+
 fn spread(cell: &CellSummary, at: &Place<'_>) -> Phrase {
     match at.share("tps/half_width", "tps/value") {
-        Some(spread) => phrase![" (±\u{a0}", Some(spread), ")"],
+        Some(spread) => phrase![" (±\u{a0}", Some(spread), " in this session)"],
         None if cell.tps.count > 1 => {
             phrase![" (blocks from ", at.figure("tps/min", Rate), " to ", at.figure("tps/max", Rate), ")"]
         }
@@ -62,16 +76,26 @@ fn is_offered(cell: &CellSummary) -> bool {
     cell.workload.rate_per_s.is_some() || cell.tpcc.as_ref().is_some_and(|tpcc| tpcc.run.paced)
 }
 
-/// `peaks at` if TPS is significantly lower with more clients; otherwise the maximum may lie beyond the tested client
-/// counts, or within the noise.
-fn verb(run: &Run<'_>, cells: &[usize], best: &CellSummary) -> &'static str {
-    let cells = cells.iter().map(|cell| &run.record.cells[*cell]);
-    let mut more = cells.filter(|cell| cell.workload.clients > best.workload.clients).peekable();
-    let falls = more.peek().is_some() && more.all(|cell| !is_as_good(run, cell, best));
-    match () {
-        () if is_offered(best) => " executed ",
-        () if falls => " peaks at ",
-        () => " reaches ",
+/// What the largest throughput of a workload says.
+enum Reach {
+    /// The load was limited: it says nothing about the largest possible.
+    Offered,
+    /// The maximum may lie beyond the tested client counts, or within the noise.
+    Open,
+    /// TPS is significantly lower with more clients. Between the counts that were tried it may be higher still.
+    FastestTried,
+}
+
+impl Reach {
+    fn of(run: &Run<'_>, cells: &[usize], best: &CellSummary) -> Self {
+        let cells = cells.iter().map(|cell| &run.record.cells[*cell]);
+        let mut more = cells.filter(|cell| cell.workload.clients > best.workload.clients).peekable();
+        let falls = more.peek().is_some() && more.all(|cell| !is_as_good(run, cell, best));
+        match () {
+            () if is_offered(best) => Self::Offered,
+            () if falls => Self::FastestTried,
+            () => Self::Open,
+        }
     }
 }
 
@@ -121,7 +145,7 @@ fn near_words(run: &Run<'_>, cell: usize, best: &CellSummary) -> Phrase {
             "; this run is too noisy to tell whether ",
             who,
             " (",
-            at.figure("tps/value", Rate),
+            at.rate("tps"),
             " TPS)",
             verb,
             " less, since differences up to ",
@@ -159,7 +183,7 @@ mod tests {
             said(&record).remove(0)
         };
         let noisy = told(0.72);
-        let words = "this run is too noisy to tell whether 2 clients (15,361 TPS) give less, since differences up to \
+        let words = "this run is too noisy to tell whether 2 clients (15,360 TPS) give less, since differences up to \
                      72.0 % are within the noise.";
         assert!(noisy.ends_with(words) && !noisy.contains("the same"), "{noisy}");
         let quiet = told(0.05);

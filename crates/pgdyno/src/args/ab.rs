@@ -124,10 +124,6 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Method",
           value_parser = clap::value_parser!(u32).range(i64::from(MIN_BLOCKS)..=i64::from(MAX_BLOCKS)))]
     blocks: u32,
-    /// Number of A/A blocks, which measure the noise floor; 0 leaves it unknown
-    #[arg(long, value_name = "N", default_value_t = 4, help_heading = "Method",
-          value_parser = clap::value_parser!(u32).range(0..=50))]
-    aa_blocks: u32,
     /// Equivalence margin: a difference within ± this does not matter
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = margin, allow_hyphen_values = true,
           help_heading = "Method")]
@@ -220,12 +216,8 @@ impl Args {
                 SubjectJob { name: name.to_owned(), said, asked, server, work }
             })
             .collect();
-        let compare = Compare {
-            looks: looks(self.blocks),
-            aa_blocks: self.aa_blocks,
-            margin: self.margin.0,
-            fail_if_slower: self.fail_if_slower,
-        };
+        let compare =
+            Compare { looks: looks(self.blocks), margin: self.margin.0, fail_if_slower: self.fail_if_slower };
         Ok(Job {
             workload_files: WorkloadFiles::without_files(&plan)?,
             trust: self.trust,
@@ -414,7 +406,7 @@ impl Args {
         }
         measure.duration = self.duration.unwrap_or(measure.duration);
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
-        measure.blocks = 2 * (self.blocks + self.aa_blocks);
+        measure.blocks = 2 * self.blocks;
         measure.driver_cpus = self.driver_cpus.clone().or(measure.driver_cpus.take());
         plan.server.cpus = self.server_cpus.clone().or(plan.server.cpus.take());
     }

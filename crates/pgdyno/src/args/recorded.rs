@@ -26,8 +26,7 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 44] = [
-    "aa_blocks",
+const AS_GIVEN: [&str; 43] = [
     "bindir",
     "blocks",
     "build",

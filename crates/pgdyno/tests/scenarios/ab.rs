@@ -5,14 +5,14 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
 use pgdyno_analysis::{DoubtKind, compare::Verdict};
 use pgdyno_core::{facts::same_build, measure::Arm};
 use pgdyno_provision::bundle::{self, Pin, version_num_of};
-use pgdyno_record::{BlockKind, ComparisonRecord, Run, Status};
+use pgdyno_record::{ComparisonRecord, Run, Status};
 
 use crate::common::{Place, admin, brief, holds_together, is_complete, left_out, text, word};
 
 /// The shortest comparison that has every part.
 fn ab<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let tiny = ["ab", "--scale", "1", "--clients", "8", "--duration", brief(), "--warmup", "50ms"];
-    tiny.iter().chain(&["--aa-blocks", "2"]).chain(more).copied().collect()
+    tiny.iter().chain(more).copied().collect()
 }
 
 fn compared(run: &Run) -> &ComparisonRecord {
@@ -40,16 +40,14 @@ fn a_planted_slowdown_is_found_on_two_servers() {
     let output = place.run(&args);
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert_eq!(output.status.code(), Some(1), "{out}{err}");
-    assert!(err.contains("2 blocks of A/A measure") && err.contains("--fail-if-slower"), "{err}");
+    assert!(err.contains("--fail-if-slower"), "{err}");
     let run = place.only_run();
     is_complete(&run);
     assert_eq!(verdict(&run), Verdict::Slower);
     let comparison = compared(&run);
-    let kinds = |kind| comparison.blocks.iter().filter(|block| block.kind == kind).count();
-    assert_eq!((kinds(BlockKind::Ab), kinds(BlockKind::Aa)), (8, 2));
-    assert!(comparison.floor.is_some());
+    assert!(comparison.floor.as_ref().is_some_and(|floor| floor.blocks == 8));
     let order: String = comparison.blocks.iter().map(|block| block.first.letter()).collect();
-    assert_eq!(order, "AABBABBAAB", "A/A blocks go before the first and the fifth block");
+    assert_eq!(order, "ABBABAAB");
     let dirs =
         run.record.subjects.iter().map(|arm| arm.server.as_ref().and_then(|s| s.data_directory.clone()));
     let dirs: Vec<_> = dirs.collect();
@@ -62,7 +60,7 @@ fn a_planted_slowdown_is_found_on_two_servers() {
     place.nothing_is_left();
 }
 
-/// The table beside the answer has what the answer rests on: no A/A run.
+/// The table beside the answer has what the answer rests on.
 fn cells_are_those_of_the_blocks(run: &Run) {
     let (rates, counted) = (compared(run).rates(), compared(run).counted_blocks());
     assert_eq!((run.record.cells.len(), rates[0].len()), (2, 8));
@@ -92,7 +90,7 @@ fn every_form_tells_the_answer(place: &Place) {
     assert!(place.done(&["report", "last", "--paste"]).contains(&answer));
     assert!(place.done(&["list"]).contains(answer.trim_end_matches('.')));
     let csv = place.done(&["report", "last", "--format", "csv"]);
-    assert_eq!(csv.lines().filter(|line| line.contains(",ab,")).count(), 8, "{csv}");
+    assert_eq!(csv.lines().count(), 1 + 8, "{csv}");
     let html = place.done(&["report", "last", "--out", "-"]);
     assert!(html.contains("id=\"blocks\"") && html.contains("data-src=\"/comparison/result/effect\""));
 }
@@ -278,7 +276,7 @@ fn known_results(place: &Place, name: &str, results: &[f64]) -> String {
 fn by_commands(a: &[f64], b: &[f64], more: &[&str]) -> (Option<i32>, Run, Place) {
     let place = Place::new();
     let commands = [known_results(&place, "a", a), known_results(&place, "b", b)];
-    let args = ["ab", "--command", &commands[0], "--command", &commands[1], "--aa-blocks", "0"];
+    let args = ["ab", "--command", &commands[0], "--command", &commands[1]];
     let output = place.run(&[&args[..], more].concat());
     (output.status.code(), place.only_run(), place)
 }
@@ -342,7 +340,7 @@ fn a_command_that_fails_keeps_what_was_measured() {
         ("echo tps = 1", "echo hello", "it printed no result"),
         ("echo tps = 0", "echo tps = 1", "A did nothing in block 1"),
     ] {
-        let said = place.run(&["ab", "--command", a, "--command", b, "--blocks", "3", "--aa-blocks", "0"]);
+        let said = place.run(&["ab", "--command", a, "--command", b, "--blocks", "3"]);
         assert_eq!(said.status.code(), Some(3));
         assert!(text(&said.stderr).contains(words), "{}", text(&said.stderr));
     }
@@ -363,7 +361,7 @@ fn a_command_finds_the_server_of_its_arm() {
     let arm =
         |more: &str| format!("{more}command={} -n -S -T 1 -c {{clients}} -j {{jobs}}", pgbench.display());
     let (a, b) = (arm("set:jit=on,"), arm("set:jit=off,"));
-    place.done(&["ab", "--scale", "1", "--clients", "2", "--blocks", "3", "--aa-blocks", "0", &a, &b]);
+    place.done(&["ab", "--scale", "1", "--clients", "2", "--blocks", "3", &a, &b]);
     let run = place.only_run();
     holds_together(&run);
     assert!(compared(&run).blocks.iter().all(|block| block.a_per_s > 0.0 && block.b_per_s > 0.0));

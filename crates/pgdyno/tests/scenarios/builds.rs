@@ -148,7 +148,7 @@ fn comparable(run: &Run) -> &Comparable {
 
 fn ab<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let short = ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms"];
-    let method = ["--blocks", "3", "--aa-blocks", "0", "-b", "select-only"];
+    let method = ["--blocks", "3", "-b", "select-only"];
     ["ab"].iter().chain(&short).chain(&method).chain(more).copied().collect()
 }
 

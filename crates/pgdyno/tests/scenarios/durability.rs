@@ -133,7 +133,7 @@ fn arms_of_other_tiers_are_told_apart_beside_the_answer() {
     });
     place.done(&["up", "there", "--pg", "18"]);
     let dsn = dsn(&place.only(), "");
-    let tiny = "ab --scale 1 --clients 2 --duration 300ms --warmup 50ms --blocks 3 --aa-blocks 0 --dsn";
+    let tiny = "ab --scale 1 --clients 2 --duration 300ms --warmup 50ms --blocks 3 --dsn";
     let args: Vec<_> = tiny.split(' ').chain([&*dsn, "-f", &paths[0], "-f", &paths[1]]).collect();
     let output = place.run(&args);
     let said = line(&(text(&output.stdout) + &text(&output.stderr)));

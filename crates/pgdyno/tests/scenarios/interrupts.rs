@@ -76,8 +76,7 @@ impl<'a> Bench<'a> {
     /// A comparison of two servers that is far from its end.
     fn start_ab(place: &'a Place) -> Self {
         let arms = ["ab", "--pg", "18", "--bundle", "--set", "jit=on", "--set", "jit=off", "--blocks", "200"];
-        let size =
-            ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--aa-blocks", "0"];
+        let size = ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms"];
         Self::of(place, &[&arms[..], &size].concat())
     }
 

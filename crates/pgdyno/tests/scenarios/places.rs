@@ -80,7 +80,7 @@ fn tables_in_memory_are_never_durable() {
 fn arms_in_other_places_are_told_apart() {
     let (place, memory) = (Place::new(), in_memory());
     let wal = format!("pg=18,waldir={}", memory.path().join("wal").display());
-    let args = "ab --scale 1 --clients 1 --duration 1s --warmup 50ms --blocks 3 --aa-blocks 0 pg=18";
+    let args = "ab --scale 1 --clients 1 --duration 1s --warmup 50ms --blocks 3 pg=18";
     let (record, said) = measured(&place, &args.split(' ').chain([&*wal]).collect::<Vec<_>>());
     let tiers = record.subjects.iter().map(|arm| arm.server.as_ref().expect("known").durability);
     assert_eq!(tiers.collect::<Vec<_>>(), [place.tier(), DurabilityTier::InMemory]);

@@ -19,20 +19,7 @@ const WAYS: [Way; 4] = [
     Way { name: "bench", args: &["bench", "--pg", "18", "--bundle", "--clients", "1,2", "--blocks", "6"] },
     Way {
         name: "ab",
-        args: &[
-            "ab",
-            "--pg",
-            "18",
-            "--bundle",
-            "--set",
-            "jit=on",
-            "--set",
-            "jit=off",
-            "--blocks",
-            "8",
-            "--aa-blocks",
-            "1",
-        ],
+        args: &["ab", "--pg", "18", "--bundle", "--set", "jit=on", "--set", "jit=off", "--blocks", "8"],
     },
     Way {
         name: "run",

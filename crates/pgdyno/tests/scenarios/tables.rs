@@ -120,7 +120,7 @@ fn unlogged_tables_of_a_plan_are_seen() {
 #[test]
 fn arms_are_loaded_alike() {
     let place = Place::new();
-    let tiny = "ab --scale 1 --clients 1 --duration 1s --warmup 50ms --blocks 3 --aa-blocks 0 pg=17 pg=18";
+    let tiny = "ab --scale 1 --clients 1 --duration 1s --warmup 50ms --blocks 3 pg=17 pg=18";
     let args: Vec<_> = tiny.split(' ').chain(["--partitions", "2", "--unlogged"]).collect();
     let said = place.done(&args);
     let run = place.only_run();

@@ -190,7 +190,7 @@ fn a_comparison_may_be_one_of_two_ways() {
     let (prepared, direct) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=direct"));
     let ways = ["--dsn", &through, "--admin-dsn", &prepared, "--dsn", &direct, "--admin-dsn", &direct];
     let size = ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
-    there.place.done(&[&["ab", "--aa-blocks", "0"], &ways[..], &size].concat());
+    there.place.done(&[&["ab"], &ways[..], &size].concat());
     let run = there.place.only_run();
     let arms = &run.record.subjects;
     let pooler = |arm: usize| arms[arm].connection.as_ref().expect("it was there").pooler.as_ref();
@@ -236,8 +236,7 @@ fn data_that_lie_otherwise_are_named_beside_the_comparison() {
     session.execute(rule).expect("it can be made");
     let (one, other) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=other"));
     let size = ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
-    let said =
-        there.place.done(&[&["ab", "--aa-blocks", "0", "--dsn", &one, "--dsn", &other], &size[..]].concat());
+    let said = there.place.done(&[&["ab", "--dsn", &one, "--dsn", &other], &size[..]].concat());
     let run = there.place.only_run();
     let comparable = run.record.subjects[1].comparable.as_ref().expect("it was judged");
     assert_eq!(comparable.verdict, Fairness::DiffersBesides, "{comparable:?}");
@@ -507,7 +506,7 @@ fn a_comparison_may_have_a_standby_in_it() {
     let ways = ["--dsn", &direct, "--admin-dsn", &direct, "--dsn", &standby.dsn, "--admin-dsn", &prepared];
     let size =
         ["--scale", "1", "--clients", "2", "--duration", "1500ms", "--warmup", "100ms", "--blocks", "3"];
-    let ab = [&["ab", "--aa-blocks", "0"], &ways[..], &size].concat();
+    let ab = [&["ab"], &ways[..], &size].concat();
     let said = there.place.refused(&ab, 2);
     assert!(said.contains("could not run tpcb-like on a standby") && said.contains("select-only"), "{said}");
     assert_eq!(there.place.runs().len(), 0, "nothing was begun");

@@ -183,7 +183,7 @@ const AB: &[(&str, &[&str])] = &[
     ("--bundle|--build|x", &["--bundle", "--build"]),
     ("default|default|--blocks|2", &["--blocks", "2 is not between 3 and 200"]),
     ("default|default|--blocks|201", &["--blocks", "not between 3 and 200"]),
-    ("default|default|--aa-blocks|51", &["--aa-blocks", "51 is"]),
+    ("default|default|--aa-blocks|4", &["--aa-blocks"]),
     ("default|default|--margin|2", &["--margin", "a margin is written 2%"]),
     ("default|default|--margin|0%", &["--margin", "above 0%"]),
     ("default|default|--margin|-2%", &["--margin", "above 0%"]),

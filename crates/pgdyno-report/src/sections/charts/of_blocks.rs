@@ -1,7 +1,7 @@
 //! Chart of the blocks of a comparison with the confidence interval of their mean.
 
 use pgdyno_core::measure::Arm;
-use pgdyno_record::{BlockKind, BlockRecord, ComparisonRecord};
+use pgdyno_record::{BlockRecord, ComparisonRecord};
 
 use super::scales::{linear, ticks};
 use crate::{
@@ -10,14 +10,13 @@ use crate::{
     run::Run,
 };
 
-/// Names of the series: the first arm of a block, or A/A.
-const SERIES: [&str; 3] = ["A first", "B first", "A/A"];
+/// Names of the series: the first arm of a block.
+const SERIES: [&str; 2] = ["A first", "B first"];
 
 fn series(block: &BlockRecord) -> usize {
-    match (block.kind, block.first) {
-        (BlockKind::Aa, _) => 2,
-        (BlockKind::Ab, Arm::A) => 0,
-        (BlockKind::Ab, Arm::B) => 1,
+    match block.first {
+        Arm::A => 0,
+        Arm::B => 1,
     }
 }
 
