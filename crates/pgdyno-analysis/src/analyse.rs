@@ -1,6 +1,9 @@
 //! Computes cells, comparisons, noise and doubts from the measurements of a record, and from nothing else.
 
-use pgdyno_core::measure::{CellSummary, Histograms, Workload};
+use pgdyno_core::{
+    measure::{CellRun, CellSummary, Histograms, Workload},
+    results::fewest_commits,
+};
 use pgdyno_record::{ComparisonRecord, RunLatencies, RunRecord, TimeRecord};
 
 use crate::{
@@ -15,9 +18,10 @@ const EFFECT_OVER_MARGIN: f64 = 1.5;
 /// Recomputes all results of a record from its runs, blocks and checks. `latencies` has the added histograms of the
 /// cells; a cell without one keeps the latencies of the record.
 pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
-    let fewest = record.runs.iter().map(|run| run.counts.committed).min();
+    let is_enough = |run: &CellRun| run.counts.committed >= fewest_commits(run.workload.clients);
+    let enough_commits = record.runs.iter().all(is_enough);
     if let Some(comparison) = &mut record.comparison {
-        conclude(comparison, fewest);
+        conclude(comparison, enough_commits);
     }
     let before = std::mem::take(&mut record.cells);
     record.cells = cells::summarise(&record.counted_runs(), latencies);
@@ -65,14 +69,13 @@ fn keep_latency(cell: &mut CellSummary, before: &[CellSummary]) {
     }
 }
 
-/// Recomputes the result of a comparison from its blocks. `fewest` is the smallest number of commits of a run that
-/// pgdyno itself drove.
-fn conclude(comparison: &mut ComparisonRecord, fewest: Option<u64>) {
+/// Recomputes the result of a comparison from its blocks. `enough_commits` is about the runs that pgdyno itself drove.
+fn conclude(comparison: &mut ComparisonRecord, enough_commits: bool) {
     let ln_ratios = comparison.ln_ratios();
     let blocks = comparison.blocks.iter_mut().zip(outliers(&ln_ratios));
     blocks.for_each(|(block, outlier)| block.outlier = outlier);
     let result = compare::judge(&ln_ratios, &comparison.looks, comparison.margin);
-    let result = result.map(|result| result.resting_on(fewest));
+    let result = result.map(|result| result.resting_on(enough_commits));
     let more = match result.as_ref().map(|result| result.verdict) {
         Some(Verdict::CannotTell { more_blocks }) => more_blocks,
         _ => None,

@@ -33,6 +33,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::UnpinnedBundle => "Untested server program",
         DoubtKind::BuildDiffers => "Builds differ",
         DoubtKind::TestsDisagree => "Tests disagree",
+        DoubtKind::FewCommits => "Few transactions per client",
         DoubtKind::DependentBlocks => "Blocks not independent",
         DoubtKind::Edited => "Edited after it was recorded",
     }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pgdyno_core::{
     measure::{CellRun, Workload},
-    results::{FEWEST_COMMITS, LevelResult, ScriptResult, Unjudged},
+    results::{LevelResult, ScriptResult, Unjudged, fewest_commits},
 };
 
 use super::{
@@ -203,7 +203,9 @@ impl Blocks {
         match () {
             () if level.rate_per_s.is_some() => Some(Unjudged::OpenLoop),
             () if self.empty > 0 => Some(Unjudged::NothingCommitted),
-            () if self.fewest.is_some_and(|fewest| fewest < FEWEST_COMMITS) => Some(Unjudged::FewCommits),
+            () if self.fewest.is_some_and(|fewest| fewest < fewest_commits(level.clients)) => {
+                Some(Unjudged::FewCommits)
+            }
             () if self.both.len() < MIN_BLOCKS as usize => Some(Unjudged::TooFewBlocks),
             () => None,
         }
@@ -267,10 +269,10 @@ mod tests {
             ("a", 1, 0, 10.0),
             ("b", 1, 0, 10.0),
             ("c", 1, 0, 5.0),
-            ("a", 8, 0, 10.0),
-            ("c", 8, 0, 0.0),
-            ("b", 8, 0, 20.0),
-            ("a", 8, 1, 10.0),
+            ("a", 2, 0, 10.0),
+            ("c", 2, 0, 0.0),
+            ("b", 2, 0, 20.0),
+            ("a", 2, 1, 10.0),
         ]);
         let found = levels(&runs, &["a", "b", "c"], 0.02).list;
         let percent = |effect: f64| (effect * 100.0).round();
@@ -279,7 +281,7 @@ mod tests {
             .map(|of| (of.clients, of.subject.as_str(), of.blocks, of.effect.map(percent)))
             .collect();
         let (half, double) = (Some(-50.0), Some(100.0));
-        assert_eq!(rows, [(1, "b", 1, Some(0.0)), (1, "c", 1, half), (8, "b", 1, double), (8, "c", 0, None)]);
+        assert_eq!(rows, [(1, "b", 1, Some(0.0)), (1, "c", 1, half), (2, "b", 1, double), (2, "c", 0, None)]);
         assert!(found.iter().all(|of| of.result.is_none() && !of.among_all), "one block has no interval");
         let why: Vec<_> = found.iter().filter_map(|of| of.unjudged).collect();
         let few = Unjudged::TooFewBlocks;
@@ -329,7 +331,7 @@ mod tests {
     #[test]
     fn runs_of_few_commits_are_not_judged() {
         let mut runs = faster();
-        let (fewest, last) = (FEWEST_COMMITS, runs.len() - 1);
+        let (fewest, last) = (fewest_commits(runs[0].workload.clients), runs.len() - 1);
         runs[last].counts.committed = fewest;
         assert!(only(&runs).is_decided());
         runs[last].counts.committed = fewest - 1;

@@ -4,6 +4,7 @@ use std::collections::BTreeSet;
 
 use pgdyno_core::{
     measure::{CellRun, Counts, Outage, runs_by_cell},
+    results::{FEWEST_COMMITS, FEWEST_COMMITS_PER_CLIENT, fewest_commits},
     units,
 };
 use pgdyno_record::{RunRecord, Status};
@@ -18,10 +19,6 @@ pub const MAX_NEVER_STARTED: f64 = 0.001;
 /// driver's time between two transactions of a client is negligible even if a transaction takes only tens of
 /// microseconds.
 pub const MAX_LITTLE_ERROR: f64 = 0.1;
-
-/// Fewest transactions per client for this check: transactions that cross the edge of the interval distort the mean by
-/// about one in this number.
-const MIN_PER_CLIENT_FOR_LITTLE: u64 = 50;
 
 pub(super) fn partial(record: &RunRecord) -> Option<Doubt> {
     if record.status == Status::Complete {
@@ -110,6 +107,28 @@ pub(super) fn misses(record: &RunRecord) -> Option<Doubt> {
     doubt(DoubtKind::Misses, detail, advice, names)
 }
 
+/// Clients that begin together count in whole rounds for a while. Rates and think times put them out of step.
+pub(super) fn few_commits(record: &RunRecord) -> Option<Doubt> {
+    let in_step = |run: &CellRun| {
+        run.workload.rate_per_s.is_none() && !run.tpcc.as_ref().is_some_and(|tpcc| tpcc.paced)
+    };
+    let is_short = |run: &CellRun| run.counts.committed < fewest_commits(run.workload.clients);
+    let few = |runs: &[&CellRun]| runs.iter().any(|run| in_step(run) && is_short(run));
+    let cells = runs_by_cell(&record.runs).into_iter().filter(|(_, runs)| few(runs));
+    let names: Vec<_> = cells.map(|(workload, _)| cell_name(workload)).collect();
+    let detail = format!(
+        "runs of {} committed fewer than {FEWEST_COMMITS} transactions, or {FEWEST_COMMITS_PER_CLIENT} per client: \
+         clients that began together may be in step, and TPS counts whole rounds of them",
+        names.first()?
+    );
+    doubt(
+        DoubtKind::FewCommits,
+        detail,
+        "Use longer intervals (--duration, or duration in [measure]).",
+        names,
+    )
+}
+
 /// In a closed loop every client has one transaction under way, so clients = TPS × mean latency (Little's law).
 pub(super) fn implausible(record: &RunRecord) -> Option<Doubt> {
     let found: Vec<_> = runs_by_cell(&record.runs)
@@ -139,6 +158,7 @@ fn under_way(run: &CellRun) -> Option<f64> {
     let applies = run.workload.rate_per_s.is_none()
         && missed(&run.counts_whole) == 0
         && run.outage.is_none()
-        && run.counts.committed >= u64::from(clients) * MIN_PER_CLIENT_FOR_LITTLE;
+        // Transactions that cross the edge of the interval distort the mean by about one in this number.
+        && run.counts.committed >= u64::from(clients) * FEWEST_COMMITS_PER_CLIENT;
     Some(run.tps * run.latency.as_ref().filter(|_| applies)?.mean_ns / 1e9)
 }

@@ -47,7 +47,7 @@ enum Rule {
 }
 
 /// All rules, the most serious doubts first.
-const RULES: [Rule; 32] = [
+const RULES: [Rule; 33] = [
     Rule::Subject(checks::balance_violated),
     Rule::Subject(checks::inconsistent),
     Rule::Runs(attempts::partial),
@@ -64,6 +64,7 @@ const RULES: [Rule; 32] = [
     Rule::Levels(blocks::screening_run),
     Rule::Levels(blocks::too_few_blocks),
     Rule::Blocks(comparison::too_few_blocks),
+    Rule::Runs(attempts::few_commits),
     Rule::Runs(attempts::resumed),
     Rule::Runs(server::builds_differ),
     Rule::Blocks(comparison::dependent_blocks),

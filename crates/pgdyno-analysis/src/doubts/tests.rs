@@ -140,9 +140,12 @@ fn clients_are_tps_times_latency_in_a_closed_loop_alone() {
 
 type Fault = (DoubtKind, fn(&mut Case));
 
-const FAULTS: [Fault; 26] = [
+const FAULTS: [Fault; 27] = [
     (DoubtKind::Resumed, |case| case.resumed_at = vec![5]),
     (DoubtKind::Implausible, |case| break_last(case, |run, _| run.latency = Some(latency(run, 0.8)))),
+    (DoubtKind::FewCommits, |case| {
+        break_last(case, |run, _| run.counts.committed = 49 * u64::from(run.workload.clients));
+    }),
     (DoubtKind::ScreeningRun, |case| case.thorough = false),
     (DoubtKind::Partial, |case| case.complete = false),
     (DoubtKind::TooFewBlocks, |case| case.runs.truncate(16)),

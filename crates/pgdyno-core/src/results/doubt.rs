@@ -63,6 +63,8 @@ pub enum DoubtKind {
     BuildDiffers,
     /// The confidence interval of a comparison contradicts the distribution-free tests.
     TestsDisagree,
+    /// Runs committed too few transactions per client.
+    FewCommits,
     /// The blocks of a comparison depend on each other.
     DependentBlocks,
     /// The record was changed after it was written.

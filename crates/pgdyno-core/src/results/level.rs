@@ -39,7 +39,8 @@ pub enum Unjudged {
     OpenLoop,
     /// One of them committed nothing in a block of both: the remaining blocks would show only its better times.
     NothingCommitted,
-    /// A run committed fewer than [`FEWEST_COMMITS`]: TPS takes few distinct values, so blocks may have no scatter.
+    /// A run committed fewer than [`fewest_commits`](super::fewest_commits): TPS takes few distinct values, so blocks
+    /// may have no scatter.
     FewCommits,
     /// There are fewer than three blocks.
     TooFewBlocks,

@@ -55,7 +55,7 @@ const LEVELS: [&str; 4] = [
     "The verdict on a level is computed from the logarithms of the ratios within its blocks, with a 95 % confidence \
      interval by Student's t. An interval above zero means faster, below zero slower, within the equivalence margin no \
      difference that matters; otherwise the result is cannot tell. There is no verdict in an open loop, where TPS \
-     follows the schedule, and none if a run committed fewer than 100 transactions.",
+     follows the schedule, and none if a run committed fewer than 100 transactions, or 50 per client.",
     "In the table of levels each is judged separately: of twenty levels without a difference, about one is called \
      faster or slower there by chance. A star marks those that are significant among all levels and scripts together \
      (Holm), and only these count as differences in the table at the head. Its comparison is the mean over all levels \

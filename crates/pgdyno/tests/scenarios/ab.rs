@@ -23,10 +23,10 @@ fn verdict(run: &Run) -> Verdict {
     compared(run).result.as_ref().expect("there were blocks").verdict
 }
 
-/// Two scripts, of which the second waits 8 ms where the first waits for nothing: what it waits holds it up on a slow
-/// machine as well, and leaves enough commits to be judged.
+/// Two scripts, of which the second waits 3 ms where the first waits for nothing: what it waits holds it up on a slow
+/// machine as well, and leaves enough commits of each client to be judged.
 fn scripts(place: &Place) -> [String; 2] {
-    [("fast.sql", "SELECT 1;\n"), ("slow.sql", "SELECT pg_sleep(0.008);\n")].map(|(name, sql)| {
+    [("fast.sql", "SELECT 1;\n"), ("slow.sql", "SELECT pg_sleep(0.003);\n")].map(|(name, sql)| {
         fs::write(place.path(name), sql).expect("it can be written");
         place.path(name).display().to_string()
     })
