@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pgdyno_core::measure::{
-    CellRun, CellSummary, Counts, CpuUse, Estimate, Histograms, IoUse, Latency, ScriptRun, ServedFrom, Waits,
-    Workload, runs_by_cell,
+    BlockRange, CellRun, CellSummary, Counts, CpuUse, Estimate, Histograms, IoUse, Latency, LatencyRanges,
+    LatencySummary, ScriptRun, ServedFrom, Waits, Workload, is_known, runs_by_cell,
 };
 use pgdyno_script::{Builtin, Scripts};
 
@@ -109,6 +109,7 @@ fn summary(
     let scripts = scripts(runs, histograms);
     let tps = rates.tps?;
     let factor = statements_per_transaction(runs.first()?);
+    let never_started = runs.iter().map(|run| run.counts_whole.never_started).sum();
     let committed: u64 = runs.iter().map(|run| run.counts.committed).sum();
     let seconds: f64 = runs.iter().map(|run| run.duration_ns as f64 / 1e9).sum();
     let driver_s: f64 = runs.iter().map(|run| run.cpu.driver_s).sum();
@@ -121,8 +122,9 @@ fn summary(
         statements_per_transaction: factor,
         qps: factor.map(|factor| tps.times(f64::from(factor), "1/s")),
         tps,
-        latency: latency.and_then(Latency::summary),
-        distribution: latency.map(Latency::distribution).unwrap_or_default(),
+        latency: latency.and_then(Latency::summary).map(|all| all.without_tail_of(never_started)),
+        latency_ranges: latency_ranges(runs),
+        distribution: latency.map(|all| known_distribution(all, never_started)).unwrap_or_default(),
         miss_rate: miss_rate(runs),
         driver_cpu_us_per_transaction: each(driver_s),
         server_cpu_us_per_transaction: server_s.and_then(each),
@@ -131,6 +133,30 @@ fn summary(
         served_from: slowest_source(runs),
         durability: runs.iter().filter_map(|run| Some(run.durability.as_ref()?.tier)).max(),
         waits: waits(runs),
+    })
+}
+
+/// The distribution up to the quantile that attempts without a start could change.
+fn known_distribution(latency: &Latency, never_started: u64) -> Vec<(u64, f64)> {
+    let points = latency.distribution().into_iter();
+    points
+        .filter(|(_, quantile)| never_started == 0 || is_known(*quantile, latency.count(), never_started))
+        .collect()
+}
+
+/// The smallest and the largest percentiles among the blocks; `None` with a single one.
+pub fn latency_ranges(runs: &[&CellRun]) -> Option<LatencyRanges> {
+    let known: Vec<&LatencySummary> = runs.iter().filter_map(|run| run.latency.as_ref()).collect();
+    let range = |percentile: fn(&LatencySummary) -> Option<u64>| {
+        let all: Option<Vec<u64>> = known.iter().map(|of| percentile(of)).collect();
+        let all = all?;
+        Some(BlockRange { min_ns: *all.iter().min()?, max_ns: *all.iter().max()? })
+    };
+    (known.len() >= 2 && known.len() == runs.len()).then(|| LatencyRanges {
+        p50_ns: range(|of| of.p50_ns),
+        p95_ns: range(|of| of.p95_ns),
+        p99_ns: range(|of| of.p99_ns),
+        p999_ns: range(|of| of.p999_ns),
     })
 }
 
@@ -251,6 +277,23 @@ mod tests {
         ] {
             assert_eq!(served_from(&io, committed), source, "{io:?} {committed}");
         }
+    }
+
+    #[test]
+    fn percentiles_travel_with_their_range_over_the_blocks() {
+        let of = |p99_us: u64| {
+            let mut latency = Latency::new(Precision::Run);
+            (0..20_000).for_each(|at| latency.record(if at < 19_700 { 100_000 } else { p99_us * 1_000 }));
+            CellRun { latency: latency.summary(), ..run("tpcb-like", 8, 100.0) }
+        };
+        let runs = [of(1_000), of(1_500), of(40_000)];
+        let ranges = latency_ranges(&runs.iter().collect::<Vec<_>>()).expect("three blocks");
+        let p99 = ranges.p99_ns.expect("each has 200 samples beyond it");
+        assert!(
+            p99.min_ns.abs_diff(1_000_000) < 2_000 && p99.max_ns.abs_diff(40_000_000) < 80_000,
+            "{p99:?}"
+        );
+        assert_eq!((ranges.p999_ns, latency_ranges(&[&runs[0]])), (None, None));
     }
 
     #[test]

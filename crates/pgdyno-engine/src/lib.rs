@@ -16,6 +16,7 @@ mod bookkeeping;
 mod chooser;
 mod clock;
 mod collector;
+mod concurrency_limit;
 mod connector;
 mod drivers;
 pub mod gauge;

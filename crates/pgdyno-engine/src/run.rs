@@ -18,13 +18,14 @@ use crate::{
     arrivals::OpenLoop,
     chooser::Chooser,
     collector::Collector,
+    concurrency_limit::ConcurrencyLimit,
     outage::Connections,
     pin_current_thread,
     recorder::Recorder,
     steps::LoadProfile,
     users::Users,
     worker_channel::{Spare, WorkerChannel, WorkerMessage},
-    worker_schedule::{ConcurrencyLimit, WorkerSchedule},
+    worker_schedule::WorkerSchedule,
 };
 
 /// Runs the clients of every worker side by side until the schedule ends or a stop is requested.
@@ -234,7 +235,7 @@ impl Job {
         clients: Vec<Client<T>>,
     ) -> io::Result<WorkerReport> {
         let stop = self.stop.clone();
-        let result = self.start().and_then(|schedule| driver.drive(clients, schedule));
+        let result = self.start(clients.len()).and_then(|schedule| driver.drive(clients, schedule));
         result.inspect_err(|error| stop.request(&error.to_string()))
     }
 
@@ -242,7 +243,7 @@ impl Job {
     /// would stay on the stack of every worker for the whole run, and there may be hundreds of workers.
     #[inline(never)]
     #[expect(clippy::boxed_local, reason = "out of the box it would be on the stack of whoever calls this")]
-    fn start(self: Box<Self>) -> io::Result<Box<WorkerSchedule>> {
+    fn start(self: Box<Self>, clients: usize) -> io::Result<Box<WorkerSchedule>> {
         let pinned = self.pin();
         // Lets sleeps end within a microsecond of their instant, as far as the kernel can.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
@@ -252,7 +253,8 @@ impl Job {
         let users = self.users(&mut chooser);
         let timeline = self.gate.pass();
         pinned?;
-        let schedule = self.schedule(timeline, probe, chooser, users);
+        let limit = self.limit(timeline, clients);
+        let schedule = self.schedule(timeline, probe, (chooser, users), limit);
         thread::sleep(Duration::from_nanos(timeline.start_ns.saturating_sub(Clock::now_ns())));
         Ok(schedule)
     }
@@ -265,12 +267,19 @@ impl Job {
         Some(Users::new(population, (worker, self.workers), seed, chooser))
     }
 
+    /// How many of this worker's clients may be active, if the run is a closed loop.
+    fn limit(&self, timeline: Timeline, clients: usize) -> ConcurrencyLimit {
+        let profile = LoadProfile::new(&self.bookkeeping.steps, timeline);
+        let limit = ConcurrencyLimit::new(profile, self.channel.worker, self.workers, clients);
+        limit.ramping(&timeline, self.settings.ramp_ns, self.settings.seed)
+    }
+
     fn schedule(
         self,
         timeline: Timeline,
         probe: Probe,
-        chooser: Chooser,
-        users: Option<Users>,
+        (chooser, users): (Chooser, Option<Users>),
+        limit: ConcurrencyLimit,
     ) -> Box<WorkerSchedule> {
         let profile = LoadProfile::new(&self.bookkeeping.steps, timeline);
         let arrivals = match users {
@@ -278,13 +287,13 @@ impl Job {
             None => self.arrivals(timeline.start_ns, profile.as_ref()),
         };
         let open_loop = !matches!(arrivals, Arrivals::Closed);
-        let Self { settings, bookkeeping, stop, channel, connections, workers, .. } = self;
+        let Self { settings, bookkeeping, stop, channel, connections, .. } = self;
         let mut schedule = Box::new(WorkerSchedule {
             timeline,
             drain_ns: settings.drain_ns,
             arrivals,
             chooser,
-            limit: ConcurrencyLimit::new(profile.clone(), channel.worker, workers),
+            limit,
             recorder: Recorder::new(timeline, open_loop, &bookkeeping, profile, channel),
             by_number: bookkeeping.by_number,
             end_with_first_lost: bookkeeping.end_with_first_lost,

@@ -11,6 +11,9 @@ use crate::{LogRecord, MergedInterval};
 pub struct Settings {
     /// Length of the warm-up in nanoseconds; 0 is none.
     pub warmup_ns: u64,
+    /// Clients of a closed loop begin at random instants within this many nanoseconds, so that they are not in step; 0
+    /// lets all begin at once.
+    pub ramp_ns: u64,
     /// Length of the measured interval in nanoseconds.
     pub duration_ns: u64,
     /// Length of the reported intervals in nanoseconds.
@@ -32,6 +35,7 @@ impl Settings {
     pub fn closed(duration_ns: u64, statements: usize) -> Self {
         Self {
             warmup_ns: 0,
+            ramp_ns: 0,
             duration_ns,
             interval_ns: 1_000_000_000,
             drain_ns: 1_000_000_000,

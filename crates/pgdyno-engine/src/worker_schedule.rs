@@ -7,11 +7,11 @@ use pgdyno_core::{measure::Outcome, stop::Stop};
 use crate::{
     Arrivals, Clock, Probe, Timeline, WorkerReport,
     chooser::Chooser,
+    concurrency_limit::ConcurrencyLimit,
     connector::Connector,
     outage::Connections,
     probe::Beginning,
     recorder::{Attempt, Recorder},
-    steps::LoadProfile,
     users::Due,
 };
 
@@ -47,33 +47,6 @@ pub(crate) struct WorkerSchedule {
     pub(crate) probe: Probe,
 }
 
-/// Clients that may be active at once in a closed loop: all of them unless steps limit the number.
-#[derive(Debug)]
-pub(crate) struct ConcurrencyLimit {
-    /// Clients allowed to be active.
-    open: u64,
-    /// When the limit changes, in nanoseconds of the engine's clock.
-    until_ns: u64,
-    profile: Option<LoadProfile>,
-    worker: usize,
-    workers: usize,
-}
-
-impl ConcurrencyLimit {
-    /// Makes the limit of worker number `worker` out of `workers`.
-    pub(crate) fn new(profile: Option<LoadProfile>, worker: usize, workers: usize) -> Self {
-        Self { open: u64::MAX, until_ns: u64::MAX, profile, worker, workers }
-    }
-
-    /// Updates the limit that holds from `now_ns` on.
-    fn look(&mut self, now_ns: u64) {
-        if let Some(profile) = &self.profile {
-            self.open = profile.clients_at(now_ns, self.worker, self.workers);
-            self.until_ns = profile.end_after(now_ns);
-        }
-    }
-}
-
 impl WorkerSchedule {
     /// Sets what depends on the start of the schedule.
     pub(crate) fn begin(&mut self) {
@@ -91,8 +64,8 @@ impl WorkerSchedule {
         }
         match &mut self.arrivals {
             Arrivals::Closed => {
-                if self.recorder.in_flight() >= self.limit.open {
-                    return Next::At(self.limit.until_ns.min(self.timeline.end_ns));
+                if !self.limit.admits(self.recorder.in_flight(), now_ns) {
+                    return Next::At(self.limit.until_ns().min(self.timeline.end_ns));
                 }
                 self.recorder.due(1);
                 self.begin_any(now_ns, now_ns, false)

@@ -131,6 +131,7 @@ fn settings(prepared: &Prepared, script: &Scripts, draws: u32) -> Settings {
     let measure = &prepared.plan.measure;
     Settings {
         warmup_ns: measure.warmup.as_nanos(),
+        ramp_ns: measure.warmup.as_nanos() / 2,
         duration_ns: measure.duration.as_nanos(),
         interval_ns: INTERVAL_NS,
         drain_ns: DRAIN_NS,

@@ -257,6 +257,8 @@ pub fn settings(options: &Options, scripts: &Scripts, statements: bool) -> Setti
     let duration_ns = if options.time_s > 0 { options.time_s as u64 * 1_000_000_000 } else { NEVER_NS };
     Settings {
         warmup_ns: options.extras.warmup_ns,
+        // As pgbench does.
+        ramp_ns: 0,
         duration_ns,
         interval_ns: if shown_ns > 0 && !options.extras.record { shown_ns } else { INTERVAL_NS },
         drain_ns: NEVER_NS,

@@ -171,6 +171,7 @@ fn crowd(server: &Server, driver: SocketDriver, clients: u32, seconds: u64, hoar
     let script = Arc::new(Builtin::TpcbLike.scripts());
     let settings = Settings {
         warmup_ns: 0,
+        ramp_ns: 0,
         duration_ns: LIMIT_NS,
         interval_ns: SECOND_NS,
         drain_ns: 30 * SECOND_NS,

@@ -19,7 +19,7 @@ pub use coarsen::{Coarsener, MAX_INTERVALS, Merger, Slice};
 pub use counts::{Counts, Imbalance};
 pub use estimate::Estimate;
 pub use histograms::Histograms;
-pub use latency::{Latency, LatencySummary, MAX_NS, MIN_NS, Precision};
+pub use latency::{BlockRange, Latency, LatencyRanges, LatencySummary, MAX_NS, MIN_NS, Precision, is_known};
 pub use moments::Moments;
 pub use observation::{HostShares, Observation};
 pub use outage::Outage;

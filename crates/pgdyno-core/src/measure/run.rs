@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Counts, Estimate, LatencySummary, Outage, SlowAttempt};
+use super::{Counts, Estimate, LatencyRanges, LatencySummary, Outage, SlowAttempt};
 use crate::{
     facts::{DurabilityTier, RunDurability},
     measure::{TpccCell, TpccRun},
@@ -396,8 +396,11 @@ pub struct CellSummary {
     pub tps: Estimate,
     /// SQL statements per second without BEGIN and END: `tps` times the factor; absent without the factor.
     pub qps: Option<Estimate>,
-    /// Latency over all blocks (histograms added).
+    /// Latency over all blocks (histograms added). Percentiles that attempts without a start could change are absent.
     pub latency: Option<LatencySummary>,
+    /// How far its percentiles differ between the blocks; absent with a single block.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub latency_ranges: Option<LatencyRanges>,
     /// Pairs of latency in nanoseconds and quantile, for the distribution chart.
     pub distribution: Vec<(u64, f64)>,
     /// Attempts that did not commit, as a share of those that fell due.

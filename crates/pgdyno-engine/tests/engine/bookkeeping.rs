@@ -19,6 +19,7 @@ use pgdyno_engine::{
 
 const SETTINGS: Settings = Settings {
     warmup_ns: 0,
+    ramp_ns: 0,
     duration_ns: 200_000_000,
     interval_ns: 50_000_000,
     drain_ns: 1_000_000_000,
@@ -30,6 +31,7 @@ const SETTINGS: Settings = Settings {
 /// Settings of a run that ends when its clients have made all their attempts.
 const UNTIL_DONE: Settings = Settings {
     warmup_ns: 0,
+    ramp_ns: 0,
     duration_ns: 1_000_000_000_000_000_000,
     interval_ns: 50_000_000,
     drain_ns: 1_000_000_000,

@@ -260,6 +260,7 @@ fn carry_out(case: &Case, driver: SocketDriver) -> Books {
         .map(|w| worker(w).map(|n| client(&peers, &ledger, case.seed.wrapping_add(n << 40), case)).collect());
     let settings = Settings {
         warmup_ns: 0,
+        ramp_ns: 0,
         duration_ns: case.duration_ms * MS,
         interval_ns: 7 * MS,
         drain_ns: case.drain_ms * MS,

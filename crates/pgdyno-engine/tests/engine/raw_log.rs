@@ -54,6 +54,7 @@ fn measured(driver: SocketDriver) -> (Report, Latency, Vec<u64>) {
     let log = Arc::new(Mutex::new(Vec::new()));
     let settings = Settings {
         warmup_ns: 0,
+        ramp_ns: 0,
         duration_ns: 600 * MS,
         interval_ns: 50 * MS,
         drain_ns: 1_000 * MS,

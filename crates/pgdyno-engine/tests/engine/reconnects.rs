@@ -89,6 +89,7 @@ fn drive(
 fn settings(duration_ms: u64, rate_per_s: Option<f64>) -> Settings {
     Settings {
         warmup_ns: 0,
+        ramp_ns: 0,
         duration_ns: duration_ms * MS,
         interval_ns: 20 * MS,
         drain_ns: 10_000 * MS,

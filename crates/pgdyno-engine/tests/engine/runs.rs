@@ -23,6 +23,7 @@ use pgdyno_engine::{
 
 const SETTINGS: Settings = Settings {
     warmup_ns: 50_000_000,
+    ramp_ns: 25_000_000,
     duration_ns: 200_000_000,
     interval_ns: 30_000_000,
     drain_ns: 1_000_000_000,

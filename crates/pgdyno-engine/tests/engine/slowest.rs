@@ -61,6 +61,7 @@ struct Kept {
 fn measured(rate_per_s: Option<f64>) -> (Vec<Kept>, Vec<LogRecord>) {
     let settings = Settings {
         warmup_ns: 0,
+        ramp_ns: 0,
         duration_ns: 600 * MS,
         interval_ns: 100 * MS,
         drain_ns: 1_000 * MS,

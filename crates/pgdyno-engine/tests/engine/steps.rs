@@ -18,6 +18,7 @@ const MS: u64 = 1_000_000;
 
 const SETTINGS: Settings = Settings {
     warmup_ns: 30 * MS,
+    ramp_ns: 0,
     duration_ns: 300 * MS,
     interval_ns: 35 * MS,
     drain_ns: 1_000 * MS,

@@ -142,6 +142,7 @@ impl Run {
         let script = Arc::new(self.builtin.scripts());
         let settings = Settings {
             warmup_ns: 0,
+            ramp_ns: 0,
             duration_ns: 3_600_000 * MS,
             interval_ns: self.interval_ns,
             drain_ns: 5_000 * MS,

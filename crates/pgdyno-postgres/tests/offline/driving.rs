@@ -39,6 +39,7 @@ const ENDLESS: How = How { settings: lasting(3_600_000_000_000), commits: u64::M
 const fn lasting(duration_ns: u64) -> Settings {
     Settings {
         warmup_ns: 0,
+        ramp_ns: 0,
         duration_ns,
         interval_ns: 10_000_000,
         drain_ns: 300_000_000,

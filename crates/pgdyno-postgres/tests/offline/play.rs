@@ -109,6 +109,7 @@ pub fn play(options: &ConnectOptions, texts: &[&str], how: &How) -> Played {
     };
     let settings = Settings {
         warmup_ns: 0,
+        ramp_ns: 0,
         duration_ns: how.duration_ns,
         interval_ns: 1_000_000_000,
         drain_ns: 30_000_000_000,

@@ -85,6 +85,7 @@ fn driven(seconds: u64) -> (Shares, Shares, Report) {
     let (workers, _) = sql.connect(&server.options(None), CLIENTS, 1, &stop).expect("the server takes all");
     let settings = Settings {
         warmup_ns: 0,
+        ramp_ns: 0,
         duration_ns: seconds * 1_000_000_000,
         interval_ns: 1_000_000_000,
         drain_ns: 5_000_000_000,

@@ -102,6 +102,7 @@ impl Database {
         let script = Arc::new(Builtin::TpcbLike.scripts());
         let settings = Settings {
             warmup_ns: 0,
+            ramp_ns: 0,
             duration_ns: 1_000_000_000,
             interval_ns: 250_000_000,
             drain_ns: 5_000_000_000,

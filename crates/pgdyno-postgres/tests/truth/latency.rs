@@ -19,6 +19,7 @@ fn drive(server: &FakeServer, script: &str, clients: u32, duration_ms: u64) -> R
     let script = Arc::new(Scripts::one("test", script).expect("it is a script"));
     let settings = Settings {
         warmup_ns: 0,
+        ramp_ns: 0,
         duration_ns: duration_ms * MS,
         interval_ns: 500 * MS,
         drain_ns: 2_000 * MS,

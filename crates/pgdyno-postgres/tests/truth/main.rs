@@ -63,6 +63,7 @@ impl Drive<'_> {
         let script = Arc::new(Scripts::one("test", self.script).expect("it is a script"));
         let settings = Settings {
             warmup_ns: 0,
+            ramp_ns: 0,
             duration_ns: self.duration_ns,
             interval_ns: 100 * MS,
             drain_ns: 10_000 * MS,

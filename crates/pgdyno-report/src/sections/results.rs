@@ -29,10 +29,11 @@ fn speed(run: &Run<'_>) -> Table {
         run,
         columns.into(),
         |run, index| {
-            let ms = |field: &str| run.cell(index).figure(format!("latency/{field}"), Milliseconds).into();
+            let ms = |field: &str| latency_ms(run, index, field);
             let [clients, tps, spread] = reached(run, index);
             let qps = run.cell(index).rate("qps").into();
-            vec![clients, tps, spread, qps, ms("p50_ns"), ms("p95_ns"), ms("p99_ns"), ms("max_ns")]
+            let longest = run.cell(index).figure("latency/max_ns", Milliseconds).into();
+            vec![clients, tps, spread, qps, ms("p50_ns"), ms("p95_ns"), ms("p99_ns"), longest]
         },
         |first| note(run, first),
     )
@@ -50,6 +51,14 @@ pub fn short(run: &Run<'_>) -> Table {
         reached(run, index).into_iter().chain(ms).chain([served_from]).collect()
     };
     table(run, columns, cells, |_| Phrase::default())
+}
+
+/// A percentile of a cell's latency with its range over the blocks.
+fn latency_ms(run: &Run<'_>, index: usize, field: &str) -> Cell {
+    let at = run.cell(index);
+    let end = |end: &str| at.figure(format!("latency_ranges/{field}/{end}"), Milliseconds);
+    let range = end("min_ns").zip(end("max_ns")).map(|(min, max)| phrase![Some(min), " – ", Some(max)]);
+    Cell::from(at.figure(format!("latency/{field}"), Milliseconds)).with(range)
 }
 
 /// Clients, TPS and its spread.

@@ -46,9 +46,19 @@ fn sentence(run: &Run<'_>, cells: &[usize]) -> Option<Phrase> {
         run.script_of(index),
         found,
         maybe(p99, at.figure("latency/p99_ns", Latency), ""),
+        p99_range(&at),
         if is_offered(best) { Phrase::default() } else { as_good(run, cells, best) },
         ".",
     ])
+}
+
+/// The range of p99 over the blocks, if that says more than p99 itself.
+fn p99_range(at: &Place<'_>) -> Phrase {
+    let end = |end: &str| at.figure(format!("latency_ranges/p99_ns/{end}"), Latency);
+    match (end("min_ns"), end("max_ns")) {
+        (Some(min), Some(max)) => phrase![" (blocks ", Some(min), " to ", Some(max), ")"],
+        _ => Phrase::default(),
+    }
 }
 
 /// The client counts that were tried: `1, 4 and 16`.

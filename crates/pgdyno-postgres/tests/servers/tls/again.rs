@@ -22,6 +22,7 @@ pub fn connections_are_made_again(server: &Server) {
         let script = Arc::new(Scripts::one("again", SCRIPT).expect("it is a script"));
         let settings = Settings {
             warmup_ns: 0,
+            ramp_ns: 0,
             duration_ns: 60_000_000_000,
             interval_ns: 100_000_000,
             drain_ns: 5_000_000_000,

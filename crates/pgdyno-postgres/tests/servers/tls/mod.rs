@@ -214,6 +214,7 @@ fn the_measured_path_is_encrypted(server: &Server) {
         let script = Arc::new(Builtin::TpcbLike.scripts());
         let settings = Settings {
             warmup_ns: 0,
+            ramp_ns: 0,
             duration_ns: 700_000_000,
             interval_ns: 250_000_000,
             drain_ns: 5_000_000_000,
