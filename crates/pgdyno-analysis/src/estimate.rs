@@ -15,7 +15,7 @@ pub fn estimate(values: &[f64], unit: &str) -> Option<Estimate> {
     let value = mean(values)?;
     let half_width = (count >= 3).then(|| {
         let error = (sum_of_squares(values) / (count - 1) as f64 / count as f64).sqrt();
-        two_sided(0.95, (count - 1) as f64) * error
+        two_sided(0.05, (count - 1) as f64) * error
     });
     Some(Estimate {
         value,
@@ -46,7 +46,7 @@ pub fn of_family(family: &[Vec<f64>], unit: &str) -> Vec<Option<Estimate>> {
             scatter.variance = scatter.variance.max(prior.typical());
         }
         let error = (scatter.variance / values.len() as f64).sqrt();
-        let half_width = alone.value * (two_sided(0.95, scatter.degrees) * error).exp_m1();
+        let half_width = alone.value * (two_sided(0.05, scatter.degrees) * error).exp_m1();
         Some(Estimate { half_width: alone.half_width.map(|_| half_width), ..alone })
     };
     family.iter().zip(&own).map(one).collect()

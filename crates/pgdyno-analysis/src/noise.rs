@@ -21,7 +21,7 @@ pub fn pooled(runs: &[CellRun]) -> Option<NoiseRecord> {
     let squares: f64 = cells.iter().map(|logs| sum_of_squares(logs)).sum();
     let between_blocks = (squares / degrees as f64).sqrt();
     let degrees_of_freedom = degrees as u32;
-    let t = two_sided(0.95, degrees as f64);
+    let t = two_sided(0.05, degrees as f64);
     let smallest_difference = (t * between_blocks * (2.0 / fewest as f64).sqrt()).exp_m1();
     Some(NoiseRecord { between_blocks, degrees_of_freedom, smallest_difference })
 }

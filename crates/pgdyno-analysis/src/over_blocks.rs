@@ -80,7 +80,7 @@ fn drift(rates: &[f64]) -> Option<Change> {
     let error = (rest / f64::from(degrees) / squares).sqrt();
     let change = (slope * (blocks - 1) as f64).exp_m1();
     let is_large = change.ln_1p().abs() > MAX_DRIFT.ln_1p();
-    let is_seen = slope.abs() > two_sided(1.0 - FALSE_ALARM, f64::from(degrees)) * error;
+    let is_seen = slope.abs() > two_sided(FALSE_ALARM, f64::from(degrees)) * error;
     (is_large && is_seen).then_some(Change::Drift { change, blocks })
 }
 

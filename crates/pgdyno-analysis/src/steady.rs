@@ -85,7 +85,7 @@ fn slope(windows: &[f64], mean: f64) -> Change {
     Change {
         size: slope * n / mean,
         t: ratio(slope, error) * correction(&residuals),
-        critical: two_sided(1.0 - FALSE_ALARMS, (windows.len() - 2) as f64),
+        critical: two_sided(FALSE_ALARMS, (windows.len() - 2) as f64),
         left_over,
     }
 }
@@ -112,7 +112,7 @@ fn head(windows: &[f64]) -> Option<(usize, Change)> {
         size: (head_mean - rest_mean) / rest_mean,
         t: ratio(head_mean - rest_mean, error) * correction(&residuals[cut..]),
         // The cut was chosen among several candidates (Bonferroni).
-        critical: two_sided(1.0 - FALSE_ALARMS / candidates as f64, f64::from(degrees)),
+        critical: two_sided(FALSE_ALARMS / candidates as f64, f64::from(degrees)),
         left_over: sum_of_squares(&residuals),
     };
     Some((cut, change))

@@ -5,7 +5,7 @@ use std::{sync::Arc, time::Instant};
 use pgdyno_analysis::{
     Doubt,
     doubts::Ceiling,
-    find_rate::{Answer, Bounds, Limit, MOST_PROBES, Plan, Search, Seen, Verdict, Why},
+    find_rate::{Answer, Bounds, Limit, MOST_PROBES, Plan, RateInterval, Search, Seen, Verdict, Why},
 };
 use pgdyno_core::{facts::Instrument, measure::CommandTally, stop::Stop, units};
 use pgdyno_engine::{Listeners, Load, LoadStep, Report, Settings, SocketDriver, StepReport};
@@ -18,7 +18,7 @@ use serde_json::{Value, json};
 use super::{
     clients::ClientFactory,
     connect,
-    format::find_rate::{ProbeResult, answer, doubted, head, line},
+    format::find_rate::{ProbeResult, answer, doubted, estimate, head, kept_at, line},
     options::{Chosen, Options},
     results::Histograms,
     run::{bookkeeping, set_up, settings},
@@ -39,8 +39,8 @@ const CALIBRATION_NS: u64 = 3 * NS_PER_S;
 /// First rate, as a share of the rate of the closed loop.
 const START: f64 = 0.5;
 /// Usual number of probes of a search, and how many of them are confirming.
-const TYPICAL: u64 = 10;
-const ENDS: u64 = 2;
+const TYPICAL: u64 = 14;
+const ENDS: u64 = 6;
 /// Longest search in nanoseconds, unless the maximum number of probes of the usual length takes longer.
 const MOST_NS: u64 = 7_200 * NS_PER_S;
 /// Time for transactions in flight to end after a probe, in nanoseconds.
@@ -133,7 +133,7 @@ impl RateSearch<'_> {
             "limit": { "percentile": limit.percentile, "below_ns": limit.below_ns },
             "closed_loop_tps": most_tps,
             "probes": probes.iter().map(probe_json).collect::<Vec<_>>(),
-            "answer": answer.map(answer_json),
+            "answer": answer.map(|answer| answer_json(answer, probes)),
             "doubts": answer.and_then(|answer| self.doubt(answer, probes)).into_iter().collect::<Vec<_>>(),
         })
     }
@@ -168,7 +168,7 @@ impl RateSearch<'_> {
         let text = |ns: u64| units::duration(ns as f64 / 1e9);
         format!(
             "searching for the highest rate that keeps {}\na probe takes {} with {} of warm-up, a confirming one {}; \
-             at low rates up to {}\nabout ten probes take about {}; the search takes at most {}\n",
+             at low rates up to {}\nabout 14 probes take about {}; the search takes at most {}\n",
             self.limit,
             text(warmup_ns + once_ns),
             text(warmup_ns),
@@ -353,10 +353,24 @@ fn probe_json(probe: &ProbeResult) -> Value {
     })
 }
 
-fn answer_json(answer: &Answer) -> Value {
+fn answer_json(answer: &Answer, probes: &[ProbeResult]) -> Value {
     match *answer {
         Answer::Found { kept, broken } => {
-            json!({ "found": true, "kept_rate_per_s": kept, "broken_rate_per_s": broken })
+            let at = |rate| {
+                let (held, probes) = kept_at(probes, rate);
+                json!({ "kept": held, "probes": probes })
+            };
+            let interval = estimate(probes).map(|RateInterval { low, middle, high }| {
+                json!({ "low_per_s": low, "middle_per_s": middle, "high_per_s": high })
+            });
+            json!({
+                "found": true,
+                "kept_rate_per_s": kept,
+                "broken_rate_per_s": broken,
+                "long_probes_at_kept_rate": at(kept),
+                "long_probes_at_broken_rate": at(broken),
+                "interval": interval,
+            })
         }
         Answer::NoneKept { lowest } => {
             json!({ "found": false, "kept_rate_per_s": null, "broken_rate_per_s": lowest })

@@ -14,12 +14,14 @@ pub const MAX_BLOCKS: u32 = 200;
 pub const FIRST_LOOKS: [u32; 3] = [8, 12, 16];
 /// Blocks from one look to the next after [`FIRST_LOOKS`].
 const EVERY: u32 = 8;
+/// Level below which a look is left out: an interval of that confidence answers nothing.
+const SMALLEST_LEVEL: f64 = 1e-5;
 /// Points of the integration over results that have not ended a comparison. Odd, for Simpson's rule. Twice as many
 /// change no level by more than one in 10^5.
 const POINTS: usize = 101;
 
 /// The looks of a comparison with at most this number of blocks (at least 1): after 8, 12 and 16 blocks, then every 8,
-/// and after the last.
+/// and after the last; without those that come so early that they could not answer.
 ///
 /// Each spends what the spending function of O'Brien and Fleming's type allows (Lan and DeMets, "Discrete Sequential
 /// Boundaries for Clinical Trials", Biometrika 70, 1983, 659-663): little at first, most at the end, so that looking
@@ -41,6 +43,9 @@ fn levels(observations: &[u32]) -> Vec<Look> {
     let mut looks = Vec::new();
     for blocks in observations {
         let may_spend = spending(f64::from(*blocks) / whole);
+        if may_spend - spent < SMALLEST_LEVEL {
+            continue;
+        }
         let alpha = going.pass(f64::from(*blocks), may_spend - spent);
         spent = may_spend;
         looks.push(Look { blocks: *blocks, alpha });
@@ -51,7 +56,7 @@ fn levels(observations: &[u32]) -> Vec<Look> {
 /// Share of false alarms that may be spent when this share of the observations (above 0, up to 1) is made: half of it
 /// in each direction.
 fn spending(share: f64) -> f64 {
-    4.0 * normal(-two_sided(1.0 - FALSE_ALARMS / 2.0, f64::INFINITY) / share.sqrt())
+    4.0 * normal(-two_sided(FALSE_ALARMS / 2.0, f64::INFINITY) / share.sqrt())
 }
 
 /// The density of the sum of the observations in comparisons of equal arms that no look has ended, at evenly spaced
@@ -130,7 +135,8 @@ mod tests {
         assert_eq!(blocks(16), [8, 12, 16]);
         assert_eq!((blocks(3), blocks(8)), (vec![3], vec![8]));
         assert_eq!(blocks(30), [8, 12, 16, 24, 30]);
-        assert_eq!(blocks(MAX_BLOCKS).len(), 26);
+        assert_eq!(blocks(48), [12, 16, 24, 32, 40, 48], "one after 8 could answer nothing");
+        assert_eq!(blocks(MAX_BLOCKS).len(), 19);
     }
 
     #[test]
@@ -146,9 +152,11 @@ mod tests {
     /// Clinical Trials 21 (2000), 190-207.
     #[test]
     fn levels_are_those_of_a_printed_table() {
+        // The first, 4.877, is so unlikely that it is left out.
         let found = levels(&[10, 20, 30, 40, 50]);
-        for (look, z) in found.iter().zip([4.877, 3.357, 2.680, 2.290, 2.031]) {
-            let got = two_sided(1.0 - look.alpha, f64::INFINITY);
+        assert_eq!(found.len(), 4);
+        for (look, z) in found.iter().zip([3.357, 2.680, 2.290, 2.031]) {
+            let got = two_sided(look.alpha, f64::INFINITY);
             assert!((got - z).abs() < 2e-3, "{look:?}: {got} is not {z}");
         }
     }

@@ -24,7 +24,7 @@ pub fn power(effect_ln: f64, sd_ln: f64, blocks: u32, alpha: f64) -> f64 {
 
 /// The probability that |t| with these degrees of freedom and this shift is significant at `alpha`.
 fn noncentral(shift: f64, degrees: f64, alpha: f64) -> f64 {
-    let t = two_sided(1.0 - alpha, degrees);
+    let t = two_sided(alpha, degrees);
     let beyond = |s: f64| normal(shift - t * s) + normal(-shift - t * s);
     // The density of s, a sample's standard deviation over the true one, up to a factor that cancels.
     let density = |s: f64| ((degrees - 1.0) * s.ln() - degrees * (s * s - 1.0) / 2.0).exp();
@@ -101,7 +101,7 @@ pub fn more_blocks(mean_ln: f64, sd_ln: f64, have: u32, alpha: f64, margin_ln: f
 
 /// Half-width of the t interval at 1 − `alpha` of the mean of this number of blocks (at least 2).
 pub(super) fn half_width(sd_ln: f64, blocks: u32, alpha: f64) -> f64 {
-    two_sided(1.0 - alpha, degrees(blocks)) * sd_ln / f64::from(blocks).sqrt()
+    two_sided(alpha, degrees(blocks)) * sd_ln / f64::from(blocks).sqrt()
 }
 
 #[cfg(test)]

@@ -15,6 +15,10 @@ use crate::statistics::{Scatter, two_sided, two_sided_p};
 /// Fewest blocks for which the sign-flip test can reach the level of the last look: 2/2^7 is 0.016.
 const SIGN_FLIP_FROM: u32 = 7;
 
+/// Farthest end of an interval, as a logarithm: beyond a factor of 10^8 it only says that nothing is known, and a
+/// record cannot hold an infinite number.
+const FARTHEST: f64 = 18.0;
+
 /// Judges the blocks so far, given as ln B − ln A, at the last look that they reach; later blocks count at the next
 /// look. `margin` is a positive share. `None` with fewer than two blocks.
 ///
@@ -23,7 +27,9 @@ pub fn judge(ln_ratios: &[f64], looks: &[Look], margin: f64) -> Option<Compariso
     let made = ln_ratios.len() as u32;
     let reached = looks.iter().rposition(|look| look.blocks <= made);
     let next = looks.get(reached.map_or(0, |at| at + 1));
-    let at = reached.map_or(*looks.first()?, |at| looks[at]);
+    // Without a look nothing is decided, and the interval is a plain one.
+    let before = Look { alpha: FALSE_ALARMS, ..*looks.first()? };
+    let at = reached.map_or(before, |at| looks[at]);
     let used = &ln_ratios[..at.blocks.min(made) as usize];
     let interval = Interval::new(used, Trimmed::of(used)?, at.alpha);
     let verdict = match reached {
@@ -73,7 +79,7 @@ impl Interval {
         let (blocks, correlation) = (used.len() as u32, lag_one(used));
         let scatter = widened(scatter, correlation, used.len());
         let sd = scatter.variance.sqrt();
-        let half = two_sided(1.0 - alpha, scatter.degrees) * sd / f64::from(blocks).sqrt();
+        let half = two_sided(alpha, scatter.degrees) * sd / f64::from(blocks).sqrt();
         Self { blocks, mean, sd, half, correlation }
     }
 
@@ -101,8 +107,8 @@ impl Interval {
             look: 0,
             alpha: look.alpha,
             effect: mean.exp_m1(),
-            low: (mean - half).exp_m1(),
-            high: (mean + half).exp_m1(),
+            low: (mean - half).max(-FARTHEST).exp_m1(),
+            high: (mean + half).min(FARTHEST).exp_m1(),
             hodges_lehmann: robust.exp_m1(),
             sign_flip_p,
             between_blocks: Scatter::of(used).map_or(0.0, |own| own.variance.sqrt()),

@@ -10,6 +10,8 @@ const SHRINKAGE: f64 = 0.25;
 const RESOLUTION: f64 = 1.05;
 /// Most probes of a search.
 pub const MOST_PROBES: usize = 40;
+/// Longer probes at each end of a confirmed bracket, beyond the one that confirmed it: a single one may be luck.
+const REPEATS: u32 = 2;
 /// Undecided probes at one rate, each twice as long as the one before, after which the search ends.
 const MOST_UNDECIDED: u32 = 3;
 
@@ -45,7 +47,7 @@ pub struct Probe {
 /// Result of the search. Rates are in transactions per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum Answer {
-    /// Both rates were confirmed by a longer probe each, and are within 5 % of each other.
+    /// Each rate was confirmed by a longer probe, and probed twice more; they are within 5 % of each other.
     Found {
         /// The highest rate that kept the limit.
         kept: f64,
@@ -87,13 +89,23 @@ pub struct Search {
     /// Whether the bracket is narrow enough; further probes are longer, with steps of the resolution.
     confirming: bool,
     undecided: u32,
+    /// Longer probes of the confirmed ends so far.
+    repeats: u32,
     probes: Vec<Probe>,
 }
 
 impl Search {
     /// A new search.
     pub fn new(bounds: Bounds) -> Self {
-        Self { bounds, kept: None, broken: None, confirming: false, undecided: 0, probes: Vec::new() }
+        Self {
+            bounds,
+            kept: None,
+            broken: None,
+            confirming: false,
+            undecided: 0,
+            repeats: 0,
+            probes: Vec::new(),
+        }
     }
 
     /// The completed probes.
@@ -111,7 +123,15 @@ impl Search {
             let again = Plan { undecided: self.undecided, ..last.plan };
             return if self.undecided < MOST_UNDECIDED { Ok(again) } else { Err(Answer::Undecided { rate }) };
         }
-        if self.probes.len() >= MOST_PROBES {
+        let at_limit = self.probes.len() >= MOST_PROBES;
+        if let Some((kept, broken)) = self.confirmed_ends() {
+            if at_limit || self.repeats >= 2 * REPEATS {
+                return Err(Answer::Found { kept, broken });
+            }
+            let rate_per_s = if self.repeats.is_multiple_of(2) { kept } else { broken };
+            return Ok(Plan { rate_per_s, confirming: true, undecided: 0 });
+        }
+        if at_limit {
             return Err(self.gave_up());
         }
         let rate = if self.confirming { self.next_end()? } else { self.next_within()? };
@@ -123,6 +143,12 @@ impl Search {
     pub fn gave_up(&self) -> Answer {
         let rate = |end: Option<End>| end.map(|end| end.rate);
         Answer::GaveUp { kept: rate(self.kept), broken: rate(self.broken) }
+    }
+
+    /// The two ends, if both were confirmed.
+    fn confirmed_ends(&self) -> Option<(f64, f64)> {
+        let rate = |end: Option<End>| end.filter(|end| end.confirmed).map(|end| end.rate);
+        rate(self.kept).zip(rate(self.broken))
     }
 
     /// Extends the bracket until it has two ends, then halves it on a logarithmic scale.
@@ -140,8 +166,7 @@ impl Search {
         match (self.kept, self.broken) {
             (Some(kept), _) if !kept.confirmed => Ok(kept.rate),
             (_, Some(broken)) if !broken.confirmed => Ok(broken.rate),
-            (Some(kept), None) => Ok(kept.rate * RESOLUTION),
-            (Some(kept), Some(broken)) => Err(Answer::Found { kept: kept.rate, broken: broken.rate }),
+            (Some(kept), _) => Ok(kept.rate * RESOLUTION),
             (None, broken) => self.below(broken.map_or(self.bounds.start, |end| end.rate), 1.0 / RESOLUTION),
         }
     }
@@ -156,6 +181,11 @@ impl Search {
     /// Takes the verdict on the probe.
     pub fn take(&mut self, plan: Plan, verdict: Verdict) {
         self.probes.push(Probe { plan, verdict });
+        if self.confirmed_ends().is_some() {
+            // Whatever it says, the interval takes it into account.
+            self.repeats += 1;
+            return;
+        }
         let end = End { rate: plan.rate_per_s, confirmed: plan.confirming };
         self.undecided = if verdict == Verdict::Undecided { self.undecided + 1 } else { 0 };
         match verdict {
@@ -235,7 +265,7 @@ mod tests {
             let Answer::Found { kept, broken } = answer else { panic!("{answer:?}") };
             prop_assert!(kept <= highest && highest < broken && broken / kept < 1.06, "{:?} {}", answer, highest);
             prop_assert!(was(&probes, kept, Verdict::Kept) && was(&probes, broken, BROKEN));
-            prop_assert!(probes.len() <= 31, "{} probes", probes.len());
+            prop_assert!(probes.len() <= 35, "{} probes", probes.len());
         }
 
         /// With errors up to 15 % for short probes and 4 % for longer ones, the result is off by little more than 4 %.

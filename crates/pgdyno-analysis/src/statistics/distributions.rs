@@ -5,16 +5,32 @@ use statrs::distribution::{ChiSquared, Continuous, ContinuousCDF, Normal, Studen
 /// Degrees of freedom from which on t is taken for normal: their quantiles differ by less than one in 10^5.
 const NORMAL_FROM: f64 = 1e5;
 
-/// The two-sided quantile of Student's t: |t| stays below it with probability `confidence` (above 0, below 1). For 95 %
-/// intervals `confidence` is 0.95. `degrees` are above 0 and need not be whole; infinite ones give the normal
-/// distribution.
+/// Level below which the quantile is found by bisection: statrs inverts the incomplete beta function too roughly there.
+const BISECTED_BELOW: f64 = 1e-5;
+
+/// The two-sided quantile of Student's t: |t| exceeds it with probability `alpha`, above 0 and below 1. For 95 %
+/// intervals `alpha` is 0.05. `degrees` are above 0 and need not be whole; infinite ones give the normal distribution.
 ///
 /// # Panics
-/// If `degrees` is not positive or `confidence` is not a probability.
-pub fn two_sided(confidence: f64, degrees: f64) -> f64 {
-    assert!(degrees > 0.0 && confidence > 0.0 && confidence < 1.0, "t at {confidence}, {degrees} degrees");
-    let upper = f64::midpoint(1.0, confidence);
-    if degrees >= NORMAL_FROM { standard().inverse_cdf(upper) } else { student(degrees).inverse_cdf(upper) }
+/// If `degrees` is not positive or `alpha` is not a probability.
+pub fn two_sided(alpha: f64, degrees: f64) -> f64 {
+    assert!(degrees > 0.0 && alpha > 0.0 && alpha < 1.0, "t at {alpha} with {degrees} degrees");
+    // The lower tail keeps its precision where 1 − alpha would be 1.
+    match () {
+        () if degrees >= NORMAL_FROM => -standard().inverse_cdf(alpha / 2.0),
+        () if alpha < BISECTED_BELOW => bisected(alpha, degrees),
+        () => -student(degrees).inverse_cdf(alpha / 2.0),
+    }
+}
+
+/// The quantile by bisection of its logarithm.
+fn bisected(alpha: f64, degrees: f64) -> f64 {
+    let (mut low, mut high) = (0.0_f64, 100.0_f64);
+    for _ in 0..60 {
+        let middle = f64::midpoint(low, high);
+        if two_sided_p(middle.exp(), degrees) > alpha { low = middle } else { high = middle }
+    }
+    f64::midpoint(low, high).exp()
 }
 
 /// The probability that |t| exceeds `t` (from 0) in magnitude, with `degrees` of freedom above 0.
@@ -70,13 +86,31 @@ mod tests {
             (0.998, 28, 3.408),
             (0.998, 1, 318.313),
         ] {
-            let got = two_sided(confidence, f64::from(degrees));
+            let got = two_sided(1.0 - confidence, f64::from(degrees));
             assert!((got - t).abs() < 6e-4 * t.max(1.0), "{confidence} {degrees}: {got} is not {t}");
             assert!((two_sided_p(got, f64::from(degrees)) - (1.0 - confidence)).abs() < 1e-6);
         }
         for degrees in [f64::INFINITY, 1e7] {
-            assert!((two_sided(0.95, degrees) - 1.959_964).abs() < 1e-4);
+            assert!((two_sided(0.05, degrees) - 1.959_964).abs() < 1e-4);
             assert!((two_sided_p(1.959_964, degrees) - 0.05).abs() < 1e-6);
+        }
+    }
+
+    /// A first look of many has a level that 1 − alpha cannot express.
+    #[test]
+    fn the_smallest_levels_have_a_quantile() {
+        for degrees in [1.0, 2.5, 5.0, 7.0, 15.0, 500.0, f64::INFINITY] {
+            let mut last = 0.0;
+            for alpha in [0.05, 1e-3, 1e-4, 1.1e-5, 1e-6, 1e-12, 1e-19] {
+                let t = two_sided(alpha, degrees);
+                assert!(t.is_finite() && t >= last, "{t} at {alpha} with {degrees} degrees");
+                let p = two_sided_p(t, degrees);
+                assert!(
+                    alpha < 1e-15 || (p / alpha - 1.0).abs() < 1e-3,
+                    "{p} is not {alpha}, {degrees} degrees"
+                );
+                last = t;
+            }
         }
     }
 

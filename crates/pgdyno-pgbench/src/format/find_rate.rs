@@ -3,7 +3,7 @@
 use pgdyno_analysis::{
     Doubt,
     doubts::MAX_DRIVER_BUSY,
-    find_rate::{Answer, Limit, Plan, Verdict, Why},
+    find_rate::{Answer, Limit, Plan, Probe, RateInterval, Verdict, Why, interval},
 };
 use pgdyno_core::measure::Counts;
 
@@ -72,6 +72,27 @@ impl ProbeResult {
     }
 }
 
+/// The rate and its interval from all probes.
+pub fn estimate(probes: &[ProbeResult]) -> Option<RateInterval> {
+    let usual_ns = probes.iter().map(|probe| probe.duration_ns).min()?.max(1);
+    let made: Vec<_> =
+        probes.iter().map(|probe| Probe { plan: probe.plan, verdict: probe.verdict }).collect();
+    let lengths = probes.iter().map(|probe| (probe.plan, probe.duration_ns as f64 / usual_ns as f64));
+    let lengths: Vec<_> = lengths.collect();
+    let length =
+        |probe: &Probe| lengths.iter().find(|(plan, _)| *plan == probe.plan).map_or(1.0, |(_, of)| *of);
+    interval(&made, length)
+}
+
+/// In how many long probes of this rate the limit was kept, and how many there were.
+pub fn kept_at(probes: &[ProbeResult], rate_per_s: f64) -> (usize, usize) {
+    let long = || {
+        let decided = probes.iter().filter(|probe| probe.verdict != Verdict::Undecided);
+        decided.filter(move |probe| probe.plan.confirming && probe.plan.rate_per_s == rate_per_s)
+    };
+    (long().filter(|probe| probe.verdict == Verdict::Kept).count(), long().count())
+}
+
 /// Header of the table.
 pub fn head(limit: &Limit) -> String {
     let name = format!("p{} ms", limit.percentile);
@@ -105,8 +126,8 @@ fn verdict(limit: &Limit, probe: &ProbeResult) -> String {
             format!("undecided: {} of {} transactions", probe.due.scheduled, limit.samples_needed())
         }
     };
-    let confirmed = probe.plan.confirming && probe.verdict != Verdict::Undecided;
-    if confirmed { format!("{said}, confirmed") } else { said }
+    let is_long = probe.plan.confirming && probe.verdict != Verdict::Undecided;
+    if is_long { format!("{said} (long)") } else { said }
 }
 
 /// The answer, and the bottleneck if it may be the driver or the clients.
@@ -124,10 +145,21 @@ pub fn answer(
             let (kept_tps, broken_ns) = (of(kept).map_or(f64::NAN, ProbeResult::tps), of(broken));
             let held = broken_ns.map(|probe| got(limit, probe)).unwrap_or_default();
             let bound = of(broken).map(|probe| bound(limit, probe, clients)).unwrap_or_default();
+            let interval = estimate(probes).map(|RateInterval { low, high, .. }| {
+                format!(
+                    "95 % interval of the highest rate that keeps it: {} to {} TPS\n",
+                    rate(low),
+                    rate(high)
+                )
+            });
             format!(
-                "{limit}: kept at {} TPS (committed {kept_tps:.1}), broken at {} TPS ({held}); both confirmed\n{bound}",
+                "{limit}: kept at {} TPS (committed {kept_tps:.1}), broken at {} TPS ({held})\n\
+                 long probes that kept it: {}, {}\n{}{bound}",
                 rate(kept),
                 rate(broken),
+                long_probes(probes, kept),
+                long_probes(probes, broken),
+                interval.unwrap_or_default(),
             )
         }
         Answer::NoneKept { lowest } => {
@@ -155,6 +187,11 @@ pub fn answer(
             limit.samples_needed()
         ),
     }
+}
+
+fn long_probes(probes: &[ProbeResult], at: f64) -> String {
+    let (kept, all) = kept_at(probes, at);
+    format!("{kept} of {all} at {} TPS", rate(at))
 }
 
 /// A reason to distrust the answer, as one line.
@@ -239,8 +276,8 @@ mod tests {
             head(&limit()) + &text,
             "probe  seconds    rate/s       tps     p99 ms  waiting ms   missed  verdict\n    \
              1     10.0      2000    1988.0      4.200       0.300    0.50%  kept\n    \
-             2     10.0      2345    1988.0     missed       0.300    0.50%  broken: too many were missed, \
-             confirmed\n    \
+             2     10.0      2345    1988.0     missed       0.300    0.50%  broken: too many were missed \
+             (long)\n    \
              3     10.0      2345       0.0          -           -    0.00%  undecided: 0 of 10000 transactions\n"
         );
     }
@@ -252,8 +289,11 @@ mod tests {
         broken.percentile_ns = Some(6_000_000);
         let found = Answer::Found { kept: 2_000.0, broken: 2_100.0 };
         let say = |broken: &ProbeResult| answer(&limit(), &found, &[kept.clone(), broken.clone()], 8, 300.0);
-        let plain = "p99<5ms: kept at 2000 TPS (committed 1988.0), broken at 2100 TPS (p99 6.000 ms); both confirmed\n";
-        assert_eq!(say(&broken), plain);
+        let said = say(&broken);
+        let plain = "p99<5ms: kept at 2000 TPS (committed 1988.0), broken at 2100 TPS (p99 6.000 ms)\n\
+                     long probes that kept it: 1 of 1 at 2000 TPS, 0 of 1 at 2100 TPS\n\
+                     95 % interval of the highest rate that keeps it: ";
+        assert!(said.starts_with(plain) && said.lines().count() == 3, "{said}");
         let busy = ProbeResult { busiest_thread: 0.9, ..broken.clone() };
         assert!(say(&busy).contains("used 90 % of a CPU; more threads (-j)"), "{}", say(&busy));
         let waited = ProbeResult { wait_ns: Some(3_000_000), ..broken };
