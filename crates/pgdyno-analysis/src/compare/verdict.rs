@@ -12,9 +12,6 @@ use super::{
 };
 use crate::statistics::{Scatter, two_sided, two_sided_p};
 
-/// Fewest blocks for which the sign-flip test can reach the level of the last look: 2/2^7 is 0.016.
-const SIGN_FLIP_FROM: u32 = 7;
-
 /// Farthest end of an interval, as a logarithm: beyond a factor of 10^8 it only says that nothing is known, and a
 /// record cannot hold an infinite number.
 const FARTHEST: f64 = 18.0;
@@ -99,8 +96,9 @@ impl Interval {
         let Self { blocks, mean, half, correlation, .. } = self;
         let robust = hodges_lehmann(used).unwrap_or(mean);
         let sign_flip_p = sign_flip(used);
-        // The sign-flip test takes blocks for independent.
-        let flips = blocks >= SIGN_FLIP_FROM && correlation.is_none_or(|r| r <= MAX_CORRELATION);
+        // The sign-flip test takes blocks for independent, and its smallest p with few of them is above early levels.
+        let smallest_p = 2.0 * 0.5_f64.powi(blocks as i32);
+        let flips = smallest_p <= look.alpha && correlation.is_none_or(|r| r <= MAX_CORRELATION);
         let flip_disagrees = flips && sign_flip_p.is_some_and(|p| (p <= look.alpha) != (mean.abs() > half));
         Comparison {
             blocks,
@@ -199,6 +197,17 @@ mod tests {
         assert!(ten.effect < 0.04 && !ten.is_settled());
         let nearly = judge(&eight(0.03, 0.02), &looks, MARGIN).expect("eight blocks");
         assert_eq!(nearly.verdict, Verdict::CannotTell { more_blocks: Some(4) }, "the next look is after 12");
+    }
+
+    /// With eight blocks the sign-flip test cannot reach the level of the first look of sixteen.
+    #[test]
+    fn a_clear_answer_at_an_early_look_is_not_doubted() {
+        let found = judge(&eight(0.05, 0.002), &looks(16), MARGIN).expect("eight blocks");
+        assert_eq!(
+            (found.look, found.verdict, found.tests_disagree),
+            (1, Verdict::Faster, false),
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -39,7 +39,7 @@ pub struct Comparison {
     pub look: u32,
     /// The confidence level of the interval is 1 − alpha.
     pub alpha: f64,
-    /// exp of the mean of ln B − ln A, less 1.
+    /// exp of the mean of ln B − ln A, less 1. From eight blocks on, one block in eight is left out at each end.
     pub effect: f64,
     /// Lower end of the confidence interval (Student's t).
     pub low: f64,

@@ -34,7 +34,8 @@ const ALWAYS: [&str; 5] = [
 
 const COMPARISON: [&str; 5] = [
     "A block is one run of A and one of B in succession, in the order AB BA BA AB. Its observation is the logarithm of \
-     B over A. The effect is the mean of the observations as a share, with a confidence interval by Student's t.",
+     B over A. The effect is their mean as a share, without one block in eight at each end, with a confidence interval \
+     by Student's t.",
     "The looks at the result and their confidence levels were fixed in advance. If A and B are equal, all looks \
      together report faster or slower one time in twenty. An interval within the equivalence margin means no \
      difference that matters.",
