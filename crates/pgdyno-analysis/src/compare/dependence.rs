@@ -7,6 +7,9 @@ use crate::statistics::{Scatter, mean};
 pub const MAX_CORRELATION: f64 = 0.30;
 /// Fewest observations from which it can be told.
 const FEWEST: usize = 12;
+/// Fewest degrees of freedom that are left: with fewer the interval would say nothing, and in simulations they raise no
+/// fewer false alarms.
+const FEWEST_DEGREES: f64 = 3.0;
 /// Largest correlation that is allowed for: it is estimated from few observations.
 const LARGEST: f64 = 0.9;
 
@@ -33,7 +36,10 @@ pub(super) fn widened(scatter: Scatter, correlation: Option<f64>, count: usize) 
     let r = (r + 1.25 / (count as f64).sqrt()).min(LARGEST);
     let factor = (1.0 + r) / (1.0 - r);
     let independent = count as f64 / factor;
-    Scatter { variance: scatter.variance * factor, degrees: scatter.degrees.min(independent - 1.0).max(1.0) }
+    Scatter {
+        variance: scatter.variance * factor,
+        degrees: scatter.degrees.min((independent - 1.0).max(FEWEST_DEGREES)),
+    }
 }
 
 #[cfg(test)]
@@ -59,7 +65,9 @@ mod tests {
         // 0.5 and 1.25 of a quarter.
         let factor = (1.0 + 0.8125) / (1.0 - 0.8125);
         let found = widened(scatter, Some(0.5), 16);
-        assert!((found.variance - factor).abs() < 1e-9 && (found.degrees - 1.0).abs() < 1e-9, "{found:?}");
-        assert_eq!(widened(scatter, Some(2.0), 16).degrees, 1.0);
+        assert!((found.variance - factor).abs() < 1e-9 && (found.degrees - 3.0).abs() < 1e-9, "{found:?}");
+        assert_eq!(widened(scatter, Some(2.0), 16).degrees, 3.0);
+        let few = Scatter { variance: 1.0, degrees: 2.0 };
+        assert_eq!(widened(few, Some(0.5), 16).degrees, 2.0, "never more than there were");
     }
 }
