@@ -92,7 +92,7 @@ impl Announcement {
         self.fact(
             "blocks",
             format!(
-                "of one run of A and one of B; interim looks at blocks {}; margin ± {margin}",
+                "of one run of A and one of B; looks at the result after {} of them; margin ± {margin}",
                 looks.join(", ")
             ),
         );

@@ -30,7 +30,7 @@ pub fn lag_one(observations: &[f64]) -> Option<f64> {
 /// correlation is taken 1.25 standard errors higher than it was found, because few observations show it badly.
 ///
 /// Simulated, equal arms whose differences correlate by 0.5: 9 % false alarms in 32 blocks with their looks (28 without
-/// it), 11 % in 16. In 16 blocks there is no cure: a third of such series looks independent.
+/// it), 13 % in 16. In 16 blocks there is no cure: a third of such series looks independent.
 pub(super) fn widened(scatter: Scatter, correlation: Option<f64>, count: usize) -> Scatter {
     let Some(r) = correlation.filter(|r| *r > MAX_CORRELATION) else { return scatter };
     let r = (r + 1.25 / (count as f64).sqrt()).min(LARGEST);

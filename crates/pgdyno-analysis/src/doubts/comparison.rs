@@ -25,8 +25,8 @@ pub(super) fn dependent_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     let result = comparison.result.as_ref()?;
     let correlation = result.correlation.filter(|r| *r > MAX_CORRELATION)?;
     let detail = format!(
-        "a block's result resembles that of the block before (correlation {correlation:.2}): something changes slowly \
-         in one server and not in the other, and the interval is wider for it"
+        "a block's result resembles that of the block before (correlation {correlation:.2}): something may change \
+         slowly in one server and not in the other, and the interval is wider for it"
     );
     let advice = "Look for what changes from block to block in one of the servers, such as a cache that fills up, or \
                   tables that grow; more blocks of this kind say little.";
