@@ -1,14 +1,18 @@
 //! Computes cells, comparisons, noise and doubts from the measurements of a record, and from nothing else.
 
 use pgdyno_core::{
+    facts::HostFacts,
     measure::{CellRun, CellSummary, Histograms, Workload},
     results::fewest_commits,
 };
-use pgdyno_record::{ComparisonRecord, RunLatencies, RunRecord, TimeRecord};
+use pgdyno_record::{ComparisonRecord, PlanRecord, RunLatencies, RunRecord, TimeRecord};
 
 use crate::{
     cells,
-    compare::{self, Levels, Verdict, floor, levels, outliers},
+    compare::{
+        Levels, Verdict, disturbances, floor_of_starts, is_too_disturbed, judge_starts, levels, outliers,
+        scatter_of_starts,
+    },
     doubts, noise,
 };
 
@@ -21,7 +25,8 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     let is_enough = |run: &CellRun| run.counts.committed >= fewest_commits(run.workload.clients);
     let enough_commits = record.runs.iter().all(is_enough);
     if let Some(comparison) = &mut record.comparison {
-        conclude(comparison, enough_commits);
+        mark_disturbed(comparison, &record.runs, server_cpus(&record.plan, &record.host));
+        conclude(comparison, record.plan.blocks_per_start, enough_commits);
     }
     let before = std::mem::take(&mut record.cells);
     record.cells = cells::summarise(&record.counted_runs(), latencies);
@@ -37,7 +42,7 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     }
     record.noise = noise::pooled(&record.runs);
     record.noise_by_script = noise::by_script(&record.runs);
-    record.time = TimeRecord::from_stages(&record.stages, &record.runs, &record.resumed);
+    record.time = TimeRecord::from_stages(&record.stages, &record.runs, &record.starts, &record.resumed);
     record.doubts = doubts::judge(record);
 }
 
@@ -69,13 +74,36 @@ fn keep_latency(cell: &mut CellSummary, before: &[CellSummary]) {
     }
 }
 
-/// Recomputes the result of a comparison from its blocks. `enough_commits` is about the runs that pgdyno itself drove.
-fn conclude(comparison: &mut ComparisonRecord, enough_commits: bool) {
+/// Marks the blocks of a comparison that met other load.
+fn mark_disturbed(comparison: &mut ComparisonRecord, runs: &[CellRun], cpus: f64) {
+    let numbers: Vec<u32> = comparison.blocks.iter().map(|block| block.number - 1).collect();
+    let found = match comparison.keep_disturbed {
+        true => vec![None; numbers.len()],
+        false => disturbances(runs, &numbers, cpus),
+    };
+    comparison.blocks.iter_mut().zip(found).for_each(|(block, found)| block.disturbed = found);
+    let disturbed = comparison.blocks.iter().filter(|block| block.disturbed.is_some()).count();
+    comparison.too_disturbed = is_too_disturbed(disturbed, comparison.blocks.len());
+}
+
+/// CPUs that the server may use.
+fn server_cpus(plan: &PlanRecord, host: &HostFacts) -> f64 {
+    let pinned = plan.server_cpus.len();
+    (if pinned > 0 { pinned } else { host.cpu.allowed.len().max(1) }) as f64
+}
+
+/// Recomputes the result of a comparison from its blocks, of which each start of the servers has as many as given; with
+/// one start the block is the unit. `enough_commits` is about the runs that pgdyno itself drove.
+fn conclude(comparison: &mut ComparisonRecord, blocks_per_start: Option<u32>, enough_commits: bool) {
     let ln_ratios = comparison.ln_ratios();
-    let blocks = comparison.blocks.iter_mut().zip(outliers(&ln_ratios));
+    comparison.blocks.iter_mut().for_each(|block| block.outlier = false);
+    let counting = comparison.blocks.iter_mut().filter(|block| block.disturbed.is_none());
+    let blocks = counting.zip(outliers(&ln_ratios));
     blocks.for_each(|(block, outlier)| block.outlier = outlier);
-    let result = compare::judge(&ln_ratios, &comparison.looks, comparison.margin);
-    let result = result.map(|result| result.resting_on(enough_commits));
+    let of_unit = blocks_per_start.unwrap_or(1).max(1);
+    let result = judge_starts(&ln_ratios, of_unit, &comparison.looks, comparison.margin);
+    let has_answer = enough_commits && !comparison.too_disturbed;
+    let result = result.map(|result| result.resting_on(has_answer));
     let more = match result.as_ref().map(|result| result.verdict) {
         Some(Verdict::CannotTell { more_blocks }) => more_blocks,
         _ => None,
@@ -83,5 +111,7 @@ fn conclude(comparison: &mut ComparisonRecord, enough_commits: bool) {
     comparison.more_s = more.zip(comparison.block_s).map(|(more, block_s)| f64::from(more) * block_s);
     comparison.result = result;
     let last = comparison.looks.last().copied();
-    comparison.floor = last.and_then(|last| floor(&ln_ratios, last, EFFECT_OVER_MARGIN * comparison.margin));
+    let effect = EFFECT_OVER_MARGIN * comparison.margin;
+    comparison.floor = last.and_then(|last| floor_of_starts(&ln_ratios, of_unit, last, effect));
+    comparison.starts = blocks_per_start.and_then(|blocks| scatter_of_starts(&ln_ratios, blocks));
 }

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use pgdyno_core::measure::{
     BlockRange, CellRun, CellSummary, Counts, CpuUse, Estimate, Histograms, IoUse, Latency, LatencyRanges,
-    LatencySummary, ScriptRun, ServedFrom, Waits, Workload, is_known, runs_by_cell,
+    LatencySummary, Retries, ScriptRun, ServedFrom, Waits, Workload, is_known, runs_by_cell,
 };
 use pgdyno_script::{Builtin, Scripts};
 
@@ -119,6 +119,7 @@ fn summary(
         workload: workload.clone(),
         tpcc: tpcc::cell(runs, &scripts, rates.nopm, rates.tpm),
         scripts,
+        retries: retries(runs),
         statements_per_transaction: factor,
         qps: factor.map(|factor| tps.times(f64::from(factor), "1/s")),
         tps,
@@ -134,6 +135,12 @@ fn summary(
         durability: runs.iter().filter_map(|run| Some(run.durability.as_ref()?.tier)).max(),
         waits: waits(runs),
     })
+}
+
+/// Retries of all runs; `None` if transactions are tried once.
+fn retries(runs: &[&CellRun]) -> Option<Retries> {
+    let all = runs.iter().filter_map(|run| run.retries);
+    all.reduce(|sum, of_run| Retries { retries: sum.retries + of_run.retries, ..sum })
 }
 
 /// The distribution up to the quantile that attempts without a start could change.

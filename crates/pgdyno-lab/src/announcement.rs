@@ -9,6 +9,9 @@ use crate::{Compare, Event, Job, Lab, Prepared, SubjectJob, SubjectWork, Wanted,
 /// Seconds between two runs of a comparison: CHECKPOINT, restoring the data, connecting, drain.
 const BETWEEN_S: f64 = 0.7;
 
+/// Seconds of stopping and starting a server, and of reading its tables.
+const RESTART_S: f64 = 1.0;
+
 /// What will run, where, and at what cost.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Announcement {
@@ -72,7 +75,24 @@ impl Announcement {
         for at in 0..job.servers.len() {
             self.fact("server", job.of_subject(at, &programs::words(job, prepared, at)));
         }
+        self.starts(job, prepared);
         self.cpus(job, prepared);
+    }
+
+    /// When several servers are started anew.
+    fn starts(&mut self, job: &Job, prepared: &Prepared) {
+        let own = job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count();
+        if !job.has_several() || own == 0 {
+            return;
+        }
+        let words = match prepared.blocks_per_start {
+            None => "one of each server".to_owned(),
+            Some(1) => "new ones of all servers before every block, each with a practice run".to_owned(),
+            Some(blocks) => {
+                format!("new ones of both servers before every {blocks} blocks, each with a practice run")
+            }
+        };
+        self.fact("starts", words);
     }
 
     /// Facts of a comparison of A and B.
@@ -86,6 +106,7 @@ impl Announcement {
         let (interval, warmup, scale) = (measure.duration, measure.warmup, bench.scale.unwrap_or(1));
         self.fact("runs", format!("{interval} after {warmup} of warm-up, {clients} at scale {scale}"));
         self.tables(prepared);
+        self.starts(job, prepared);
         self.cpus(job, prepared);
         let looks: Vec<_> = compare.looks.iter().map(|look| look.blocks.to_string()).collect();
         let margin = units::percent(compare.margin);
@@ -126,7 +147,7 @@ impl Announcement {
         // Insert before the last fact, the place of the record.
         self.facts.insert(self.facts.len() - 1, ("writes".to_owned(), writes));
         let takes = match job.comparison() {
-            None => format!("about {}", minutes(prepared.bench.cost.seconds)),
+            None => format!("about {}", minutes(prepared.bench.cost.seconds + level_starts_s(job, prepared))),
             Some(compare) => comparison_takes(job, compare, prepared),
         };
         self.fact("takes", takes + &beside("takes between runs"));
@@ -192,9 +213,26 @@ fn run_s(prepared: &Prepared) -> f64 {
     prepared.run_s + BETWEEN_S
 }
 
-/// Seconds of `blocks` blocks of two runs.
+/// Seconds of `blocks` blocks of two runs, with the starts of the servers.
 fn blocks_s(prepared: &Prepared, blocks: u32) -> f64 {
-    f64::from(2 * blocks) * run_s(prepared)
+    let starts = prepared.blocks_per_start.map_or(1, |of_start| blocks.div_ceil(of_start));
+    f64::from(2 * blocks) * run_s(prepared) + f64::from(2 * starts) * start_s(prepared)
+}
+
+/// Seconds of a start of one server, with its practice run.
+fn start_s(prepared: &Prepared) -> f64 {
+    let measure = &prepared.plan.measure;
+    let restart_s = if prepared.blocks_per_start.is_some() { RESTART_S } else { 0.0 };
+    restart_s + BETWEEN_S + measure.warmup.as_secs_f64() + measure.duration.as_secs_f64() / 2.0
+}
+
+/// Seconds of all starts of a run over levels.
+fn level_starts_s(job: &Job, prepared: &Prepared) -> f64 {
+    let blocks = prepared.blocks_per_start.map_or(1, |of_start| {
+        prepared.plan.measure.blocks.div_ceil(of_start) * prepared.bench.levels.len() as u32
+    });
+    let servers = if job.has_several() { job.subjects.len() as f64 } else { 0.0 };
+    f64::from(blocks) * servers * start_s(prepared)
 }
 
 /// Time of a comparison, from one decided at the first look to one decided at the last.

@@ -6,8 +6,8 @@ use pgdyno_analysis::{cells::served_from, steady, tpcc::nopm};
 use pgdyno_core::{
     facts::{RunDurability, SessionsSeen},
     measure::{
-        CellRun, ErrorCount, Histograms, Interval, ScriptRun, SlowAttempt, StatementSummary, TpccRun, Waits,
-        Workload,
+        CellRun, ErrorCount, Histograms, Interval, Retries, ScriptRun, SlowAttempt, StatementSummary,
+        TpccRun, Waits, Workload,
     },
     problem::Problem,
     random::Random,
@@ -28,7 +28,7 @@ use crate::{
     recording::{Recording, cell_words, whose},
     slow::SlowLog,
     subject::{Subject, run_state::Ready},
-    tpcc::in_run,
+    tpcc::{InRun, in_run},
     waiting::waiting_for,
 };
 
@@ -64,37 +64,18 @@ pub fn run(
     subject: &mut Subject,
     cell: &Cell<'_>,
 ) -> Result<u32, Problem> {
-    let Context { job, prepared, stop, events } = context;
+    let Context { prepared, stop, events, .. } = context;
     let Cell { workload, work, block, .. } = cell;
     let index = recording.record.runs.len() as u32;
     let many = units::plural(u64::from(workload.clients), "client");
     events.now(format!("{}{} {many}, block {}", whose(workload), workload.script, block + 1));
     let ready = subject.ready_for_run(context, work, workload.clients)?;
-    let tpcc = work.tpcc.zip(subject.tpcc.as_ref());
-    let tpcc = tpcc.map(|(work, facts)| in_run(&work, facts, prepared.seed, cell.draws));
-    let (counted, sessions) = (InputCounts::default(), Sessions::default());
-    let sql = SqlClients {
-        max_tries: work.tpcc.map_or(1, |work| work.max_tries),
-        tpcc: tpcc.as_ref().map(|tpcc| (tpcc.terminals, counted.clone())),
-        scripts: Arc::clone(&ready.scripts),
-        protocol: cell.protocol,
-        scale: prepared.bench.scale.unwrap_or(1),
-        seed: prepared.seed,
-        run: cell.draws,
-        definitions: ready.definitions.clone(),
-        trust: job.trust,
-        sessions: Some(sessions.clone()),
-    };
+    let Clients { sql, counted, sessions, tpcc } = Clients::new(context, subject, cell, &ready);
     let (workers, connect) = waiting_for("the clients' connections", events, || {
         sql.connect(&ready.options, workload.clients, prepared.bench.jobs, stop)
     })?;
     let settings = settings(prepared, &ready.scripts, cell.draws);
-    let bookkeeping = Bookkeeping {
-        mix: mix(prepared, cell),
-        by_script: (2..=MOST_SCRIPTS).contains(&ready.scripts.len()),
-        users: tpcc.as_ref().and_then(|tpcc| tpcc.population.clone()),
-        ..Bookkeeping::default()
-    };
+    let bookkeeping = bookkeeping(prepared, cell, &ready, tpcc.as_ref());
     let start_s = recording.seconds();
     recording.dir.begin_run(index, workload, *block, start_s)?;
     let slowest = SlowLog::new(&ready.scripts, settings.warmup_ns, subject.pooled);
@@ -106,6 +87,7 @@ pub fn run(
     let run = Finished {
         workload: workload.clone(),
         block: *block,
+        max_tries: work.max_tries,
         start_s,
         connect_ns: connect.as_nanos() as u64,
         settings,
@@ -115,6 +97,54 @@ pub fn run(
         durability: RunDurability::new(subject.facts.durability, &weak),
     };
     keep(context, recording, run).map(|()| index)
+}
+
+/// The clients of a run, and what is known of them when it is over.
+pub(crate) struct Clients {
+    pub sql: SqlClients,
+    counted: InputCounts,
+    sessions: Sessions,
+    pub tpcc: Option<InRun>,
+}
+
+impl Clients {
+    pub(crate) fn new(
+        Context { job, prepared, .. }: Context<'_>,
+        subject: &Subject,
+        cell: &Cell<'_>,
+        ready: &Ready,
+    ) -> Self {
+        let tpcc = cell.work.tpcc.zip(subject.tpcc.as_ref());
+        let tpcc = tpcc.map(|(work, facts)| in_run(&work, facts, prepared.seed, cell.draws));
+        let (counted, sessions) = (InputCounts::default(), Sessions::default());
+        let sql = SqlClients {
+            max_tries: cell.work.tpcc.map_or(cell.work.max_tries, |work| work.max_tries),
+            tpcc: tpcc.as_ref().map(|tpcc| (tpcc.terminals, counted.clone())),
+            scripts: Arc::clone(&ready.scripts),
+            protocol: cell.protocol,
+            scale: prepared.bench.scale.unwrap_or(1),
+            seed: prepared.seed,
+            run: cell.draws,
+            definitions: ready.definitions.clone(),
+            trust: job.trust,
+            sessions: Some(sessions.clone()),
+        };
+        Self { sql, counted, sessions, tpcc }
+    }
+}
+
+pub(crate) fn bookkeeping(
+    prepared: &Prepared,
+    cell: &Cell<'_>,
+    ready: &Ready,
+    tpcc: Option<&InRun>,
+) -> Bookkeeping {
+    Bookkeeping {
+        mix: mix(prepared, cell),
+        by_script: (2..=MOST_SCRIPTS).contains(&ready.scripts.len()),
+        users: tpcc.and_then(|tpcc| tpcc.population.clone()),
+        ..Bookkeeping::default()
+    }
 }
 
 /// How several scripts share the attempts. Each worker draws from a stream that no client uses.
@@ -127,7 +157,7 @@ fn mix(prepared: &Prepared, cell: &Cell<'_>) -> Mix {
     Mix { weights: cell.work.weights.clone(), streams: (0..prepared.bench.jobs).map(stream).collect() }
 }
 
-fn settings(prepared: &Prepared, script: &Scripts, draws: u32) -> Settings {
+pub(crate) fn settings(prepared: &Prepared, script: &Scripts, draws: u32) -> Settings {
     let measure = &prepared.plan.measure;
     Settings {
         warmup_ns: measure.warmup.as_nanos(),
@@ -154,7 +184,7 @@ fn drive(
     let index = recording.record.runs.len() as u32;
     let (mut begin, mut end) = (None, None);
     let first_s = f64::from(index) * prepared.run_s;
-    let mut written = Ok(());
+    let (mut written, mut retries) = (Ok(()), 0);
     let subject = RefCell::new(subject);
     let mut on_interval = |interval: &MergedInterval| {
         events.measured(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
@@ -164,6 +194,7 @@ fn drive(
             stop.request(death);
         }
         let slow = slowest.of(interval);
+        retries += if interval.phase == Phase::Measured { interval.tally.retries } else { 0 };
         if interval.phase == Phase::Drain {
             recording.dir.drain(interval.start_ns, interval.duration_ns, slow);
         } else if written.is_ok() {
@@ -186,7 +217,7 @@ fn drive(
         .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
     written?;
     let waits = subject.into_inner().sampled_waits();
-    Ok(Driven { report, edges: begin.zip(end), slowest: slowest.worst(), waits })
+    Ok(Driven { report, edges: begin.zip(end), retries, slowest: slowest.worst(), waits })
 }
 
 /// Adds a run to the record. A run that stopped within its measured interval keeps what it had.
@@ -225,6 +256,8 @@ struct Driven {
     report: Report,
     /// Readings at both edges of the measured interval.
     edges: Option<(Reading, Reading)>,
+    /// Retries within the measured interval.
+    retries: u64,
     slowest: Vec<SlowAttempt>,
     waits: Option<Waits>,
 }
@@ -233,6 +266,7 @@ struct Driven {
 struct Finished {
     workload: Workload,
     block: u32,
+    max_tries: u32,
     start_s: f64,
     connect_ns: u64,
     settings: Settings,
@@ -318,9 +352,20 @@ impl Finished {
     }
 
     fn into_run(self) -> CellRun {
-        let Self { workload, block, start_s, connect_ns, settings, ready, driven, tpcc, durability } = self;
+        let Self {
+            workload,
+            block,
+            max_tries,
+            start_s,
+            connect_ns,
+            settings,
+            ready,
+            driven,
+            tpcc,
+            durability,
+        } = self;
         let script = &*ready.scripts;
-        let Driven { report, edges, slowest, waits } = driven;
+        let Driven { report, edges, retries, slowest, waits } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
         // Statements per transaction are known only if every transaction executes all of them.
@@ -345,6 +390,7 @@ impl Finished {
             nopm: tpcc.as_ref().and_then(|_| nopm(&scripts, report.duration_ns)),
             scripts,
             tpcc,
+            retries: (max_tries != 1).then_some(Retries { max_tries, retries }),
             slowest,
             connect_ns,
             served_from: io.as_ref().and_then(|io| served_from(io, report.counts.committed)),

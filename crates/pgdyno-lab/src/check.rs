@@ -1,8 +1,8 @@
 //! Checks the data of the servers after all runs.
 
-use pgdyno_core::{measure::CellRun, problem::Problem, units};
+use pgdyno_core::{problem::Problem, units};
 use pgdyno_postgres::verify::{CONDITIONS, Expected, Ledger, check_balance, check_tpcc};
-use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord};
+use pgdyno_record::{BalanceRecord, ConsistencyRecord, PracticeRecord, RunRecord};
 use pgdyno_script::Builtin;
 
 use crate::{context::Context, prepared::CheckMode, subject::Subject, waiting::waiting_for};
@@ -59,21 +59,30 @@ fn balance(
     })
 }
 
-/// The rows that history of one server must hold, or must have held, according to the driver's counts.
+/// The rows that history of one server must hold, or must have held, according to the driver's counts: of all runs on
+/// the data that the server has now.
 fn expected(Context { job, prepared, .. }: Context<'_>, record: &RunRecord, server: usize) -> Expected {
     let writes = |script: &str| Builtin::by_name(script).is_some_and(Builtin::writes);
-    let is_there = |run: &&CellRun| {
-        let place = record.place_of(&run.workload);
-        place.is_some_and(|place| job.subjects[place].server == Some(server))
+    let servers = job.servers.len();
+    let data = record.data_of(server, f64::INFINITY, servers);
+    let is_there = |place: Option<usize>, at_s: f64| {
+        let of = place.and_then(|place| job.subjects[place].server);
+        of.is_some_and(|of| record.data_of(of, at_s, servers) == data)
     };
     // After a resume, servers were recreated and have no rows of earlier runs.
     let since = record.first_run_of_session().min(record.runs.len());
-    let writing = record.runs[since..].iter().filter(is_there).filter(|run| writes(&run.workload.script));
-    let (mut committed, mut in_doubt) = (0, 0);
-    for run in writing {
-        committed += run.counts_whole.committed;
-        in_doubt += run.counts_whole.in_doubt;
+    let since_s = record.resumed.last().map_or(0.0, |resumed| resumed.at_s);
+    let runs = record.runs[since..].iter().filter(|run| writes(&run.workload.script));
+    let runs = runs.filter(|run| is_there(record.place_of(&run.workload), run.start_s));
+    let mut rows: Vec<_> = runs.map(|run| (run.counts_whole.committed, run.counts_whole.in_doubt)).collect();
+    for start in record.starts.iter().filter(|start| start.at_s >= since_s) {
+        let place = |of: &PracticeRecord| record.subjects.iter().position(|one| one.name == of.subject);
+        let practice = start.practice.iter().filter(|of| of.script.as_deref().is_some_and(writes));
+        let practice = practice.filter(|of| is_there(place(of), start.at_s));
+        rows.extend(practice.map(|of| (of.committed, of.in_doubt)));
     }
+    let committed = rows.iter().map(|(committed, _)| committed).sum();
+    let in_doubt = rows.iter().map(|(_, in_doubt)| in_doubt).sum();
     let tellers_and_branches = !job.builtins_at(server).contains(&Builtin::SimpleUpdate);
     Expected { scale: prepared.bench.scale.unwrap_or(1), committed, in_doubt, tellers_and_branches }
 }

@@ -2,7 +2,7 @@
 
 use pgdyno_core::measure::{CpuUse, HostShares, IoUse, Observation};
 use pgdyno_engine::{Clock, MergedInterval, Report};
-use pgdyno_host::observe::{DeviceCounters, ProcessorTimes, TreeUsage};
+use pgdyno_host::observe::{DeviceCounters, ProcessorTimes, TreeUsage, own_threads_waited_ns};
 use pgdyno_postgres::observe::Counters;
 use pgdyno_wire::Session;
 
@@ -11,6 +11,7 @@ use pgdyno_wire::Session;
 pub struct Reading {
     at_ns: u64,
     own_cpu_ns: u64,
+    own_waited_ns: u64,
     host: Option<ProcessorTimes>,
     server: Option<TreeUsage>,
     device: Option<DeviceCounters>,
@@ -47,6 +48,7 @@ impl CountersSampler {
         Reading {
             at_ns: Clock::now_ns(),
             own_cpu_ns: Clock::process_cpu_ns(),
+            own_waited_ns: own_threads_waited_ns(),
             host: ProcessorTimes::read(),
             server: self.postmaster.and_then(TreeUsage::read),
             device: self.device.as_deref().and_then(DeviceCounters::read),
@@ -96,7 +98,14 @@ impl Reading {
             busiest_worker: report.busiest_worker,
             steal: self.shares_since(earlier).map(|shares| shares.steal),
             others_cpus: server_s.and_then(|server_s| self.others_cpus(earlier, server_s)),
+            waited_s: self.waited_s_since(earlier),
         }
+    }
+
+    /// Seconds that threads of server and driver waited for a CPU.
+    fn waited_s_since(&self, earlier: &Self) -> Option<f64> {
+        let of_server = self.server.as_ref()?.since(earlier.server.as_ref()?).waited_s;
+        Some(of_server + self.own_waited_ns.saturating_sub(earlier.own_waited_ns) as f64 / 1e9)
     }
 
     /// CPUs used by neither the server nor pgdyno.

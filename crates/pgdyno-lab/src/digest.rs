@@ -23,7 +23,8 @@ pub fn digest(job: &Job) -> String {
 /// The texts of a workload. The parsed form has no stable order.
 fn work(of: &Work) -> String {
     let reset = of.reset.as_ref().map(steps);
-    format!("{:?}", (&of.name, of.builtin, &of.texts, &of.weights, &of.definitions, reset, &of.tpcc))
+    let tries = of.max_tries;
+    format!("{:?}", (&of.name, of.builtin, &of.texts, &of.weights, &of.definitions, reset, &of.tpcc, tries))
 }
 
 fn steps(of: &Steps) -> String {

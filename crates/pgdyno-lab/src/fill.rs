@@ -3,14 +3,14 @@
 use std::time::Instant;
 
 use pgdyno_core::problem::Problem;
-use pgdyno_plan::Steps;
+use pgdyno_plan::{Steps, advice::bench::BUFFERS_SHARE};
 use pgdyno_postgres::load::{
     LoadOutcome, LoadProgress, PhaseObserver, PrewarmOutcome, Span, StageTime, accounts_state,
     check_connections, load_tables, prewarm, prewarm_own, ready, settle,
 };
 use pgdyno_record::{
     KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord, RangeRecord,
-    SetupDone, redact_sql,
+    SetupDone, SubjectRecord, redact_sql,
 };
 use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
 use pgdyno_wire::Session;
@@ -96,9 +96,6 @@ fn range(span: Span) -> RangeRecord {
     RangeRecord { least: span.least, most: span.most }
 }
 
-/// Tables are read into shared buffers if they fit into this share of them.
-const BUFFERS_SHARE: f64 = 0.75;
-
 /// Reads tables that fit into shared buffers, so that all blocks of a cell start from the same cache state. Larger
 /// tables are measured as the load left them. Several servers are treated alike: if the tables fit on one of them, they
 /// are read on all, each up to the size of its shared buffers. The plan's own tables belong to no `set`.
@@ -123,6 +120,24 @@ fn prewarm_if_it_fits(
         duration_s: done.duration_s,
     };
     Ok(read.map(record))
+}
+
+/// Reads the tables of a server that was started anew into shared buffers, if that was done after they were loaded.
+///
+/// # Errors
+/// The tables could not be read.
+pub fn prewarm_again(
+    context: Context<'_>,
+    subject: &mut Subject,
+    record: &SubjectRecord,
+) -> Result<(), Problem> {
+    let loaded = record.load.as_ref().filter(|load| load.prewarm.is_some()).map(|load| load.size_bytes);
+    let set_up = record.setup.as_ref().filter(|setup| setup.prewarm.is_some()).map(|setup| setup.size_bytes);
+    let set = context.prepared.load.as_ref().map(|plan| plan.set).filter(|_| loaded.is_some());
+    let Some(size_bytes) = set_up.or(loaded) else { return Ok(()) };
+    let mut session = subject.session()?;
+    prewarm_if_it_fits(&mut session, set.filter(|_| set_up.is_none()), size_bytes, subject, context.events)?;
+    Ok(())
 }
 
 /// Most characters of a statement that are shown while it runs.

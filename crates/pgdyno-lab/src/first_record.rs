@@ -39,6 +39,7 @@ pub fn first_record(
         choices: prepared.bench.choices.clone(),
         stages: Vec::new(),
         time: None,
+        starts: Vec::new(),
         material: material(&job.workload_files, &prepared.plan.workload),
         runs: Vec::new(),
         cells: Vec::new(),
@@ -66,6 +67,7 @@ pub fn resumed_record(job: &Job, prepared: &Prepared, program: &Program, known: 
         started_at: known.started_at,
         plan: PlanRecord { digest: known.plan.digest, ..fresh.plan },
         stages: known.stages,
+        starts: known.starts,
         runs: known.runs,
         resumed: known.resumed,
         comparison,
@@ -133,6 +135,9 @@ fn first_comparison(compare: &Compare) -> ComparisonRecord {
         block_s: None,
         result: None,
         more_s: None,
+        starts: None,
+        keep_disturbed: compare.keep_disturbed,
+        too_disturbed: false,
         floor: None,
     }
 }
@@ -178,6 +183,7 @@ pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
             .comparison()
             .and_then(|compare| compare.looks.last())
             .map_or(plan.measure.blocks, |look| look.blocks),
+        blocks_per_start: prepared.blocks_per_start,
         rate_per_s: plan.measure.rate,
         driver_cpus: bench.cpus.driver.clone(),
         server_cpus: bench.cpus.server.clone(),

@@ -92,6 +92,8 @@ pub struct Compare {
     pub looks: Vec<Look>,
     /// Equivalence margin, as a share.
     pub margin: f64,
+    /// Whether blocks that met other load count.
+    pub keep_disturbed: bool,
     /// Whether a slower B makes the command fail.
     pub fail_if_slower: bool,
 }

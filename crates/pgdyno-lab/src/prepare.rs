@@ -26,6 +26,7 @@ use crate::{
     prepared::{CheckMode, Prepared},
     programs,
     refuse_tables::refuse_tables,
+    restarts::blocks_per_start,
 };
 
 /// Reads facts and resolves the plan.
@@ -80,6 +81,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         value: format!("{}MB", bytes >> 20),
         reason: format!("the {own} servers running side by side share a quarter of memory"),
     }));
+    let blocks_per_start = blocks_per_start(job, &plan, &bench, (facts.page_bytes, facts.buffers_bytes()))?;
     let thorough_hint = thorough_hint(&plan, &facts, each);
     let is_own = load.as_ref().is_some_and(|load| load.set == Set::Scaleup);
     Ok(Prepared {
@@ -87,6 +89,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         waiting: waiting(plan.measure.waiting)?,
         instrument: instrument::kept(&host, &lab.program),
         run_s: plan.measure.warmup.as_secs_f64() + plan.measure.duration.as_secs_f64(),
+        blocks_per_start,
         has_own_tables: is_own || job.workload_files.setup.is_some(),
         plan,
         seed,

@@ -34,6 +34,8 @@ pub struct Prepared {
     pub shared_buffers_bytes: Option<u64>,
     /// Flag and duration of a thorough run, for hints.
     pub thorough_hint: String,
+    /// Blocks from one start of the servers to the next; `None` with one start.
+    pub blocks_per_start: Option<u32>,
     /// The program of each own server; `None` for an existing server.
     pub programs: Vec<Option<Foreseen>>,
     /// How the balances of each server are checked; `None` if that is not requested or not possible.

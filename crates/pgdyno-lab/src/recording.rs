@@ -12,7 +12,7 @@ use pgdyno_core::{
     problem::Problem,
     units,
 };
-use pgdyno_record::{ResumedRecord, Run, RunDir, RunRecord, StageRecord, Status};
+use pgdyno_record::{BlockRecord, ResumedRecord, Run, RunDir, RunRecord, StageRecord, Status};
 
 use crate::{
     Event, Events, Job, Lab, Prepared,
@@ -102,8 +102,9 @@ impl Recording {
     ) -> Result<Self, Problem> {
         let now = Timestamp::now();
         let latencies = run.run_latencies()?;
-        let kept = whole_rounds(&run.record, latencies.len());
-        let mut record = RunRecord { runs: run.record.runs[..kept].to_vec(), ..run.record.clone() };
+        let mut record = without_begun_start(run.record.clone());
+        let kept = whole_rounds(&record, latencies.len());
+        record.runs.truncate(kept);
         let dir = RunDir::reopen(&run.path, &record)?;
         let age = dir.age();
         record.resumed.push(ResumedRecord {
@@ -276,6 +277,21 @@ const LONGEST_UNSAVED: Duration = Duration::from_secs(5);
 /// Whether to write again, given the age of the last write and its duration.
 fn is_worth_it(ago: Duration, took: Duration) -> bool {
     ago >= (took * SAVING_SHARE).min(LONGEST_UNSAVED)
+}
+
+/// The record without the blocks of a comparison that belong to a start that is not whole, and without that start: one
+/// start is one observation, and its other blocks would be measured on another.
+fn without_begun_start(mut record: RunRecord) -> RunRecord {
+    let Some((comparison, blocks)) = record.comparison.as_mut().zip(record.plan.blocks_per_start) else {
+        return record;
+    };
+    let of_last = |block: &&BlockRecord| block.start == Some(record.starts.len() as u32);
+    if comparison.undisturbed().filter(of_last).count() < blocks as usize {
+        let begun = record.starts.len() as u32;
+        comparison.blocks.retain(|block| block.start != Some(begun));
+        record.starts.pop();
+    }
+    record
 }
 
 /// Number of runs that are kept when a run is resumed: those of whole rounds, as far as their latencies are known.

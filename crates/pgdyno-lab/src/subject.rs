@@ -1,5 +1,6 @@
 //! A server under test, from its start or the first connection to its removal.
 
+mod restart;
 pub mod run_state;
 
 use std::{

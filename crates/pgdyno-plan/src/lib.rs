@@ -23,7 +23,7 @@ pub use auto::Auto;
 pub use check::{OLDEST_PG, RESERVED};
 pub use document::{BENCH_TOML, Plan, schema};
 pub use fault::Fault;
-pub use measure::{BalanceCheckMode, CheckPlan, MAX_RATE_PER_S, MeasurePlan, Waiting};
+pub use measure::{BalanceCheckMode, CheckPlan, MAX_RATE_PER_S, MeasurePlan, Restart, Waiting};
 pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;
 pub use server::{MAX_SUBJECTS, ServerPlan};

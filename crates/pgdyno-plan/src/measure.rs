@@ -19,6 +19,20 @@ pub enum Waiting {
     Epoll,
 }
 
+/// When the servers of several subjects are started anew. What a start decides (where memory lies, what a cache keeps)
+/// is in all runs until the next one.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Restart {
+    /// As `always` if pgdyno starts all servers and the tables fit into shared buffers, else as `never`.
+    #[default]
+    Auto,
+    /// Before every block; in `ab` before every second.
+    Always,
+    /// Never: the results are those of one start of each server.
+    Never,
+}
+
 /// Most clients of a run.
 pub(super) const MAX_CLIENTS: u64 = 100_000;
 
@@ -57,6 +71,8 @@ pub struct MeasurePlan {
     pub driver_cpus: Option<String>,
     /// How workers with more than one client wait for their connections.
     pub waiting: Waiting,
+    /// When the servers of several subjects are started anew; a single subject has one start.
+    pub restart: Restart,
     /// Marks a plan as meant for publication: no doubt about screening, stricter checks.
     pub thorough: bool,
 }
@@ -72,6 +88,7 @@ impl Default for MeasurePlan {
             rate: None,
             driver_cpus: None,
             waiting: Waiting::Auto,
+            restart: Restart::Auto,
             thorough: false,
         }
     }

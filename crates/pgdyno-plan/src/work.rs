@@ -204,6 +204,11 @@ pub struct WorkloadPlan {
     #[serde(default)]
     #[schemars(with = "Option<Vec<Whole<1, MAX_CLIENTS>>>", extend("examples" = [[1, 8, 32]]))]
     pub clients: Option<Vec<u32>>,
+    /// Tries of a transaction that ends in a serialization failure or a deadlock (SQLSTATE 40001, 40P01), as with
+    /// `pgbench --max-tries`: 1 does not try again, 0 tries until it succeeds or the run ends.
+    #[serde(default = "once", skip_serializing_if = "is_once")]
+    #[schemars(extend("examples" = [10]))]
+    pub max_tries: u32,
     /// The five transactions of TPC-C, on the tables of `tpcc` in `[data]`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccWork>,
@@ -218,6 +223,16 @@ pub struct WorkloadPlan {
     pub define: Variables,
 }
 
+/// Default of `max_tries`.
+fn once() -> u32 {
+    1
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
+fn is_once(tries: &u32) -> bool {
+    *tries == 1
+}
+
 impl WorkloadPlan {
     /// A workload of a built-in transaction.
     pub fn builtin(script: Builtin, protocol: Protocol) -> Self {
@@ -228,6 +243,7 @@ impl WorkloadPlan {
             protocol,
             reset: None,
             clients: None,
+            max_tries: 1,
             tpcc: None,
             scripts: Vec::new(),
             define: Variables::new(),

@@ -49,6 +49,8 @@ pub struct Work {
     pub definitions: Vec<Definition>,
     /// SQL that restores the initial data before every run.
     pub reset: Option<Steps>,
+    /// Tries of a transaction after serialization failures and deadlocks; 0 is any number.
+    pub max_tries: u32,
 }
 
 /// All SQL of a plan.
@@ -173,6 +175,7 @@ impl Work {
             texts: Vec::new(),
             definitions: Vec::new(),
             reset: None,
+            max_tries: 1,
         }
     }
 
@@ -223,6 +226,7 @@ impl Work {
             texts,
             definitions,
             reset: reset.transpose()?,
+            max_tries: plan.max_tries,
         })
     }
 }

@@ -136,7 +136,7 @@ pub fn stop(dirs: &Dirs, name: &str, progress: &mut dyn FnMut(Event)) -> Result<
     stop_locked(&slot, Some(FAST_LIMIT), progress)
 }
 
-fn stop_locked(
+pub(super) fn stop_locked(
     slot: &Slot,
     fast_limit: Option<Duration>,
     progress: &mut dyn FnMut(Event),

@@ -284,6 +284,20 @@ impl Up<'_> {
     }
 }
 
+/// Starts a stopped server with what its record says. Of the request only the lifetime and the limit of the start
+/// count.
+///
+/// # Errors
+/// The server does not start.
+pub(super) fn launch(
+    slot: Slot,
+    record: Record,
+    request: &Request,
+    dirs: &Dirs,
+) -> Result<RunningServer, Problem> {
+    Up { request, dirs, slot, progress: &mut |_| () }.launch(record, Vec::new())
+}
+
 /// Checks what can be checked without facts, before anything is made.
 ///
 /// # Errors

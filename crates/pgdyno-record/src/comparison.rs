@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pgdyno_core::{
     measure::Arm,
-    results::{Comparison, Floor, Look},
+    results::{Comparison, Disturbance, Floor, Look, StartScatter},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -22,8 +22,17 @@ pub struct ComparisonRecord {
     pub block_s: Option<f64>,
     /// The result; absent with fewer than two blocks of A and B.
     pub result: Option<Comparison>,
+    /// Whether blocks that met other load count all the same, as was requested.
+    #[serde(default)]
+    pub keep_disturbed: bool,
+    /// Whether so many blocks met other load that there is no answer: the machine is too busy.
+    #[serde(default)]
+    pub too_disturbed: bool,
     /// Estimated seconds for the additional blocks if the verdict is `cannot tell`.
     pub more_s: Option<f64>,
+    /// How much starts of the servers differ; absent with one start, or fewer than two whole ones.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub starts: Option<StartScatter>,
     /// The noise floor; absent with fewer than three blocks.
     pub floor: Option<Floor>,
 }
@@ -35,6 +44,9 @@ pub struct BlockRecord {
     pub number: u32,
     /// The arm that ran first.
     pub first: Arm,
+    /// Number of the start of the servers that it ran on, from 1; absent with one start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub start: Option<u32>,
     /// Start of the block in seconds since the start of the run.
     pub start_s: f64,
     /// Result of A per second.
@@ -45,8 +57,11 @@ pub struct BlockRecord {
     pub ln_ratio: f64,
     /// Relative difference: B over A, less 1.
     pub difference: f64,
-    /// Whether the block is an outlier among all. Outliers are included in the result.
+    /// Whether the block is an outlier among those that count. Outliers are included in the result.
     pub outlier: bool,
+    /// What the block met that makes it not count: it was measured again. Absent for a block that counts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub disturbed: Option<Disturbance>,
 }
 
 impl BlockRecord {
@@ -54,19 +69,35 @@ impl BlockRecord {
     pub fn new(number: u32, first: Arm, start_s: f64, [a_per_s, b_per_s]: [f64; 2]) -> Self {
         let ln_ratio = b_per_s.ln() - a_per_s.ln();
         let difference = ln_ratio.exp_m1();
-        Self { number, first, start_s, a_per_s, b_per_s, ln_ratio, difference, outlier: false }
+        Self {
+            number,
+            first,
+            start: None,
+            start_s,
+            a_per_s,
+            b_per_s,
+            ln_ratio,
+            difference,
+            outlier: false,
+            disturbed: None,
+        }
     }
 }
 
 impl ComparisonRecord {
-    /// The observations of the blocks, in execution order.
-    pub fn ln_ratios(&self) -> Vec<f64> {
-        self.blocks.iter().map(|block| block.ln_ratio).collect()
+    /// The blocks that met no other load, in execution order.
+    pub fn undisturbed(&self) -> impl Iterator<Item = &BlockRecord> {
+        self.blocks.iter().filter(|block| block.disturbed.is_none())
     }
 
-    /// The results of A and of B per second, in execution order.
+    /// The observations of the undisturbed blocks, in execution order.
+    pub fn ln_ratios(&self) -> Vec<f64> {
+        self.undisturbed().map(|block| block.ln_ratio).collect()
+    }
+
+    /// The results of A and of B per second in the undisturbed blocks, in execution order.
     pub fn rates(&self) -> [Vec<f64>; 2] {
-        let blocks = || self.blocks.iter();
+        let blocks = || self.undisturbed();
         [blocks().map(|block| block.a_per_s).collect(), blocks().map(|block| block.b_per_s).collect()]
     }
 
@@ -74,6 +105,6 @@ impl ComparisonRecord {
     /// yet. All figures of an arm are computed from these blocks.
     pub fn counted_blocks(&self) -> BTreeSet<u32> {
         let counted = self.result.as_ref().map_or(usize::MAX, |result| result.blocks as usize);
-        self.blocks.iter().take(counted).map(|block| block.number - 1).collect()
+        self.undisturbed().take(counted).map(|block| block.number - 1).collect()
     }
 }

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ComparisonRecord, LevelsRecord, ResumedRecord, SealRecord, StageRecord, SubjectRecord, TimeRecord,
-    WorkloadFilesRecord,
+    ComparisonRecord, LevelsRecord, ResumedRecord, SealRecord, StageRecord, StartRecord, SubjectRecord,
+    TimeRecord, WorkloadFilesRecord,
 };
 
 /// Value of [`RunRecord::format`].
@@ -72,6 +72,9 @@ pub struct RunRecord {
     /// SQL files of the plan; absent if there are none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub material: Option<WorkloadFilesRecord>,
+    /// Starts of the servers, in a run with several subjects.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub starts: Vec<StartRecord>,
     /// All runs of all cells, in execution order.
     pub runs: Vec<CellRun>,
     /// All cells, each summarised over its blocks; in a comparison over the blocks that the result is computed from.
@@ -134,6 +137,9 @@ pub struct PlanRecord {
     pub warmup_ns: u64,
     /// Number of blocks.
     pub blocks: u32,
+    /// Blocks from one start of the servers to the next; absent if they are started once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocks_per_start: Option<u32>,
     /// Requested rate per second; absent for a closed loop.
     pub rate_per_s: Option<f64>,
     /// How workers with several clients wait for I/O: `io_uring` or `epoll`.
@@ -241,6 +247,14 @@ impl RunRecord {
     pub fn name_in_runs(&self, place: usize) -> Option<&str> {
         let subject = self.subjects.get(place).filter(|_| self.subjects.len() > 1);
         subject.map(|subject| subject.name.as_str())
+    }
+
+    /// Index of the data directory, in the order of `servers` servers, that a server (by its index) had at this second
+    /// of the run.
+    pub fn data_of(&self, server: usize, at_s: f64, servers: usize) -> usize {
+        let start = self.starts.iter().rev().find(|start| start.at_s <= at_s);
+        let shift = start.and_then(|start| start.data_shift).unwrap_or(0);
+        (server + shift as usize) % servers.max(1)
     }
 
     /// Index of the first run since the start or the last resumption.

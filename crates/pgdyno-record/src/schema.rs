@@ -1,13 +1,16 @@
-//! JSON Schemas of the files in a run directory.
+//! JSON Schemas of the files in a run directory, and of what is computed from several.
 
-use pgdyno_core::measure::{Interval, Observation, SlowInterval};
+use pgdyno_core::{
+    measure::{Interval, Observation, SlowInterval},
+    results::History,
+};
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 
 use crate::{EventLine, RunRecord};
 
-/// The published schemas as (file name, schema), in JSON Schema draft 2020-12: one of `run.json`, and one of a line of
-/// each `*.ndjson` stream.
+/// The published schemas as (file name, schema), in JSON Schema draft 2020-12: one of `run.json`, one of a line of
+/// each `*.ndjson` stream, and one of the history of a plan.
 pub fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("run.schema.json", schema_of::<RunRecord>()),
@@ -15,6 +18,7 @@ pub fn schemas() -> Vec<(&'static str, Value)> {
         ("observation-line.schema.json", schema_of::<Observation>()),
         ("slowest-line.schema.json", schema_of::<SlowInterval>()),
         ("event-line.schema.json", schema_of::<EventLine>()),
+        ("history.schema.json", schema_of::<History>()),
     ]
 }
 

@@ -4,7 +4,7 @@ use pgdyno_core::measure::CellRun;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::ResumedRecord;
+use crate::{ResumedRecord, StartRecord};
 
 /// A stage of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -26,6 +26,9 @@ pub struct TimeRecord {
     pub server_s: f64,
     /// Loading, setup and replication of tables, and quiescing the servers afterwards.
     pub load_s: f64,
+    /// Starting the servers anew between runs, and their practice runs.
+    #[serde(default)]
+    pub starts_s: f64,
     /// Restoring and inspecting the data before runs.
     pub reset_s: f64,
     /// Warm-ups.
@@ -51,6 +54,7 @@ impl TimeRecord {
     pub fn from_stages(
         all: &[StageRecord],
         cell_runs: &[CellRun],
+        starts: &[StartRecord],
         resumed: &[ResumedRecord],
     ) -> Option<Self> {
         let begin_s = all.iter().map(|stage| stage.start_s).reduce(f64::min)?;
@@ -67,6 +71,7 @@ impl TimeRecord {
             whole_s: end_s - begin_s - idle_s(all, cell_runs, resumed),
             server_s: stages(&["server"]),
             load_s: stages(&LOADING),
+            starts_s: starts.iter().map(|start| start.duration_s).sum(),
             reset_s: runs(|run| run.reset_s.unwrap_or(0.0)),
             warmup_s: runs(|run| run.warmup_ns as f64 / 1e9),
             measured_s: runs(|run| run.duration_ns as f64 / 1e9),
@@ -75,9 +80,18 @@ impl TimeRecord {
             ..Self::default()
         };
         let Self {
-            whole_s, server_s, load_s, reset_s, warmup_s, measured_s, checkpoint_s, connect_s, ..
+            whole_s,
+            server_s,
+            load_s,
+            starts_s,
+            reset_s,
+            warmup_s,
+            measured_s,
+            checkpoint_s,
+            connect_s,
+            ..
         } = parts;
-        let named_s = server_s + load_s + reset_s + warmup_s + measured_s + checkpoint_s;
+        let named_s = server_s + load_s + starts_s + reset_s + warmup_s + measured_s + checkpoint_s;
         let overhead_s = (whole_s - named_s).max(0.0);
         Some(Self { rest_s: (overhead_s - connect_s).max(0.0), overhead_s, ..parts })
     }

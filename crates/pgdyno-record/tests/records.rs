@@ -1,6 +1,6 @@
 //! Figures that a record computes from its runs.
 
-use pgdyno_record::{ResumedRecord, StageRecord, TimeRecord};
+use pgdyno_record::{ResumedRecord, StageRecord, StartRecord, TimeRecord};
 use testkit::fixtures;
 
 /// Ten blocks of A and B were made; there is no look between the eighth and the twelfth.
@@ -36,18 +36,28 @@ fn the_parts_add_up_to_the_whole() {
         stage("measure", 6.5, 12.5),
         stage("check", 19.0, 1.5),
     ];
-    let time = TimeRecord::from_stages(&record.stages, &record.runs, &[]).expect("there are runs");
+    record.starts = vec![StartRecord {
+        number: 1,
+        at_s: 6.5,
+        duration_s: 0.75,
+        restart_s: Some(0.25),
+        data_shift: None,
+        practice: Vec::new(),
+    }];
+    let time = TimeRecord::from_stages(&record.stages, &record.runs, &record.starts, &record.resumed)
+        .expect("there are runs");
     let expected = TimeRecord {
         whole_s: 20.0,
         server_s: 2.0,
         load_s: 4.0,
+        starts_s: 0.75,
         reset_s: 1.0,
         warmup_s: 2.0,
         measured_s: 8.0,
         checkpoint_s: 0.5,
         connect_s: 0.5,
-        rest_s: 2.0,
-        overhead_s: 2.5,
+        rest_s: 1.25,
+        overhead_s: 1.75,
     };
     assert_eq!(time, expected);
     let again = ResumedRecord {
@@ -58,8 +68,9 @@ fn the_parts_add_up_to_the_whole() {
         dropped_runs: 0,
     };
     record.stages.push(stage("server", 120.5, 1.0));
-    let resumed = TimeRecord::from_stages(&record.stages, &record.runs, &[again]).expect("there are runs");
+    let resumed = TimeRecord::from_stages(&record.stages, &record.runs, &record.starts, &[again])
+        .expect("there are runs");
     assert_eq!(resumed.whole_s, 21.0, "the gap of a hundred seconds does not count");
     record.runs.clear();
-    assert_eq!(TimeRecord::from_stages(&record.stages, &record.runs, &[]), None);
+    assert_eq!(TimeRecord::from_stages(&record.stages, &record.runs, &record.starts, &record.resumed), None);
 }

@@ -253,7 +253,12 @@ impl Place<'_> {
     /// The rate of an estimate, with no more digits than its interval allows.
     pub fn rate(&self, estimate: &str) -> Option<Figure> {
         let [value, half_width] = ["value", "half_width"].map(|field| format!("{estimate}/{field}"));
-        self.beside(&value, half_width, Format::RateWithin).or_else(|| self.figure(value, Format::Rate))
+        self.rate_within(&value, half_width)
+    }
+
+    /// A rate, with no more digits than the half-width of an interval beside it allows.
+    pub fn rate_within(&self, field: impl Display, half_width: impl Display) -> Option<Figure> {
+        self.beside(&field, half_width, Format::RateWithin).or_else(|| self.figure(field, Format::Rate))
     }
 
     fn beside(&self, field: impl Display, of: impl Display, format: Format) -> Option<Figure> {

@@ -11,6 +11,7 @@ pub mod block;
 pub mod chart;
 mod document;
 mod figure;
+mod history;
 mod instrument;
 mod layout;
 mod listing;
@@ -27,6 +28,7 @@ mod wrap;
 
 pub use document::Document;
 pub use figure::{Figure, Format};
+pub use history::history;
 pub use instrument::instrument;
 pub use listing::{listing, listing_json};
 pub use paint::Paint;

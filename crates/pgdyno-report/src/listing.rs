@@ -61,7 +61,7 @@ fn cells(record: &RunRecord) -> [String; 5] {
 /// The answer of a comparison, else the best of every script.
 fn below(record: &RunRecord) -> Vec<String> {
     let said = match &record.comparison {
-        Some(comparison) => comparison::answer(comparison, &source_of(record)).plain(),
+        Some(comparison) => comparison::answer(record, comparison, &source_of(record)).plain(),
         None => {
             let best = best(record).into_iter().map(|cell| {
                 let clients = units::plural(u64::from(cell.workload.clients), "client");
@@ -128,7 +128,7 @@ fn one_json(run: &Listed) -> Value {
                 "tps": cell.tps,
             })).collect::<Vec<_>>(),
             "answer": record.comparison.as_ref().map(|comparison| {
-                comparison::answer(comparison, &source_of(record)).plain()
+                comparison::answer(record, comparison, &source_of(record)).plain()
             }),
             "doubts": record.doubts.iter().map(|doubt| doubt.kind).collect::<Vec<_>>(),
         }),

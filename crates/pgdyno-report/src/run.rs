@@ -174,7 +174,7 @@ pub fn printable_record(record: &RunRecord) -> Cow<'_, RunRecord> {
 }
 
 /// Escapes all texts; returns whether something was changed.
-fn make_printable(json: &mut Value) -> bool {
+pub fn make_printable(json: &mut Value) -> bool {
     match json {
         Value::String(text) => match units::printable_lines(text) {
             Cow::Borrowed(_) => false,

@@ -24,7 +24,7 @@ pub fn outliers(observations: &[f64]) -> Vec<bool> {
     observations.iter().map(|d| usual > 0.0 && MAD_OVER_SD * away(d) / usual > MAX_SCORE).collect()
 }
 
-fn median(mut values: Vec<f64>) -> Option<f64> {
+pub(super) fn median(mut values: Vec<f64>) -> Option<f64> {
     values.sort_unstable_by(f64::total_cmp);
     let middle = values.len() / 2;
     match values.len() {

@@ -1,7 +1,7 @@
 //! Doubts about comparisons in blocks. Scatter raises none, because the confidence interval shows it.
 
 use pgdyno_core::measure::Arm;
-use pgdyno_record::{ComparisonRecord, RunRecord};
+use pgdyno_record::{ComparisonRecord, RunRecord, SubjectRecord};
 
 use super::{blocks::blocks_changed, wording::doubt};
 use crate::{
@@ -31,6 +31,34 @@ pub(super) fn dependent_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     let advice = "Look for what changes from block to block in one of the servers, such as a cache that fills up, or \
                   tables that grow; more blocks of this kind say little.";
     doubt(DoubtKind::DependentBlocks, detail, advice, Vec::new())
+}
+
+/// Blocks of one start do not show how much starts differ. Two scripts at one server share its start.
+pub(super) fn one_start(record: &RunRecord) -> Option<Doubt> {
+    let compares = record.comparison.is_some() || record.levels.is_some();
+    if !compares || record.plan.blocks_per_start.is_some() || at_one_server(record) {
+        return None;
+    }
+    let detail = match record.resumed.is_empty() {
+        true => "every server was started once",
+        false => "the servers were started anew only when the run was resumed",
+    };
+    let detail = format!(
+        "{detail}: what a start decides, such as where its memory lies, is in all blocks alike, so the answer is \
+         about these starts"
+    );
+    let advice = "Let pgdyno start the servers anew between blocks (--restart always, \
+         or restart in [measure]); measure existing servers again after a restart of each.";
+    doubt(DoubtKind::OneStart, detail, advice, Vec::new())
+}
+
+/// Whether the subjects are all on one existing server, or on none that is known.
+fn at_one_server(record: &RunRecord) -> bool {
+    let place = |subject: &SubjectRecord| (subject.server.clone(), subject.connection.clone());
+    let all_existing = record.subjects.iter().all(|subject| subject.own_server.is_none());
+    let same = record.subjects.windows(2).all(|two| place(&two[0]) == place(&two[1]));
+    let known = record.subjects.iter().any(|subject| subject.server.is_some());
+    !known || (all_existing && same)
 }
 
 pub(super) fn tests_disagree(comparison: &ComparisonRecord) -> Option<Doubt> {

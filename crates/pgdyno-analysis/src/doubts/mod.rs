@@ -47,7 +47,7 @@ enum Rule {
 }
 
 /// All rules, the most serious doubts first.
-const RULES: [Rule; 33] = [
+const RULES: [Rule; 34] = [
     Rule::Subject(checks::balance_violated),
     Rule::Subject(checks::inconsistent),
     Rule::Runs(attempts::partial),
@@ -66,6 +66,7 @@ const RULES: [Rule; 33] = [
     Rule::Blocks(comparison::too_few_blocks),
     Rule::Runs(attempts::few_commits),
     Rule::Runs(attempts::resumed),
+    Rule::Runs(comparison::one_start),
     Rule::Runs(server::builds_differ),
     Rule::Blocks(comparison::dependent_blocks),
     Rule::Blocks(comparison::tests_disagree),

@@ -76,6 +76,7 @@ pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
         scripts: Vec::new(),
         tpcc: None,
         nopm: None,
+        retries: None,
         slowest: Vec::new(),
         connect_ns: 1_000_000,
         cpu: CpuUse {
@@ -84,6 +85,7 @@ pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
             busiest_worker: 0.2,
             steal: Some(0.001),
             others_cpus: Some(0.05),
+            waited_s: None,
         },
         io: Some(IoUse { blocks_hit: 1_000_000, checkpoints: Some(0), ..IoUse::default() }),
         served_from: Some(ServedFrom::SharedBuffers),

@@ -17,8 +17,8 @@ use crate::{
 };
 
 /// Kinds of doubt that only comparisons have.
-pub const OWN: [DoubtKind; 3] =
-    [DoubtKind::BuildDiffers, DoubtKind::TestsDisagree, DoubtKind::DependentBlocks];
+pub const OWN: [DoubtKind; 4] =
+    [DoubtKind::BuildDiffers, DoubtKind::TestsDisagree, DoubtKind::DependentBlocks, DoubtKind::OneStart];
 
 /// Input of the rules, which a test may modify.
 struct Case {
@@ -27,6 +27,7 @@ struct Case {
     runs: Vec<CellRun>,
     differences: Vec<f64>,
     cores_shared: bool,
+    starts: bool,
     complete: bool,
     balance: Option<u64>,
 }
@@ -45,6 +46,7 @@ fn clean() -> Case {
         runs: runs.collect(),
         differences: differences.clone(),
         cores_shared: false,
+        starts: true,
         complete: true,
         balance: Some(0),
     }
@@ -54,12 +56,14 @@ fn doubts(case: &Case) -> Vec<Doubt> {
     let subject = |name: &str, server: &ServerFacts| SubjectRecord {
         name: name.into(),
         server: Some(server.clone()),
+        own_server: Some(format!("ab-1-{name}")),
         balance: case.balance.map(|violations| samples::balance((1_000, violations))),
         ..SubjectRecord::default()
     };
     let mut record = samples::record(case.runs.clone(), vec![subject("A", &case.a), subject("B", &case.b)]);
     record.plan.thorough = false;
     record.plan.cores_shared = case.cores_shared;
+    record.plan.blocks_per_start = case.starts.then_some(2);
     record.plan.scale = Some(8);
     record.status = if case.complete { Status::Complete } else { Status::Partial };
     record.comparison = Some(comparison(case));
@@ -78,6 +82,9 @@ fn comparison(case: &Case) -> ComparisonRecord {
         block_s: None,
         result: compare(&case.differences, &looks, 0.02),
         more_s: None,
+        starts: None,
+        keep_disturbed: false,
+        too_disturbed: false,
         floor: floor(&case.differences, looks[looks.len() - 1], 0.03),
         looks,
     }
@@ -96,13 +103,14 @@ type Fault = (DoubtKind, fn(&mut Case));
 
 #[test]
 fn every_fault_gives_its_doubt_and_no_other() {
-    let faults: [Fault; 10] = [
+    let faults: [Fault; 11] = [
         (DoubtKind::BuildDiffers, |case| case.b.build.compiler = Some("clang 19".into())),
         (DoubtKind::TooFewBlocks, |case| case.differences.truncate(5)),
         (DoubtKind::TestsDisagree, |case| [3, 5].into_iter().for_each(|at| case.differences[at] = 0.9)),
         (DoubtKind::DependentBlocks, |case| {
             case.differences = (0..12).map(|at| 0.03 + 0.005 * f64::from(at)).collect();
         }),
+        (DoubtKind::OneStart, |case| case.starts = false),
         (DoubtKind::CoresShared, |case| case.cores_shared = true),
         (DoubtKind::Partial, |case| case.complete = false),
         (DoubtKind::UnsteadyBlocks, |case| case.runs[1].tps /= 17.0),

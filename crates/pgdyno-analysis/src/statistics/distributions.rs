@@ -1,6 +1,6 @@
-//! Quantiles and probabilities of the normal distribution, Student's t and chi-squared.
+//! Quantiles and probabilities of the normal distribution, Student's t, chi-squared and F.
 
-use statrs::distribution::{ChiSquared, Continuous, ContinuousCDF, Normal, StudentsT};
+use statrs::distribution::{ChiSquared, Continuous, ContinuousCDF, FisherSnedecor, Normal, StudentsT};
 
 /// Degrees of freedom from which on t is taken for normal: their quantiles differ by less than one in 10^5.
 const NORMAL_FROM: f64 = 1e5;
@@ -52,6 +52,11 @@ pub fn normal_density(z: f64) -> f64 {
 /// 1).
 pub fn chi_squared_quantile(probability: f64, degrees: f64) -> f64 {
     ChiSquared::new(degrees).expect("degrees are positive").inverse_cdf(probability)
+}
+
+/// The value below which F with these degrees of freedom (above 0) stays with this probability (above 0, below 1).
+pub fn f_quantile(probability: f64, numerator: f64, denominator: f64) -> f64 {
+    FisherSnedecor::new(numerator, denominator).expect("degrees are positive").inverse_cdf(probability)
 }
 
 fn standard() -> Normal {

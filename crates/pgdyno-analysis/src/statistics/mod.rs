@@ -5,7 +5,7 @@ mod family;
 mod moderated;
 mod moments;
 
-pub use distributions::{chi_squared_quantile, normal, normal_density, two_sided, two_sided_p};
+pub use distributions::{chi_squared_quantile, f_quantile, normal, normal_density, two_sided, two_sided_p};
 pub use family::holm;
 pub use moderated::{Prior, Scatter};
 pub use moments::{mean, sum_of_squares};

@@ -125,6 +125,10 @@ pub struct CpuUse {
     pub steal: Option<f64>,
     /// CPUs used by other programs on this machine, on average; `None` if the server's use cannot be observed.
     pub others_cpus: Option<f64>,
+    /// Seconds that threads of the server and of pgdyno were ready to run and waited for a CPU, summed over all threads
+    /// (the run delay in `schedstat`); `None` if the server cannot be observed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waited_s: Option<f64>,
 }
 
 /// Where the pages of a run came from, according to measured reads.
@@ -214,6 +218,15 @@ impl ScriptRun {
     }
 }
 
+/// Retries of transactions after serialization failures and deadlocks.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Retries {
+    /// Most tries of a transaction; 0 is any number.
+    pub max_tries: u32,
+    /// Tries beyond the first, of attempts that ended within the measured interval.
+    pub retries: u64,
+}
+
 /// One run: one cell in one block, from warm-up to drain.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellRun {
@@ -249,6 +262,9 @@ pub struct CellRun {
     /// TPC-C New-Orders per minute that were not rolled back; absent for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nopm: Option<f64>,
+    /// Retries; absent if transactions are tried once. TPC-C has them by script.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<Retries>,
     /// The five slowest attempts of `latency`, the slowest first. Empty in older records.
     #[serde(default)]
     pub slowest: Vec<SlowAttempt>,
@@ -392,6 +408,9 @@ pub struct CellSummary {
     /// TPC-C results; absent for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccCell>,
+    /// Retries over all blocks; absent if transactions are tried once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retries: Option<Retries>,
     /// Transactions per second over the blocks.
     pub tps: Estimate,
     /// SQL statements per second without BEGIN and END: `tps` times the factor; absent without the factor.

@@ -39,7 +39,7 @@ pub struct Comparison {
     pub look: u32,
     /// The confidence level of the interval is 1 − alpha.
     pub alpha: f64,
-    /// exp of the mean of ln B − ln A, less 1. From eight blocks on, one block in eight is left out at each end.
+    /// exp of the mean of ln B − ln A, less 1. From eight blocks (or starts) on, one in eight is left out at each end.
     pub effect: f64,
     /// Lower end of the confidence interval (Student's t).
     pub low: f64,
@@ -49,10 +49,10 @@ pub struct Comparison {
     pub hodges_lehmann: f64,
     /// Exact two-sided p of the sign-flip test; absent for more than 32 blocks.
     pub sign_flip_p: Option<f64>,
-    /// Standard deviation of ln B − ln A between blocks.
+    /// Standard deviation of ln B − ln A between blocks, or with several starts between their means.
     pub between_blocks: f64,
-    /// Correlation of a block's ln B − ln A with that of the block before; absent with fewer than twelve blocks,
-    /// or without scatter. The interval is wider if it is above 0.3.
+    /// Correlation of ln B − ln A with that of the block (or start) before; absent with fewer than twelve, or without
+    /// scatter. The interval is wider if it is above 0.3.
     pub correlation: Option<f64>,
     /// Whether the sign-flip test or the Hodges-Lehmann estimate contradicts the interval.
     pub tests_disagree: bool,
@@ -78,7 +78,8 @@ pub fn fewest_commits(clients: u32) -> u64 {
 pub struct Floor {
     /// Number of blocks.
     pub blocks: u32,
-    /// Standard deviation of ln B − ln A between the blocks, as a share for small values.
+    /// Standard deviation of ln B − ln A between the blocks, or with several starts between their means; as a share for
+    /// small values.
     pub between_blocks: f64,
     /// Lower end of its 95 % confidence interval (chi-squared).
     pub low: f64,
@@ -94,7 +95,77 @@ pub struct Floor {
     pub blocks_for_effect: Option<u32>,
 }
 
+/// What a block met that makes it not count. The rule does not look at the block's result.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case", tag = "by")]
+pub enum Disturbance {
+    /// Other programs used the CPUs more than usual.
+    OtherLoad {
+        /// CPUs they used on average in the run.
+        cpus: f64,
+    },
+    /// The hypervisor took more CPU time than usual.
+    Steal {
+        /// Its share of the CPU time.
+        share: f64,
+    },
+    /// Threads of server and driver waited for a CPU longer than usual.
+    Waiting {
+        /// Threads that waited on average in the run.
+        threads: f64,
+    },
+}
+
+/// How much starts of the servers differ: the scatter of ln B − ln A within starts and between them.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StartScatter {
+    /// Number of whole starts.
+    pub starts: u32,
+    /// Standard deviation between blocks of the same start, as a share for small values.
+    pub within: f64,
+    /// Standard deviation between starts beyond what their blocks explain; 0 if they explain all of it.
+    pub between: f64,
+    /// Upper end of its 95 % confidence interval.
+    pub between_high: f64,
+}
+
+impl Disturbance {
+    /// The disturbance in words.
+    pub fn words(self) -> String {
+        match self {
+            Self::OtherLoad { cpus } => format!("other programs used {cpus:.2} CPUs"),
+            Self::Steal { share } => format!("the hypervisor took {:.1} % of the CPU time", share * 100.0),
+            Self::Waiting { threads } => format!("{threads:.1} threads waited for a CPU"),
+        }
+    }
+}
+
+impl Floor {
+    /// The noise floor of starts as one of blocks: each start has `blocks` of them.
+    #[must_use]
+    pub fn of_starts(self, blocks: u32) -> Self {
+        Self {
+            blocks: self.blocks * blocks,
+            shown_by_blocks: self.shown_by_blocks * blocks,
+            blocks_for_effect: self.blocks_for_effect.map(|starts| starts.saturating_mul(blocks)),
+            ..self
+        }
+    }
+}
+
 impl Comparison {
+    /// The result over starts as one over blocks: each start has `blocks` of them.
+    #[must_use]
+    pub fn of_starts(self, blocks: u32) -> Self {
+        let verdict = match self.verdict {
+            Verdict::CannotTell { more_blocks } => {
+                Verdict::CannotTell { more_blocks: more_blocks.map(|starts| starts.saturating_mul(blocks)) }
+            }
+            settled => settled,
+        };
+        Self { blocks: self.blocks * blocks, verdict, ..self }
+    }
+
     /// Removes the answer if a run used by the comparison committed fewer than [`fewest_commits`]: longer runs help,
     /// more blocks do not.
     #[must_use]

@@ -67,6 +67,8 @@ pub enum DoubtKind {
     FewCommits,
     /// The blocks of a comparison depend on each other.
     DependentBlocks,
+    /// Servers that are compared were started once each.
+    OneStart,
     /// The record was changed after it was written.
     Edited,
 }

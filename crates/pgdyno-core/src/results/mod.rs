@@ -3,11 +3,16 @@
 mod comparable;
 mod comparison;
 mod doubt;
+mod history;
 mod level;
 
 pub use comparable::{Comparable, Difference, Fairness, Why};
 pub use comparison::{
-    Comparison, FEWEST_COMMITS, FEWEST_COMMITS_PER_CLIENT, Floor, Look, Verdict, fewest_commits,
+    Comparison, Disturbance, FEWEST_COMMITS, FEWEST_COMMITS_PER_CLIENT, Floor, Look, StartScatter, Verdict,
+    fewest_commits,
 };
 pub use doubt::{Doubt, DoubtKind};
+pub use history::{
+    BuildDifference, CellHistory, ChangePoint, History, HistoryAxis, LeftOut, ScriptHistory, Session,
+};
 pub use level::{LevelResult, ScriptResult, Unjudged};

@@ -7,4 +7,4 @@ mod tree;
 
 pub use device::DeviceCounters;
 pub use processors::ProcessorTimes;
-pub use tree::{TreeUsage, TreeUse};
+pub use tree::{TreeUsage, TreeUse, own_threads_waited_ns};

@@ -15,6 +15,7 @@ const READINGS: u32 = 20;
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 struct Used {
     cpu_ns: u64,
+    waited_ns: u64,
     device_read_bytes: Option<u64>,
     device_written_bytes: Option<u64>,
 }
@@ -32,6 +33,8 @@ pub struct TreeUsage {
 pub struct TreeUse {
     /// CPU time in seconds.
     pub cpu_s: f64,
+    /// Seconds that its processes were ready to run and waited for a CPU. Those that ended meanwhile do not count.
+    pub waited_s: f64,
     /// Bytes fetched from a device; `None` if no process may be read (another user's).
     pub device_read_bytes: Option<u64>,
     /// Bytes to be written to a device; `None` if no process may be read. Writes of children that have ended since
@@ -71,11 +74,12 @@ impl TreeUsage {
 
     /// Usage since `earlier`. Children that have ended meanwhile count with what the root reaped of them.
     pub fn since(&self, earlier: &Self) -> TreeUse {
-        let mut cpu_ns = 0;
+        let (mut cpu_ns, mut waited_ns) = (0, 0);
         let (mut read, mut written) = (None, None);
         for (pid, now) in &self.processes {
             let then = earlier.processes.get(pid).copied().unwrap_or_default();
             cpu_ns += now.cpu_ns.saturating_sub(then.cpu_ns);
+            waited_ns += now.waited_ns.saturating_sub(then.waited_ns);
             add_bytes(&mut read, now.device_read_bytes, then.device_read_bytes);
             add_bytes(&mut written, now.device_written_bytes, then.device_written_bytes);
         }
@@ -83,7 +87,12 @@ impl TreeUsage {
         let counted_before: u64 = ended.map(|(_, used)| used.cpu_ns).sum();
         let collected = self.collected_ns.saturating_sub(earlier.collected_ns);
         cpu_ns += collected.saturating_sub(counted_before);
-        TreeUse { cpu_s: cpu_ns as f64 / 1e9, device_read_bytes: read, device_written_bytes: written }
+        TreeUse {
+            cpu_s: cpu_ns as f64 / 1e9,
+            waited_s: waited_ns as f64 / 1e9,
+            device_read_bytes: read,
+            device_written_bytes: written,
+        }
     }
 }
 
@@ -97,13 +106,27 @@ fn add_bytes(sum: &mut Option<u64>, now: Option<u64>, then: Option<u64>) {
 /// CPU time to the nanosecond from `schedstat`, or to the tick from `stat` if the kernel has no `schedstat`.
 fn read_process(pid: u32) -> Option<Used> {
     let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
-    let exact =
-        file("schedstat").and_then(|text| text.split_whitespace().next()?.parse().ok()).filter(|&ns| ns > 0);
-    let cpu_ns = exact.or_else(|| own_ns(&file("stat")?))?;
+    let [exact, waited_ns] = file("schedstat").as_deref().and_then(schedstat).unwrap_or_default();
+    let cpu_ns = Some(exact).filter(|ns| *ns > 0).or_else(|| own_ns(&file("stat")?))?;
     let io = file("io");
     let bytes = |name: &str| io.as_ref()?.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
     let (device_read_bytes, device_written_bytes) = (bytes("read_bytes: "), bytes("write_bytes: "));
-    Some(Used { cpu_ns, device_read_bytes, device_written_bytes })
+    Some(Used { cpu_ns, waited_ns, device_read_bytes, device_written_bytes })
+}
+
+/// CPU time and time spent waiting for a CPU, in nanoseconds: the first two numbers of `schedstat` of a task
+/// (Documentation/scheduler/sched-stats.rst).
+fn schedstat(text: &str) -> Option<[u64; 2]> {
+    let mut numbers = text.split_whitespace();
+    Some([numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?])
+}
+
+/// Nanoseconds that the threads of this process have been ready to run and waited for a CPU. Threads that have ended do
+/// not count.
+pub fn own_threads_waited_ns() -> u64 {
+    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
+    let waited = |task: fs::DirEntry| schedstat(&fs::read_to_string(task.path().join("schedstat")).ok()?);
+    tasks.filter_map(waited).map(|[_, waited_ns]| waited_ns).sum()
 }
 
 /// CPU time of the process itself: utime and stime (fields 14 and 15 of proc_pid_stat(5)).
@@ -132,7 +155,7 @@ mod tests {
     fn usage(processes: &[(u32, u64)], collected_ns: u64) -> TreeUsage {
         let used = |&(pid, cpu_ns): &(u32, u64)| {
             let device_written_bytes = (pid != 1).then_some(2 * cpu_ns);
-            (pid, Used { cpu_ns, device_read_bytes: Some(cpu_ns), device_written_bytes })
+            (pid, Used { cpu_ns, waited_ns: cpu_ns, device_read_bytes: Some(cpu_ns), device_written_bytes })
         };
         TreeUsage { processes: processes.iter().map(used).collect(), collected_ns }
     }
@@ -144,6 +167,7 @@ mod tests {
         let later = usage(&[(1, 1_500_000_000), (3, 500_000_000)], 3_000_000_000);
         let used = later.since(&earlier);
         assert_eq!(used.cpu_s, 0.5 + 0.5 + 1.0);
+        assert_eq!(used.waited_s, 0.5 + 0.5, "of those that are there");
         assert_eq!(
             (used.device_read_bytes, used.device_written_bytes),
             (Some(1_000_000_000), Some(1_000_000_000))

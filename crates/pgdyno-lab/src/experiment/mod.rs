@@ -6,6 +6,7 @@ mod idle;
 mod rounds;
 mod schedule;
 mod servers;
+mod starts;
 
 use std::time::Duration;
 

@@ -8,12 +8,13 @@ use pgdyno_core::{
 };
 use pgdyno_plan::Work;
 use pgdyno_postgres::verify::Ledger;
-use pgdyno_record::BlockRecord;
+use pgdyno_record::{BlockRecord, PracticeRecord, StartRecord};
 use pgdyno_script::Protocol;
 
 use super::{
     idle::{IdleReadings, since_last},
     schedule::{self, Round},
+    starts,
 };
 use crate::{
     Measured, SubjectWork,
@@ -21,6 +22,7 @@ use crate::{
     cell::{self, Cell},
     context::Context,
     counters_sampler::CountersSampler,
+    practice::practise,
     recording::Recording,
     subject::{Subject, run_state::Settled},
 };
@@ -47,8 +49,21 @@ pub fn run(
 ) -> Result<Vec<Ledger>, Problem> {
     let ledgers = vec![Ledger::default(); servers.len()];
     let began = Instant::now();
-    let mut rounds =
-        Rounds { context, servers, ledgers, recording, between, idle: None, began, blocks_made: 0 };
+    let passes_on =
+        context.prepared.blocks_per_start.is_some() && starts::can_pass_on_data(context.job, servers)?;
+    let mut rounds = Rounds {
+        context,
+        servers,
+        ledgers,
+        recording,
+        between,
+        passes_on,
+        shift: 0,
+        starts_made: 0,
+        idle: None,
+        began,
+        blocks_made: 0,
+    };
     rounds.begin()?;
     while let Some(round) = schedule::next(context.job, context.prepared, &rounds.recording.record) {
         rounds.round(&round)?;
@@ -64,6 +79,12 @@ struct Rounds<'a> {
     recording: &'a mut Recording,
     /// The work between two runs, if there are several subjects.
     between: Option<BetweenRuns>,
+    /// Whether the servers pass on their data at every start.
+    passes_on: bool,
+    /// How many places the data directories have moved.
+    shift: usize,
+    /// Starts since the begin of this process.
+    starts_made: u32,
     /// CPU use of all servers at the end of the previous run, if there are several subjects.
     idle: Option<IdleReadings>,
     began: Instant,
@@ -71,7 +92,7 @@ struct Rounds<'a> {
     blocks_made: u32,
 }
 
-impl Rounds<'_> {
+impl<'a> Rounds<'a> {
     /// Pins this thread to the driver's CPUs, announces the duration of all runs, and begins to observe the servers.
     fn begin(&mut self) -> Result<(), Problem> {
         let Context { job, prepared, events, .. } = self.context;
@@ -97,6 +118,9 @@ impl Rounds<'_> {
 
     /// Executes the runs of a round one after the other, all with the same rows and the same schedule.
     fn round(&mut self, round: &Round) -> Result<(), Problem> {
+        if self.between.is_some() && (round.restarts || self.starts_made == 0) {
+            self.begin_start(round)?;
+        }
         let start_s = self.recording.seconds();
         let mut rates = Vec::new();
         for place in &round.order {
@@ -108,38 +132,101 @@ impl Rounds<'_> {
         }
     }
 
+    /// Begins a start: the servers are started anew if the round wants it, and each subject makes a run that nothing
+    /// counts. A server is slower right after its start, and whoever runs first would have the worse of it.
+    fn begin_start(&mut self, round: &Round) -> Result<(), Problem> {
+        let at_s = self.recording.seconds();
+        let restart_s = round.restarts.then(|| self.restart()).transpose()?;
+        self.starts_made += 1;
+        self.read_idle(0);
+        let mut practice = Vec::new();
+        // Of a command that brings its own server no start is known.
+        for place in round.order.iter().filter(|place| self.context.job.subjects[**place].server.is_some()) {
+            practice.push(self.practise(*place, round)?);
+        }
+        let duration_s = self.recording.seconds() - at_s;
+        let starts = &mut self.recording.record.starts;
+        let (number, shift) = (starts.len() as u32 + 1, self.shift as u32);
+        starts.push(StartRecord {
+            number,
+            at_s,
+            duration_s,
+            restart_s,
+            data_shift: (shift > 0).then_some(shift),
+            practice,
+        });
+        Ok(())
+    }
+
+    /// Starts all servers anew; from the second start on they pass on their data, if they can.
+    fn restart(&mut self) -> Result<f64, Problem> {
+        let pass_on = self.passes_on && self.starts_made > 0;
+        let restart_s = starts::restart(self.context, self.servers, self.recording, pass_on)?;
+        if pass_on {
+            self.ledgers.rotate_left(1);
+            self.shift = (self.shift + 1) % self.servers.len();
+        }
+        Ok(restart_s)
+    }
+
+    /// A run of a subject that nothing counts.
+    fn practise(&mut self, place: usize, round: &Round) -> Result<PracticeRecord, Problem> {
+        let subject = &self.context.job.subjects[place];
+        self.wake(place)?;
+        self.context.events.now(format!("{}: practice run after a start", subject.name));
+        let practice = match &subject.work {
+            SubjectWork::Command(command) => {
+                let per_s = command.run(self.context, subject.server.map(|at| &self.servers[at]))?;
+                let subject = subject.name.clone();
+                PracticeRecord { subject, script: None, per_s, committed: 0, in_doubt: 0 }
+            }
+            SubjectWork::Plan | SubjectWork::Script { .. } => {
+                let (at, cell) = self.cell(place, round)?;
+                practise(self.context, &mut self.servers[at], &cell, &subject.name)?
+            }
+        };
+        if let Some(at) = subject.server {
+            let work = self.work(place, round).map(|(work, _)| work);
+            self.settle(at, Wrote::of(&subject.work, work), work.map(|work| (work, round.clients)))?;
+            self.read_idle(at);
+        }
+        Ok(practice)
+    }
+
+    /// Ends the quiet state of a subject's server.
+    fn wake(&mut self, place: usize) -> Result<(), Problem> {
+        let at = self.context.job.subjects[place].server;
+        at.zip(self.between).map_or(Ok(()), |(at, between)| self.servers[at].wake(between))
+    }
+
     /// Adds the block of a finished round.
     fn add_block(&mut self, round: &Round, first: Arm, start_s: f64, rates: &[f64]) -> Result<(), Problem> {
         let of = |arm: Arm| rates.get(usize::from(arm != first)).copied().unwrap_or_default();
-        let block = BlockRecord::new(round.number + 1, first, start_s, [of(Arm::A), of(Arm::B)]);
         let recording = &mut *self.recording;
+        let start = self.context.prepared.blocks_per_start.map(|_| recording.record.starts.len() as u32);
+        let block = BlockRecord::new(round.number + 1, first, start_s, [of(Arm::A), of(Arm::B)]);
+        let block = BlockRecord { start, ..block };
         if let Some(comparison) = &mut recording.record.comparison {
             comparison.blocks.push(block);
             self.blocks_made += 1;
             comparison.block_s = Some(self.began.elapsed().as_secs_f64() / f64::from(self.blocks_made));
         }
-        recording.save()
+        recording.save()?;
+        let last = recording.record.comparison.as_ref().and_then(|comparison| comparison.blocks.last());
+        if let Some((number, met)) = last.and_then(|block| Some((block.number, block.disturbed?))) {
+            self.context.events.note(format!("block {number} is measured again: {}", met.words()));
+        }
+        Ok(())
     }
 
     /// Executes one run of a subject and returns its rate per second.
     fn one(&mut self, place: usize, round: &Round) -> Result<f64, Problem> {
-        let Context { job, prepared, .. } = self.context;
+        let job = self.context.job;
         let subject = &job.subjects[place];
-        if let Some((between, at)) = self.between.zip(subject.server) {
-            self.servers[at].wake(between)?;
-        }
-        let of_plan = &prepared.plan.workload;
-        let possible = of_plan.get(round.workload).map_or(Protocol::Prepared, |workload| workload.protocol);
+        self.wake(place)?;
         let rate = match &subject.work {
             SubjectWork::Command(command) => self.command(place, command, round)?,
-            SubjectWork::Plan => {
-                self.drive(place, &job.workload_files.work[round.workload], possible, round)?
-            }
-            SubjectWork::Script { work, protocol } => {
-                // All subjects use the protocol that works for each: a pooler may rule out prepared statements.
-                let protocol = if *protocol == Protocol::Prepared { possible } else { *protocol };
-                self.drive(place, work, protocol, round)?
-            }
+            SubjectWork::Plan | SubjectWork::Script { .. } => self.drive(place, round)?,
         };
         if job.comparison().is_none() || (rate > 0.0 && rate.is_finite()) {
             return Ok(rate);
@@ -168,16 +255,26 @@ impl Rounds<'_> {
         Ok(rate)
     }
 
-    /// Measures with pgdyno's own driver.
-    fn drive(
-        &mut self,
-        place: usize,
-        work: &Work,
-        protocol: Protocol,
-        round: &Round,
-    ) -> Result<f64, Problem> {
+    /// What pgdyno's driver runs for a subject, and how; `None` for a command. All subjects use the protocol that works
+    /// for each: a pooler may rule out prepared statements.
+    fn work(&self, place: usize, round: &Round) -> Option<(&'a Work, Protocol)> {
+        let Context { job, prepared, .. } = self.context;
+        let of_plan = prepared.plan.workload.get(round.workload);
+        let possible = of_plan.map_or(Protocol::Prepared, |workload| workload.protocol);
+        match &job.subjects[place].work {
+            SubjectWork::Command(_) => None,
+            SubjectWork::Plan => Some((&job.workload_files.work[round.workload], possible)),
+            SubjectWork::Script { work, protocol } => {
+                let protocol = if *protocol == Protocol::Prepared { possible } else { *protocol };
+                Some((work, protocol))
+            }
+        }
+    }
+
+    /// The cell that the driver runs for a subject, and the index of its server.
+    fn cell(&self, place: usize, round: &Round) -> Result<(usize, Cell<'a>), Problem> {
         let subject = &self.context.job.subjects[place];
-        let Some(at) = subject.server else {
+        let Some((at, (work, protocol))) = subject.server.zip(self.work(place, round)) else {
             let name = &subject.name;
             return Err(Problem::wrong_request(format!("{name} has a script and no server")));
         };
@@ -188,10 +285,16 @@ impl Rounds<'_> {
             rate_per_s: self.context.prepared.plan.measure.rate,
             subject: self.recording.record.name_in_runs(place).map(str::to_owned),
         };
-        let cell = Cell { workload, protocol, work, block: round.block, draws: round.number };
+        Ok((at, Cell { workload, protocol, work, block: round.block, draws: round.number }))
+    }
+
+    /// Measures with pgdyno's own driver.
+    fn drive(&mut self, place: usize, round: &Round) -> Result<f64, Problem> {
+        let subject = &self.context.job.subjects[place];
+        let (at, cell) = self.cell(place, round)?;
         let run = cell::run(self.context, self.recording, &mut self.servers[at], &cell)?;
-        let wrote = Wrote::of(&subject.work, Some(work));
-        let settled = self.settle(at, wrote, Some((work, round.clients)))?;
+        let wrote = Wrote::of(&subject.work, Some(cell.work));
+        let settled = self.settle(at, wrote, Some((cell.work, round.clients)))?;
         let idle = self.read_idle(at);
         let Some(record) = self.recording.record.runs.get_mut(run as usize) else { return Ok(0.0) };
         record.idle = idle;

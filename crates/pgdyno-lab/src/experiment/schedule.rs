@@ -2,7 +2,7 @@
 
 use pgdyno_analysis::compare::{Comparison, first_of, turns};
 use pgdyno_core::measure::Arm;
-use pgdyno_record::RunRecord;
+use pgdyno_record::{ComparisonRecord, RunRecord};
 
 use crate::{Job, job::Compare, prepared::Prepared};
 
@@ -21,11 +21,13 @@ pub struct Round {
     pub order: Vec<usize>,
     /// In a comparison: the arm that runs first.
     pub first: Option<Arm>,
+    /// Whether the servers are started anew before it.
+    pub restarts: bool,
 }
 
 /// The round after those in the record; `None` if no more are needed.
 pub fn next(job: &Job, prepared: &Prepared, record: &RunRecord) -> Option<Round> {
-    Schedule::new(job, prepared).next(record).cloned()
+    Schedule::new(job, prepared).next(record)
 }
 
 /// All planned rounds.
@@ -41,25 +43,38 @@ impl Schedule {
     /// The schedule of a job.
     fn new(job: &Job, prepared: &Prepared) -> Self {
         let (subjects, seed) = (job.subjects.len(), prepared.seed);
-        match job.comparison() {
+        let mut schedule = match job.comparison() {
             None => {
                 let rounds = by_levels(&prepared.bench.levels, prepared.plan.measure.blocks, subjects, seed);
                 Self { rounds, looks: Vec::new(), subjects }
             }
             Some(compare) => in_blocks(compare, prepared.bench.clients.first().copied().unwrap_or(1)),
+        };
+        if let Some(blocks) = prepared.blocks_per_start {
+            begin_starts(&mut schedule.rounds, blocks);
         }
+        schedule
     }
 
     /// The round after those in the record; `None` if no more are needed.
-    fn next(&self, record: &RunRecord) -> Option<&Round> {
-        let done = match &record.comparison {
-            None => record.runs.len() / self.subjects.max(1),
-            Some(comparison) => comparison.blocks.len(),
-        };
-        let result = record.comparison.as_ref().and_then(|comparison| comparison.result.as_ref());
-        let is_settled = result.is_some_and(Comparison::is_settled);
-        let ends = is_settled && self.looks.contains(&(done as u32));
-        self.rounds.get(done).filter(|_| !ends)
+    fn next(&self, record: &RunRecord) -> Option<Round> {
+        match &record.comparison {
+            None => self.rounds.get(record.runs.len() / self.subjects.max(1)).cloned(),
+            Some(comparison) => self.next_block(comparison),
+        }
+    }
+
+    /// The next block. One that met other load is measured again, on the same start.
+    fn next_block(&self, comparison: &ComparisonRecord) -> Option<Round> {
+        let done = comparison.undisturbed().count();
+        let is_settled = comparison.result.as_ref().is_some_and(Comparison::is_settled);
+        if comparison.too_disturbed || (is_settled && self.looks.contains(&(done as u32))) {
+            return None;
+        }
+        let planned = self.rounds.get(done)?;
+        let number = comparison.blocks.len() as u32;
+        let repeats = comparison.blocks.last().is_some_and(|block| block.disturbed.is_some());
+        Some(Round { number, block: number, restarts: planned.restarts && !repeats, ..planned.clone() })
     }
 }
 
@@ -82,6 +97,7 @@ fn by_levels(levels: &[Vec<u32>], blocks: u32, subjects: usize, seed: u64) -> Ve
                     block,
                     order: turns(subjects, seed, levels_before + level as u32, block).collect(),
                     first: None,
+                    restarts: false,
                 });
             }
         }
@@ -90,13 +106,23 @@ fn by_levels(levels: &[Vec<u32>], blocks: u32, subjects: usize, seed: u64) -> Ve
     rounds
 }
 
+/// Lets the servers start anew every so many blocks of a workload.
+fn begin_starts(rounds: &mut [Round], blocks: u32) {
+    let mut before = None;
+    for round in rounds {
+        let start = (round.workload, round.block / blocks);
+        round.restarts = before != Some(start);
+        before = Some(start);
+    }
+}
+
 /// Blocks of A and B.
 fn in_blocks(compare: &Compare, clients: u32) -> Schedule {
     let blocks = compare.looks.last().map_or(0, |look| look.blocks);
     let round = |block| {
         let first = first_of(block);
         let order = vec![first.index(), first.other().index()];
-        Round { number: block, workload: 0, clients, block, order, first: Some(first) }
+        Round { number: block, workload: 0, clients, block, order, first: Some(first), restarts: false }
     };
     let looks = compare.looks.iter().map(|look| look.blocks).collect();
     Schedule { rounds: (0..blocks).map(round).collect(), looks, subjects: 2 }
@@ -104,13 +130,13 @@ fn in_blocks(compare: &Compare, clients: u32) -> Schedule {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_analysis::compare::looks;
+    use pgdyno_analysis::compare::{Disturbance, looks};
     use testkit::fixtures;
 
     use super::*;
 
     fn compare(blocks: u32) -> Compare {
-        Compare { looks: looks(blocks), margin: 0.02, fail_if_slower: false }
+        Compare { looks: looks(blocks), margin: 0.02, keep_disturbed: false, fail_if_slower: false }
     }
 
     #[test]
@@ -137,6 +163,18 @@ mod tests {
     }
 
     #[test]
+    fn servers_start_anew_before_every_second_block_or_every_pass_over_the_levels() {
+        let restarts = |mut rounds: Vec<Round>, blocks| {
+            begin_starts(&mut rounds, blocks);
+            rounds.iter().map(|round| round.restarts).collect::<Vec<_>>()
+        };
+        let of_two = restarts(in_blocks(&compare(6), 4).rounds, 2);
+        assert_eq!(of_two, [true, false, true, false, true, false]);
+        let of_levels = restarts(by_levels(&[vec![1, 4], vec![8]], 2, 2, 7), 1);
+        assert_eq!(of_levels, [true, false, true, false, true, true]);
+    }
+
+    #[test]
     fn the_next_round_follows_from_the_record() {
         let mut record = fixtures::several().record;
         let rounds = by_levels(&[vec![1, 4, 16]], 4, 3, 4711);
@@ -151,5 +189,27 @@ mod tests {
         record.comparison.as_mut().expect("it is one").blocks.pop();
         let next = schedule.next(&record).expect("the first look is not reached");
         assert_eq!((next.number, next.block), (7, 7));
+    }
+
+    #[test]
+    fn a_disturbed_block_is_measured_again_on_the_same_start() {
+        let mut record = fixtures::faster().record;
+        let mut schedule = in_blocks(&compare(16), 4);
+        begin_starts(&mut schedule.rounds, 2);
+        let comparison = record.comparison.as_mut().expect("it is one");
+        comparison.blocks.truncate(3);
+        comparison.result = None;
+        let next = |comparison: &ComparisonRecord| {
+            let round = schedule.next_block(comparison).expect("it goes on");
+            (round.block, round.first, round.restarts)
+        };
+        assert_eq!(next(comparison), (3, Some(Arm::A), false));
+        comparison.blocks[2].disturbed = Some(Disturbance::Steal { share: 0.2 });
+        assert_eq!(next(comparison), (3, Some(Arm::B), false), "as the third, which began a start");
+        comparison.blocks[1].disturbed = Some(Disturbance::Steal { share: 0.2 });
+        comparison.blocks.truncate(1);
+        assert_eq!(next(comparison), (1, Some(Arm::B), false));
+        comparison.too_disturbed = true;
+        assert_eq!(schedule.next_block(comparison), None);
     }
 }

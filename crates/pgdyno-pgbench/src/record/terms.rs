@@ -26,6 +26,7 @@ pub fn plan_record(options: &Options, scale: i64, transport: &str) -> PlanRecord
         duration_ns: options.time_s as u64 * SECOND_NS,
         warmup_ns: options.extras.warmup_ns,
         blocks: 1,
+        blocks_per_start: None,
         rate_per_s: options.rate_per_s,
         driver_cpus: Vec::new(),
         server_cpus: Vec::new(),

@@ -39,6 +39,10 @@ fn work(path: &str, plan: &Plan, workload: &WorkloadPlan, tpcc: &TpccWork, fault
         let what = "TPC-C takes neither a `reset` nor variables of the plan";
         faults.push(fault(path, what, "leave both out"));
     }
+    if workload.max_tries != 1 {
+        let what = "TPC-C has its own key for tries";
+        faults.push(fault(format!("{path}.max_tries"), what, "write max_tries in its table `tpcc`"));
+    }
     if workload.protocol == Protocol::Simple {
         let what = "TPC-C sends its values as parameters, which the simple protocol does not have";
         faults.push(fault(format!("{path}.protocol"), what, "use \"prepared\" or \"extended\""));

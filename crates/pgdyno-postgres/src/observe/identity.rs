@@ -5,7 +5,7 @@ use std::net::IpAddr;
 use pgdyno_core::problem::Problem;
 use pgdyno_host::procs;
 
-use pgdyno_wire::{Address, Session};
+use pgdyno_wire::{Address, Session, WireError};
 
 /// Oldest supported version, as `server_version_num`.
 const OLDEST: u32 = 90_600;
@@ -24,6 +24,19 @@ pub fn check_version(session: &Session) -> Result<(), Problem> {
     }
     Err(Problem::wrong_request(format!("could not measure this server: its version is {version}"))
         .hint("PostgreSQL 9.6 is the oldest that can be measured"))
+}
+
+/// The format of a server's data in words: two servers with the same can read each other's data directory. It has all
+/// that `pg_control` says about how the cluster was made, and the versions of catalog and control file.
+///
+/// # Errors
+/// The functions that read the control file may not be called.
+pub fn data_format(session: &mut Session) -> Result<String, WireError> {
+    let format = session.value(
+        "SELECT pg_catalog.concat_ws(' ', i::text, s.pg_control_version, s.catalog_version_no) \
+         FROM pg_catalog.pg_control_init() i, pg_catalog.pg_control_system() s",
+    )?;
+    Ok(format.unwrap_or_default())
 }
 
 /// Process ID of the postmaster behind a session, if it runs on this machine and is visible.

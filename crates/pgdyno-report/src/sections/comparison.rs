@@ -1,14 +1,17 @@
 //! A comparison of two subjects in blocks: the answer, then the blocks and tests.
 
-use pgdyno_analysis::compare::Verdict;
-use pgdyno_core::measure::Arm;
-use pgdyno_record::{BlockRecord, ComparisonRecord, SubjectRecord};
+use pgdyno_analysis::{
+    DoubtKind,
+    compare::{Comparison, Verdict},
+};
+use pgdyno_core::{measure::Arm, units::plural};
+use pgdyno_record::{BlockRecord, ComparisonRecord, RunRecord, SubjectRecord};
 
 use crate::{
     block::{Block, Column, Row, Section, Table},
     figure::{
         Format::{Change, Confidence, Count, Minutes, Number, Percent, Points, Rate, Seconds, Size, Text},
-        Source,
+        Place, Source,
     },
     phrase::{Phrase, maybe, phrase},
     run::Run,
@@ -17,11 +20,24 @@ use crate::{
 /// Number of last blocks in the summary of a long table.
 const LAST: usize = 8;
 
-/// The answer in one line, without a full stop.
-pub fn answer(comparison: &ComparisonRecord, source: &Source) -> Phrase {
+/// The answer in one line, without a full stop. What was seen of one start of each server is said of these alone.
+pub fn answer(record: &RunRecord, comparison: &ComparisonRecord, source: &Source) -> Phrase {
+    let answer = answer_of_blocks(comparison, source);
+    let is_settled = comparison.result.as_ref().is_some_and(Comparison::is_settled);
+    let one_start = record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::OneStart);
+    phrase![answer, if is_settled && one_start { ", for this pair of servers" } else { "" }]
+}
+
+fn answer_of_blocks(comparison: &ComparisonRecord, source: &Source) -> Phrase {
     let at = source.at("/comparison");
     let effect = |format| at.figure("result/effect", format);
     let interval = phrase!["[", at.figure("result/low", Points), ", ", at.figure("result/high", Points), "]"];
+    if comparison.too_disturbed {
+        let (all, counted) = (comparison.blocks.len(), comparison.undisturbed().count());
+        let many = (all - counted) as u64;
+        return format!("Cannot be measured here now: {} of {all} met other load", plural(many, "block"))
+            .into();
+    }
     let Some(result) = &comparison.result else {
         return "Cannot tell: too few blocks.".into();
     };
@@ -56,7 +72,7 @@ pub fn answer(comparison: &ComparisonRecord, source: &Source) -> Phrase {
 /// The answer and the arms, without full stops.
 pub fn sentences(run: &Run<'_>, comparison: &ComparisonRecord) -> Vec<Phrase> {
     let arms = run.record.subjects.iter().enumerate().map(|(index, arm)| in_words(run, index, arm));
-    [answer(comparison, &run.source)].into_iter().chain(arms).collect()
+    [answer(run.record, comparison, &run.source)].into_iter().chain(arms).collect()
 }
 
 fn in_words(run: &Run<'_>, index: usize, arm: &SubjectRecord) -> Phrase {
@@ -74,9 +90,10 @@ fn in_words(run: &Run<'_>, index: usize, arm: &SubjectRecord) -> Phrase {
 
 /// The blocks in execution order, and the tests over them.
 pub fn section(run: &Run<'_>, comparison: &ComparisonRecord) -> Section {
+    let has_starts = run.record.plan.blocks_per_start.is_some();
     let columns = vec![
         Column::number("block"),
-        Column::words("order"),
+        Column::words(if has_starts { "start, order" } else { "order" }),
         Column::number("A /s"),
         Column::number("B /s"),
         Column::number("B over A"),
@@ -87,24 +104,33 @@ pub fn section(run: &Run<'_>, comparison: &ComparisonRecord) -> Section {
         let at = run.source.at(format!("/comparison/blocks/{index}"));
         let cells = [
             at.figure("number", Count).into(),
-            order(block).into(),
+            order(block, &at).into(),
             at.figure("a_per_s", Rate).into(),
             at.figure("b_per_s", Rate).into(),
             at.figure("difference", Change).into(),
-            if block.outlier { "outlier" } else { "" }.into(),
+            remark(block).into(),
         ];
-        Row::new(block.outlier || index + LAST >= count, cells)
+        Row::new(block.outlier || block.disturbed.is_some() || index + LAST >= count, cells)
     });
     let table = Block::Table(Table::new(columns, rows.collect()));
     Section::new("Blocks", vec![table, Block::text(tests(run, comparison))])
 }
 
-/// The arms of a block in execution order.
-fn order(block: &BlockRecord) -> &'static str {
-    match block.first {
+/// Why a block does not count, or that it is an outlier.
+fn remark(block: &BlockRecord) -> String {
+    match block.disturbed {
+        Some(met) => format!("not counted: {}", met.words()),
+        None => if block.outlier { "outlier" } else { "" }.to_owned(),
+    }
+}
+
+/// The start of a block, if there are several, and its arms in execution order.
+fn order(block: &BlockRecord, at: &Place<'_>) -> Phrase {
+    let order = match block.first {
         Arm::A => "AB",
         Arm::B => "BA",
-    }
+    };
+    phrase![maybe("", at.figure("start", Count), " "), order]
 }
 
 fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
@@ -119,11 +145,48 @@ fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
         " confidence interval. Hodges-Lehmann ",
         at.figure("result/hodges_lehmann", Change),
         maybe(", sign-flip p ", at.figure("result/sign_flip_p", Number), ""),
-        ". Blocks scatter by ",
+        ". ",
+        scattering(run, "Means of starts scatter by ", "Blocks scatter by "),
         at.figure("result/between_blocks", Percent),
         " (standard deviation)",
-        maybe(" and take ", at.figure("block_s", Seconds), " each"),
+        maybe("; a block takes ", at.figure("block_s", Seconds), ""),
         ".",
+        again(comparison),
+        starts(run),
+    ]
+}
+
+/// How many blocks were measured again.
+fn again(comparison: &ComparisonRecord) -> String {
+    match (comparison.blocks.len() - comparison.undisturbed().count()) as u64 {
+        0 => String::new(),
+        1 => " 1 block met other load, does not count, and was measured again.".to_owned(),
+        more => format!(" {more} blocks met other load, do not count, and were measured again."),
+    }
+}
+
+/// Words for the units of a comparison, which are starts or blocks.
+fn scattering(run: &Run<'_>, starts: &'static str, blocks: &'static str) -> &'static str {
+    if run.record.plan.blocks_per_start.is_some() { starts } else { blocks }
+}
+
+/// How much starts of the servers differ, beside the blocks of one.
+fn starts(run: &Run<'_>) -> Phrase {
+    let at = run.source.at("/comparison/starts");
+    let starts = at.figure("starts", Count);
+    if starts.is_none() {
+        return Phrase::default();
+    }
+    phrase![
+        " Over ",
+        starts,
+        " starts of both servers: blocks of a start scatter by ",
+        at.figure("within", Percent),
+        ", starts by ",
+        at.figure("between", Percent),
+        " beyond that (at most ",
+        at.figure("between_high", Percent),
+        ").",
     ]
 }
 
@@ -134,7 +197,7 @@ pub fn floor(run: &Run<'_>) -> Phrase {
         return "Unknown: needs at least three blocks.".into();
     };
     phrase![
-        "blocks scatter by ",
+        scattering(run, "means of starts scatter by ", "blocks scatter by "),
         at.figure("between_blocks", Percent),
         " [",
         at.figure("low", Percent),

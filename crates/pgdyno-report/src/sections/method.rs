@@ -11,9 +11,10 @@ use crate::{
 pub fn section(run: &Run<'_>) -> Section {
     let of = |remarks: &'static [&'static str], is: bool| if is { remarks } else { &[] };
     let compared = of(&COMPARISON, run.record.comparison.is_some());
+    let starts = of(&STARTS, run.record.plan.blocks_per_start.is_some());
     let several = of(&LEVELS, run.record.levels.is_some());
     let tpcc = of(&TPCC, tpcc::was_driven(run));
-    let all = compared.iter().chain(several).chain(tpcc).chain(&ALWAYS);
+    let all = compared.iter().chain(starts).chain(several).chain(tpcc).chain(&ALWAYS);
     let remarks = all.map(|remark| Piece::Fixed(remark).into()).collect();
     Section::new("How to read the numbers", Block::prose(Tone::Notes, remarks).into_iter().collect())
 }
@@ -42,11 +43,16 @@ const COMPARISON: [&str; 5] = [
     "The sign-flip test counts the share of all sign patterns with a mean as far from zero; Hodges-Lehmann is an \
      estimate robust to outliers. Outliers are marked and never removed.",
     "The noise floor is the scatter of the observations between blocks. An effect below the smallest one that this \
-     number of blocks can show is found only by chance. Each server was started once: the answer is for this pair of \
-     servers.",
+     number of blocks can show is found only by chance.",
     "A and B are comparable if only the requested differences exist, and defaults changed by the version. Any other \
      difference may be the cause of the effect. If compilers or flags differ, two builds are compared, not two \
      versions.",
+];
+
+const STARTS: [&str; 1] = [
+    "The servers were started anew between blocks, because what a start decides, such as where memory lies, \
+     stays until the next. The mean of the blocks of a start is one observation. After a start each subject made \
+     a practice run that nothing counts, and servers with data of the same format passed it on to each other.",
 ];
 
 const LEVELS: [&str; 4] = [

@@ -1,7 +1,7 @@
 //! The sections of a report, one file per topic: turn a recorded run into blocks.
 
 pub mod brief;
-mod charts;
+pub mod charts;
 mod checks;
 mod choices;
 pub mod comparison;

@@ -25,15 +25,19 @@ pub fn sections(run: &Run<'_>) -> Vec<Section> {
 /// Throughput and latency of every cell.
 fn speed(run: &Run<'_>) -> Table {
     let columns = ["clients", "TPS", "±", "QPS", "p50 ms", "p95 ms", "p99 ms", "max ms"].map(Column::number);
+    let retried = run.record.cells.iter().any(|cell| cell.retries.is_some());
+    let retries = retried.then(|| Column::number("retries"));
     table(
         run,
-        columns.into(),
+        columns.into_iter().chain(retries).collect(),
         |run, index| {
             let ms = |field: &str| latency_ms(run, index, field);
             let [clients, tps, spread] = reached(run, index);
             let qps = run.cell(index).rate("qps").into();
             let longest = run.cell(index).figure("latency/max_ns", Milliseconds).into();
-            vec![clients, tps, spread, qps, ms("p50_ns"), ms("p95_ns"), ms("p99_ns"), longest]
+            let retries = retried.then(|| run.cell(index).figure("retries/retries", Count).into());
+            let all = [clients, tps, spread, qps, ms("p50_ns"), ms("p95_ns"), ms("p99_ns"), longest];
+            all.into_iter().chain(retries).collect()
         },
         |first| note(run, first),
     )
@@ -130,7 +134,22 @@ fn note(run: &Run<'_>, index: usize) -> Phrase {
     let factor = at.figure("statements_per_transaction", Count);
     let protocol = at.figure("workload/protocol", Text);
     let how = load(&run.record.cells[index], &at);
-    phrase![protocol, " protocol, ", how, maybe(", QPS = TPS × ", factor, "")]
+    phrase![
+        protocol,
+        " protocol, ",
+        how,
+        maybe(", QPS = TPS × ", factor, ""),
+        tries(&at, &run.record.cells[index])
+    ]
+}
+
+/// How often a transaction is tried, if more than once.
+fn tries(at: &Place<'_>, cell: &CellSummary) -> Phrase {
+    match cell.retries.map(|retries| retries.max_tries) {
+        None => Phrase::default(),
+        Some(0) => ", any number of tries".into(),
+        Some(_) => phrase![", at most ", at.figure("retries/max_tries", Count), " tries"],
+    }
 }
 
 fn load(cell: &CellSummary, at: &Place<'_>) -> Phrase {

@@ -38,6 +38,7 @@ fn shares(run: &Run<'_>) -> Phrase {
         share("warmup"),
         ", load ",
         share("load"),
+        run.record.starts.first().map_or_else(Phrase::default, |_| phrase![", starts ", share("starts")]),
         ", resets ",
         share("reset"),
         ", CHECKPOINTs ",

@@ -7,7 +7,7 @@ use pgdyno_analysis::compare::{Asked, MAX_BLOCKS, MIN_BLOCKS, looks};
 use pgdyno_core::{problem::Problem, span::Span};
 use pgdyno_lab::{Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted};
 use pgdyno_plan::{
-    Auto, BalanceCheckMode, Plan, Scale, Work, WorkloadFiles, WorkloadPlan, advice::bench::Level,
+    Auto, BalanceCheckMode, Plan, Restart, Scale, Work, WorkloadFiles, WorkloadPlan, advice::bench::Level,
 };
 use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
@@ -17,6 +17,7 @@ use super::{
     arm::{Arm, builtin, protocol},
     bench::{cpu_list, rate},
     file,
+    measure::restart,
     own_server::setting,
     recorded,
 };
@@ -87,6 +88,9 @@ pub struct Args {
     /// Query protocol: simple, extended, prepared [default: prepared]
     #[arg(long, short = 'M', value_name = "NAME", value_parser = protocol, help_heading = SUBJECTS)]
     protocol: Vec<Protocol>,
+    /// Tries of a transaction after a serialization failure or a deadlock; 0 is any number [default: 1]
+    #[arg(long, value_name = "N", help_heading = SUBJECTS)]
+    max_tries: Option<u32>,
     /// Benchmark command that prints a rate; {seconds}, {clients}, {jobs} and {scale} are replaced
     #[arg(long, value_name = "LINE", help_heading = SUBJECTS)]
     command: Vec<String>,
@@ -124,6 +128,12 @@ pub struct Args {
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Method",
           value_parser = clap::value_parser!(u32).range(i64::from(MIN_BLOCKS)..=i64::from(MAX_BLOCKS)))]
     blocks: u32,
+    /// When both servers are started anew: auto, always (before every second block), never
+    #[arg(long, value_name = "WHEN", value_parser = restart, help_heading = "Method")]
+    restart: Option<Restart>,
+    /// Count blocks that met other load, instead of measuring them again
+    #[arg(long, help_heading = "Method")]
+    keep_disturbed: bool,
     /// Equivalence margin: a difference within ± this does not matter
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = margin, allow_hyphen_values = true,
           help_heading = "Method")]
@@ -216,8 +226,12 @@ impl Args {
                 SubjectJob { name: name.to_owned(), said, asked, server, work }
             })
             .collect();
-        let compare =
-            Compare { looks: looks(self.blocks), margin: self.margin.0, fail_if_slower: self.fail_if_slower };
+        let compare = Compare {
+            looks: looks(self.blocks),
+            margin: self.margin.0,
+            keep_disturbed: self.keep_disturbed,
+            fail_if_slower: self.fail_if_slower,
+        };
         Ok(Job {
             workload_files: WorkloadFiles::without_files(&plan)?,
             trust: self.trust,
@@ -367,7 +381,7 @@ impl Args {
         }
         let of_plan = plan.workload.first();
         let protocol = arm.protocol.or(of_plan.map(|of_plan| of_plan.protocol)).unwrap_or(Protocol::Prepared);
-        let work = match &arm.script {
+        let mut work = match &arm.script {
             Some(path) => {
                 let name = path.file_name().unwrap_or_default().to_string_lossy();
                 Work::script(&name, file::script(path, self.trust)?)
@@ -377,6 +391,7 @@ impl Args {
                 Work::builtin(arm.builtin.unwrap_or(of_plan))
             }
         };
+        work.max_tries = self.max_tries.or(of_plan.map(|of_plan| of_plan.max_tries)).unwrap_or(1);
         Ok(SubjectWork::Script { work: Box::new(work), protocol })
     }
 
@@ -407,6 +422,7 @@ impl Args {
         measure.duration = self.duration.unwrap_or(measure.duration);
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
         measure.blocks = 2 * self.blocks;
+        measure.restart = self.restart.unwrap_or(measure.restart);
         measure.driver_cpus = self.driver_cpus.clone().or(measure.driver_cpus.take());
         plan.server.cpus = self.server_cpus.clone().or(plan.server.cpus.take());
     }

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use clap::{ArgAction, Args as ClapArgs};
 use pgdyno_core::problem::Problem;
 use pgdyno_lab::{Job, Question, SubjectJob, Wanted};
-use pgdyno_plan::{Plan, ServerPlan, WorkloadFiles, advice::bench::Level};
+use pgdyno_plan::{Plan, Restart, ServerPlan, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
 use pgdyno_rows::load::LoadRequest;
 
@@ -50,6 +50,16 @@ pub struct Args {
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "Options")]
     pub(super) help: Option<bool>,
+}
+
+/// Parses when servers are started anew.
+pub(super) fn restart(text: &str) -> Result<Restart, String> {
+    match text {
+        "auto" => Ok(Restart::Auto),
+        "always" => Ok(Restart::Always),
+        "never" => Ok(Restart::Never),
+        _ => Err("it is auto, always or never".to_owned()),
+    }
 }
 
 impl Args {

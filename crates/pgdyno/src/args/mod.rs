@@ -11,7 +11,8 @@ mod connection;
 pub mod down;
 mod file;
 pub mod generate;
-pub mod list;
+pub mod history;
+mod list;
 pub mod load;
 mod measure;
 mod own_server;
@@ -97,6 +98,8 @@ pub enum Command {
     Report(report::Args),
     /// Analyse a recorded run again, with the rules of this version
     Analyse(analyse::Args),
+    /// What changed between the recorded runs of a plan, and when
+    History(history::Args),
     /// Write man pages, shell completions or JSON Schemas
     #[command(hide = true)]
     Generate(generate::Args),
@@ -145,6 +148,7 @@ impl Command {
             Self::Show(args) => show::run(args, context),
             Self::Report(args) => report::run(args, context),
             Self::Analyse(args) => analyse::run(args, context),
+            Self::History(args) => history::run(args, context),
             Self::Generate(args) => generate::run(args, &Cli::command()),
         }
     }

@@ -26,7 +26,7 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 43] = [
+const AS_GIVEN: [&str; 44] = [
     "bindir",
     "blocks",
     "build",
@@ -55,6 +55,7 @@ const AS_GIVEN: [&str; 43] = [
     "port",
     "protocol",
     "rate",
+    "restart",
     "result",
     "run_as",
     "runs",

@@ -59,14 +59,19 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     match out {
         None => output::print(&text)?,
         Some(path) => {
-            pgdyno_record::write_atomically(&path, text.as_bytes()).map_err(|e| {
-                Problem::could_not(format!("could not write {}: {e}", path.display()))
-                    .hint("choose another file with --out, or print it: --out -")
-            })?;
-            output::print(&format!("{}\n", path.display()))?;
+            write(&path, &text)?;
         }
     }
     Ok(ExitCode::SUCCESS)
+}
+
+/// Writes a report to a file and prints its name.
+pub(super) fn write(path: &Path, text: &str) -> Result<(), Problem> {
+    pgdyno_record::write_atomically(path, text.as_bytes()).map_err(|e| {
+        Problem::could_not(format!("could not write {}: {e}", path.display()))
+            .hint("choose another file with --out, or print it: --out -")
+    })?;
+    output::print(&format!("{}\n", path.display()))
 }
 
 /// The file to write; `None` is stdout.
@@ -79,7 +84,7 @@ fn target(args: &Args, run: &Run) -> Option<PathBuf> {
 }
 
 /// Refuses symbolic links, and existing files except HTML reports of pgdyno.
-fn check_writable(path: &Path) -> Result<(), Problem> {
+pub(super) fn check_writable(path: &Path) -> Result<(), Problem> {
     let refused = |why: &str| {
         let what = format!("could not write {}: {why}", path.display());
         Err(Problem::wrong_request(what)

@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode};
 
 use pgdyno_core::problem::Problem;
 use pgdyno_lab::Job;
-use pgdyno_plan::advice::bench::Level;
+use pgdyno_plan::{Restart, advice::bench::Level};
 
 use super::{file, measure};
 use crate::{context::Context, measure::Task};
@@ -22,6 +22,9 @@ pub struct Args {
     /// Server to measure, written like an arm of `pgdyno ab`, such as pg=9.6; give several, the first is the baseline
     #[arg(long, value_name = "SUBJECT")]
     subject: Vec<String>,
+    /// When the servers of several subjects are started anew: auto, always (before every block), never
+    #[arg(long, value_name = "WHEN", value_parser = measure::restart)]
+    restart: Option<Restart>,
     /// Allow SQL that reaches beyond tables: programs (`\shell`), files and settings of the server
     #[arg(long)]
     trust: bool,
@@ -38,8 +41,9 @@ impl Args {
     /// # Errors
     /// The plan or the flags are invalid, or contradict each other.
     pub(super) fn task(&self) -> Result<Task, Problem> {
-        let (plan, files) = file::read(&self.file, self.size.as_deref(), self.trust)?;
+        let (mut plan, files) = file::read(&self.file, self.size.as_deref(), self.trust)?;
         let level = Level::of(&plan);
+        plan.measure.restart = self.restart.unwrap_or(plan.measure.restart);
         let Task { job, output, .. } = self.measure.task(&self.subject, plan, files, level)?;
         Ok(Task { job: Job { trust: self.trust, ..job }, dry_run: self.dry_run, output })
     }

@@ -28,6 +28,7 @@ mod resume;
 mod scaleup;
 mod selftest;
 mod servers;
+mod starts;
 mod structure;
 mod subjects;
 mod tables;

@@ -303,3 +303,29 @@ fn the_bundled_plan_on_the_oldest_major() {
 fn the_bundled_plan_on_the_newest_major() {
     the_bundled_plan("18");
 }
+
+/// Clients that update one row in snapshots of their own: with tries enough each commits in the end, and the row has
+/// counted them all.
+#[test]
+fn serialization_failures_are_tried_again() {
+    let place = Place::new();
+    let plan = format!(
+        "name = \"hot\"\n[data]\nsetup_text = \"CREATE TABLE hot AS SELECT 0 AS n\"\n[measure]\nclients = [4]\n\
+         duration = \"{}\"\nwarmup = \"50ms\"\nblocks = 1\n[[workload]]\nname = \"hot\"\nmax_tries = 0\n\
+         text = \"\"\"\nBEGIN ISOLATION LEVEL REPEATABLE READ;\nUPDATE hot SET n = n + 1;\nEND;\n\"\"\"\n",
+        brief()
+    );
+    fs::write(place.path("hot.toml"), &plan).expect("it can be written");
+    let file = place.path("hot.toml").display().to_string();
+    let out = place.done(&["run", &file, "--pg", "18", "--bundle"]);
+    let run = place.only_run();
+    holds_together(&run);
+    let cell = &run.record.runs[0];
+    let retries = cell.retries.expect("they are counted");
+    assert!(retries.max_tries == 0 && retries.retries > 0, "{retries:?}");
+    assert_eq!(cell.counts.failed, 0, "{:?}", cell.counts);
+    assert!(out.contains("any number of tries") && out.contains("retries"), "{out}");
+    let wrong = plan.replace("max_tries = 0", "max_tries = -1");
+    fs::write(place.path("hot.toml"), wrong).expect("it can be written");
+    assert!(place.refused(&["run", &file], 2).contains("max_tries"));
+}

@@ -145,7 +145,7 @@ fn slower_at_every_level(run: &Run) {
 
 fn time_and_waits_are_kept(run: &Run) {
     let time = run.record.time.expect("there are runs");
-    let parts = [time.server_s, time.load_s, time.reset_s, time.warmup_s, time.measured_s];
+    let parts = [time.server_s, time.load_s, time.starts_s, time.reset_s, time.warmup_s, time.measured_s];
     assert!(parts.iter().all(|part| *part > 0.0), "{time:?}");
     let sum: f64 = parts.iter().sum::<f64>() + time.checkpoint_s + time.connect_s + time.rest_s;
     assert!((sum - time.whole_s).abs() < 1e-6, "{time:?}");
@@ -171,7 +171,9 @@ fn the_data_of_each_subject_of_a_plan_is_checked() {
     for subject in &run.record.subjects {
         let balance = subject.balance.as_ref().expect("it was checked");
         let own = run.record.runs.iter().filter(|run| run.workload.subject.as_ref() == Some(&subject.name));
-        let committed: u64 = own.map(|run| run.counts_whole.committed).sum();
+        let practice = run.record.starts.iter().flat_map(|start| &start.practice);
+        let practice = practice.filter(|of| of.subject == subject.name).map(|of| of.committed);
+        let committed: u64 = own.map(|run| run.counts_whole.committed).chain(practice).sum();
         assert_eq!((balance.violations, balance.committed), (0, committed));
         assert!(balance.history_rows == committed && balance.mode == "sums" && committed > 0);
     }
@@ -223,7 +225,8 @@ fn tables_are_put_back_and_written_out_after_every_run() {
         "VACUUM pgbench_accounts",
         "CHECKPOINT",
     ];
-    let expected = [&["CHECKPOINT"], &of_run[..], &of_run[..]].concat();
+    // Of a practice run, and of one in each of two blocks.
+    let expected = [&["CHECKPOINT"], &of_run[..], &of_run[..], &of_run[..]].concat();
     assert_eq!(put_to_rest_in_time(&run, "server-1.log"), expected);
     assert_eq!(put_to_rest_in_time(&run, "server-2.log"), expected);
     for cell in &run.record.runs {
@@ -248,11 +251,11 @@ fn a_reset_follows_its_run_at_once() {
     place.done(&["run", &path, "--seed", "8", "--set", "log_statement=all"]);
     let run = place.only_run();
     is_done(&run);
-    // The one before the first run has something to write; before the others nothing came after the last. Rows are
-    // counted before it as well as before a run, so that this has nothing left to write.
+    // The first is a practice run. The CHECKPOINT before it has something to write; before the others nothing came
+    // after the last. Rows are counted before it as well as before a run, so that this has nothing left to write.
     let first = ["count", "CHECKPOINT", "TRUNCATE log", "count", "CHECKPOINT"];
     let after_run = ["TRUNCATE log", "count", "CHECKPOINT"];
-    let of_others = [&["count"][..], &after_run].concat().repeat(3);
+    let of_others = [&["count"][..], &after_run].concat().repeat(4);
     let expected = [&first, &after_run[..], &of_others].concat();
     assert_eq!(put_to_rest_in_time(&run, "server-1.log"), expected);
     assert_eq!(put_to_rest_in_time(&run, "server-2.log"), expected);

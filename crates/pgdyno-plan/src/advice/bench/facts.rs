@@ -34,7 +34,8 @@ impl BenchFacts<'_> {
         self.host.memory.total_bytes.min(limit)
     }
 
-    pub(super) fn buffers_bytes(&self) -> u64 {
+    /// `shared_buffers` of each server in bytes.
+    pub fn buffers_bytes(&self) -> u64 {
         self.shared_buffers_bytes.unwrap_or(self.memory_bytes() / 4)
     }
 }

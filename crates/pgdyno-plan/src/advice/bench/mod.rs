@@ -73,7 +73,7 @@ impl Level {
 }
 
 /// Share of shared buffers that the data may fill and still stay cached.
-const BUFFERS_SHARE: f64 = 0.75;
+pub const BUFFERS_SHARE: f64 = 0.75;
 /// Share of memory that the accounts may fill for a full balance check.
 const CHECK_SHARE: f64 = 0.5;
 

@@ -4,7 +4,7 @@ mod against_clients;
 mod distribution;
 mod of_blocks;
 mod over_time;
-mod scales;
+pub mod scales;
 
 use crate::{
     block::{Block, Section},

@@ -1,0 +1,63 @@
+//! A run of a subject right after a start, which is not added to the runs of the record.
+
+use pgdyno_core::problem::Problem;
+use pgdyno_engine::{Listeners, MergedInterval, Settings};
+use pgdyno_postgres::targets::run_clients;
+use pgdyno_record::PracticeRecord;
+
+use crate::{
+    cell::{Cell, Clients, bookkeeping, settings},
+    context::Context,
+    subject::Subject,
+    waiting::waiting_for,
+};
+
+/// Longest practice run, warm-up and interval each, in nanoseconds.
+const LONGEST_PRACTICE_NS: u64 = 30_000_000_000;
+/// Added to the number of the random streams of a practice run: it uses other rows than the measured ones.
+const DRAWS_OF_PRACTICE: u32 = 1 << 31;
+
+/// Executes a run that is not added to the runs of the record: as long as a measured one in its warm-up, and half as
+/// long in its interval.
+///
+/// # Errors
+/// The server cannot be prepared or reached, the driver failed, or a stop was requested.
+pub fn practise(
+    context: Context<'_>,
+    subject: &mut Subject,
+    cell: &Cell<'_>,
+    name: &str,
+) -> Result<PracticeRecord, Problem> {
+    let Context { prepared, stop, events, .. } = context;
+    let cell = &Cell { workload: cell.workload.clone(), draws: cell.draws | DRAWS_OF_PRACTICE, ..*cell };
+    let ready = subject.ready_for_run(context, cell.work, cell.workload.clients)?;
+    let clients = Clients::new(context, subject, cell, &ready);
+    let (workers, _) = waiting_for("the clients' connections", events, || {
+        clients.sql.connect(&ready.options, cell.workload.clients, prepared.bench.jobs, stop)
+    })?;
+    let whole = settings(prepared, &ready.scripts, cell.draws);
+    let settings = Settings {
+        warmup_ns: whole.warmup_ns.min(LONGEST_PRACTICE_NS),
+        ramp_ns: whole.ramp_ns.min(LONGEST_PRACTICE_NS),
+        duration_ns: (whole.duration_ns / 2).clamp(1, LONGEST_PRACTICE_NS),
+        ..whole
+    };
+    let bookkeeping = bookkeeping(prepared, cell, &ready, clients.tpcc.as_ref());
+    let mut on_interval = |_: &MergedInterval| {
+        subject.death().into_iter().for_each(|death| stop.request(death));
+    };
+    let listeners = Listeners { on_interval: &mut on_interval, on_mark: &mut |_| (), on_log: &mut |_, _| () };
+    let report = run_clients(prepared.waiting, workers, &settings, &bookkeeping, stop, listeners)
+        .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
+    if stop.requested() {
+        let why = stop.reason().unwrap_or_default();
+        return Err(Problem::could_not(format!("stopped in a practice run of {name}: {why}")));
+    }
+    Ok(PracticeRecord {
+        subject: name.to_owned(),
+        script: Some(cell.workload.script.clone()),
+        per_s: report.counts.committed as f64 * 1e9 / report.duration_ns.max(1) as f64,
+        committed: report.counts_whole.committed,
+        in_doubt: report.counts_whole.in_doubt,
+    })
+}
