@@ -1,11 +1,10 @@
 //! Computes cells, comparisons, noise and doubts from the measurements of a record, and from nothing else.
 
 use pgdyno_core::{
-    facts::HostFacts,
     measure::{CellRun, CellSummary, Histograms, Workload},
     results::fewest_commits,
 };
-use pgdyno_record::{ComparisonRecord, PlanRecord, RunLatencies, RunRecord, TimeRecord};
+use pgdyno_record::{ComparisonRecord, RunLatencies, RunRecord, TimeRecord};
 
 use crate::{
     cells,
@@ -24,8 +23,9 @@ const EFFECT_OVER_MARGIN: f64 = 1.5;
 pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     let is_enough = |run: &CellRun| run.counts.committed >= fewest_commits(run.workload.clients);
     let enough_commits = record.runs.iter().all(is_enough);
+    let cpus = doubts::server_cpus(record);
     if let Some(comparison) = &mut record.comparison {
-        mark_disturbed(comparison, &record.runs, server_cpus(&record.plan, &record.host));
+        mark_disturbed(comparison, &record.runs, cpus);
         conclude(comparison, record.plan.blocks_per_start, enough_commits);
     }
     let before = std::mem::take(&mut record.cells);
@@ -84,12 +84,6 @@ fn mark_disturbed(comparison: &mut ComparisonRecord, runs: &[CellRun], cpus: f64
     comparison.blocks.iter_mut().zip(found).for_each(|(block, found)| block.disturbed = found);
     let disturbed = comparison.blocks.iter().filter(|block| block.disturbed.is_some()).count();
     comparison.too_disturbed = is_too_disturbed(disturbed, comparison.blocks.len());
-}
-
-/// CPUs that the server may use.
-fn server_cpus(plan: &PlanRecord, host: &HostFacts) -> f64 {
-    let pinned = plan.server_cpus.len();
-    (if pinned > 0 { pinned } else { host.cpu.allowed.len().max(1) }) as f64
 }
 
 /// Recomputes the result of a comparison from its blocks, of which each start of the servers has as many as given; with

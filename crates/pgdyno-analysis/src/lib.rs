@@ -13,6 +13,7 @@ pub mod over_blocks;
 mod statistics;
 pub mod steady;
 pub mod tpcc;
+mod trend;
 
 pub use analyse::{analyse, latencies_of_cells};
 pub use changes::changes;

@@ -35,6 +35,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::TestsDisagree => "Tests disagree",
         DoubtKind::FewCommits => "Few transactions per client",
         DoubtKind::DependentBlocks => "Blocks not independent",
+        DoubtKind::TrendOverBlocks => "Trend over blocks",
         DoubtKind::OneStart => "One start of each server",
         DoubtKind::Edited => "Edited after it was recorded",
     }

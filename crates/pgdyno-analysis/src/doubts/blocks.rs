@@ -7,7 +7,12 @@ use pgdyno_core::{
 use pgdyno_record::RunRecord;
 
 use super::wording::{cell_name, doubt, percent, worst};
-use crate::{Doubt, DoubtKind, estimate::MAX_HALF_WIDTH, over_blocks::Change};
+use crate::{
+    Doubt, DoubtKind,
+    estimate::MAX_HALF_WIDTH,
+    over_blocks::Change,
+    trend::{self, Trend},
+};
 
 /// Fewest blocks of a run: with fewer there is no confidence interval.
 pub const MIN_BLOCKS: u32 = 3;
@@ -106,6 +111,38 @@ pub(super) fn blocks_changed(changed: &[(String, Change)]) -> Option<Doubt> {
     let advice = "Find out what changed between blocks (a cache that fills up, growing tables, a throttled disk, other \
                   load) and measure again: the mean describes none of the states.";
     doubt(DoubtKind::UnsteadyBlocks, detail, advice, changed.iter().map(|(name, _)| name.clone()).collect())
+}
+
+/// WAL per transaction from which on it counts, in bytes: reading writes a little, for hint bits.
+const LEAST_WAL: f64 = 200.0;
+
+/// A trend of all cells together, too small for any of them alone: the data ages, a cache fills, the machine warms up.
+pub(super) fn trend_over_blocks(record: &RunRecord) -> Option<Doubt> {
+    let cells = runs_by_cell(&record.runs);
+    let of = |figure: fn(&CellRun) -> Option<f64>| -> Vec<Vec<f64>> {
+        let series = |runs: &Vec<&CellRun>| runs.iter().map(|run| figure(run)).collect::<Option<Vec<f64>>>();
+        cells.iter().filter_map(|(_, runs)| series(runs)).collect()
+    };
+    let rates = of(|run| Some(run.tps).filter(|_| run.workload.rate_per_s.is_none()));
+    // A cell that jumps or drifts by itself has a doubt that says more.
+    let rates = if changed(record).is_empty() { rates } else { Vec::new() };
+    let wal = of(|run| {
+        let each = run.io.as_ref()?.wal_bytes? as f64 / run.counts.committed.max(1) as f64;
+        (each >= LEAST_WAL).then_some(each)
+    });
+    let words = |what: &str, trend: Trend| {
+        let way = if trend.change > 0.0 { "rose" } else { "fell" };
+        format!("{what} {way} by {} over {} blocks", percent(trend.change.abs()), trend.blocks)
+    };
+    let found: Vec<_> =
+        [("TPS", trend::common(&rates, true)), ("WAL per transaction", trend::common(&wal, false))]
+            .into_iter()
+            .filter_map(|(what, trend)| Some(words(what, trend?)))
+            .collect();
+    let detail = format!("all cells together: {}", found.join("; "));
+    let advice = "Let the tables age, or vacuum them, before you measure, and measure longer: the means are of a state \
+                  that was changing.";
+    (!found.is_empty()).then(|| doubt(DoubtKind::TrendOverBlocks, detail, advice, Vec::new()))?
 }
 
 /// Not raised for cells whose blocks jump or drift, which have a more specific doubt, nor for several subjects: those

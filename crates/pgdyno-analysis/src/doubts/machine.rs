@@ -12,7 +12,7 @@ use pgdyno_record::RunRecord;
 /// Tolerated CPU steal as a share of CPU time: the default equivalence margin of a comparison (2 %).
 pub const MAX_STEAL: f64 = 0.02;
 
-/// CPUs that other programs may use. The kernel and pgdyno's observer use a few hundredths.
+/// CPUs that other programs may use, for each CPU of the server. The kernel and pgdyno's observer use a few hundredths.
 pub const MAX_OTHERS_CPUS: f64 = 0.15;
 
 /// CPUs that the servers of all other subjects together may use while one is measured: of one CPU as much as the
@@ -29,8 +29,14 @@ pub(super) fn cpu_steal(record: &RunRecord) -> Option<Doubt> {
     doubt(DoubtKind::CpuSteal, detail, "Measure on a machine with dedicated CPUs.", names)
 }
 
+/// CPUs that the server may use.
+pub fn server_cpus(record: &RunRecord) -> f64 {
+    let pinned = record.plan.server_cpus.len();
+    (if pinned > 0 { pinned } else { record.host.cpu.allowed.len().max(1) }) as f64
+}
+
 pub(super) fn other_load(record: &RunRecord) -> Option<Doubt> {
-    let (names, most) = above(record, MAX_OTHERS_CPUS, others_cpus)?;
+    let (names, most) = above(record, MAX_OTHERS_CPUS * server_cpus(record), others_cpus)?;
     let detail = format!(
         "other programs on this machine used up to {most:.2} CPUs: the server may be faster without them"
     );

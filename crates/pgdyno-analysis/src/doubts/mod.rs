@@ -32,6 +32,7 @@ use pgdyno_record::{ComparisonRecord, RunRecord, SubjectRecord};
 use super::Doubt;
 
 pub use driver::{Ceiling, MAX_DRIVER_BUSY};
+pub use machine::server_cpus;
 use subject::SubjectRuns;
 
 /// A rule that finds one reason to distrust a result, by its input.
@@ -47,7 +48,7 @@ enum Rule {
 }
 
 /// All rules, the most serious doubts first.
-const RULES: [Rule; 34] = [
+const RULES: [Rule; 35] = [
     Rule::Subject(checks::balance_violated),
     Rule::Subject(checks::inconsistent),
     Rule::Runs(attempts::partial),
@@ -73,6 +74,7 @@ const RULES: [Rule; 34] = [
     Rule::Runs(blocks::not_steady),
     Rule::Levels(blocks::unsteady_blocks),
     Rule::Blocks(comparison::unsteady_blocks),
+    Rule::Runs(blocks::trend_over_blocks),
     Rule::Levels(blocks::noisy),
     Rule::Runs(data::few_branches),
     Rule::Runs(driver::cores_shared),

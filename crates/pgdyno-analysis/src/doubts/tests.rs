@@ -140,7 +140,7 @@ fn clients_are_tps_times_latency_in_a_closed_loop_alone() {
 
 type Fault = (DoubtKind, fn(&mut Case));
 
-const FAULTS: [Fault; 27] = [
+const FAULTS: [Fault; 28] = [
     (DoubtKind::Resumed, |case| case.resumed_at = vec![5]),
     (DoubtKind::Implausible, |case| break_last(case, |run, _| run.latency = Some(latency(run, 0.8)))),
     (DoubtKind::FewCommits, |case| {
@@ -159,6 +159,13 @@ const FAULTS: [Fault; 27] = [
     (DoubtKind::Noisy, |case| break_last(case, |run, block| run.tps *= [1.0, 1.5][block % 2])),
     (DoubtKind::UnsteadyBlocks, |case| {
         break_last(case, |run, block| run.tps *= if block == 0 { 1.0 / 17.0 } else { 1.0 });
+    }),
+    (DoubtKind::TrendOverBlocks, |case| {
+        break_last(case, |run, block| {
+            let each = 5_000.0 * 0.97f64.powi(block as i32);
+            let wal_bytes = (each * run.counts.committed as f64) as u64;
+            run.io.as_mut().expect("a sample has it").wal_bytes = Some(wal_bytes);
+        });
     }),
     (DoubtKind::FewBranches, |case| case.scale = 15),
     (DoubtKind::DriverSaturated, |case| break_last(case, |run, _| run.cpu.busiest_worker = 0.95)),

@@ -21,6 +21,8 @@ pub enum DoubtKind {
     Noisy,
     /// Throughput jumped or drifted between blocks.
     UnsteadyBlocks,
+    /// All cells together became faster or slower from block to block, or wrote more or less WAL per transaction.
+    TrendOverBlocks,
     /// More clients than branches; every `tpcb-like` transaction updates one branch.
     FewBranches,
     /// The driver was the bottleneck.
