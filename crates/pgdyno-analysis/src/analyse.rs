@@ -23,9 +23,8 @@ const EFFECT_OVER_MARGIN: f64 = 1.5;
 pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     let is_enough = |run: &CellRun| run.counts.committed >= fewest_commits(run.workload.clients);
     let enough_commits = record.runs.iter().all(is_enough);
-    let cpus = doubts::server_cpus(record);
+    mark_disturbed(record);
     if let Some(comparison) = &mut record.comparison {
-        mark_disturbed(comparison, &record.runs, cpus);
         conclude(comparison, record.plan.blocks_per_start, enough_commits);
     }
     let before = std::mem::take(&mut record.cells);
@@ -74,12 +73,14 @@ fn keep_latency(cell: &mut CellSummary, before: &[CellSummary]) {
     }
 }
 
-/// Marks the blocks of a comparison that met other load.
-fn mark_disturbed(comparison: &mut ComparisonRecord, runs: &[CellRun], cpus: f64) {
+/// Marks the blocks of a comparison that met other load; only the others count. [`analyse`] does so first.
+pub fn mark_disturbed(record: &mut RunRecord) {
+    let cpus = doubts::server_cpus(record);
+    let Some(comparison) = &mut record.comparison else { return };
     let numbers: Vec<u32> = comparison.blocks.iter().map(|block| block.number - 1).collect();
     let found = match comparison.keep_disturbed {
         true => vec![None; numbers.len()],
-        false => disturbances(runs, &numbers, cpus),
+        false => disturbances(&record.runs, &numbers, cpus),
     };
     comparison.blocks.iter_mut().zip(found).for_each(|(block, found)| block.disturbed = found);
     let disturbed = comparison.blocks.iter().filter(|block| block.disturbed.is_some()).count();

@@ -15,7 +15,7 @@ pub mod steady;
 pub mod tpcc;
 mod trend;
 
-pub use analyse::{analyse, latencies_of_cells};
+pub use analyse::{analyse, latencies_of_cells, mark_disturbed};
 pub use changes::changes;
 pub use doubts::judge;
 pub use estimate::MAX_HALF_WIDTH;

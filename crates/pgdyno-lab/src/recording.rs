@@ -250,6 +250,7 @@ impl Recording {
 
     /// Adds the latencies of the blocks that a comparison now includes to their cells.
     fn sum_up(&mut self) {
+        pgdyno_analysis::mark_disturbed(&mut self.record);
         let Some(comparison) = &self.record.comparison else { return };
         let counted = comparison.counted_blocks();
         let (now, later): (Vec<_>, Vec<_>) =

@@ -12,9 +12,7 @@ use crate::common::{Place, admin, brief, holds_together, is_complete, left_out, 
 /// The shortest comparison that has every part.
 fn ab<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let tiny = ["ab", "--scale", "1", "--clients", "8", "--duration", brief(), "--warmup", "50ms"];
-    // Other tests run beside it.
-    let tiny = tiny.iter().chain(&["--keep-disturbed"]);
-    tiny.chain(more).copied().collect()
+    tiny.iter().chain(more).copied().collect()
 }
 
 fn compared(run: &Run) -> &ComparisonRecord {

@@ -29,19 +29,27 @@ pub struct Place {
     pub dir: Spread,
     cache: Option<PathBuf>,
     templates: bool,
+    repeats_disturbed: bool,
 }
 
 impl Place {
     pub fn new() -> Self {
         // The server's user can pass through.
         let dir = Spread::make().expect("a temporary directory can be made");
-        Self { dir, cache: None, templates: true }
+        Self { dir, cache: None, templates: true, repeats_disturbed: false }
     }
 
     /// A place whose clusters are all made by `initdb`: what is tested may depend on that, or on how long it takes.
     pub fn with_initdb() -> Self {
         let mut place = Self::new();
         place.templates = false;
+        place
+    }
+
+    /// A place where comparisons measure blocks again that met other load. Elsewhere they count: tests run side by side.
+    pub fn with_disturbed_blocks_repeated() -> Self {
+        let mut place = Self::new();
+        place.repeats_disturbed = true;
         place
     }
 
@@ -76,6 +84,7 @@ impl Place {
         command
             .args(args)
             .args(patience(args))
+            .args((args.first() == Some(&"ab") && !self.repeats_disturbed).then_some("--keep-disturbed"))
             .env("PGDYNO_STATE", self.path("state"))
             .env("PGDYNO_RUNS", self.path("runs"));
         command.stdin(Stdio::null()).current_dir(self.dir.path());

@@ -1,6 +1,10 @@
 //! Servers that are started anew between blocks.
 
-use std::{fs, path::PathBuf, process::Stdio};
+use std::{
+    fs,
+    path::PathBuf,
+    process::{Child, Command, Stdio},
+};
 
 use pgdyno_analysis::DoubtKind;
 use pgdyno_record::{Run, Status};
@@ -10,8 +14,7 @@ use crate::common::{Place, brief, holds_together, is_complete, text, wait_until,
 /// A short comparison of a server with itself.
 fn ab<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let tiny = ["ab", "--bundle", "--scale", "1", "--clients", "1", "--warmup", "50ms", "--blocks", "8"];
-    // Other tests run beside it.
-    let length = ["--duration", brief(), "--keep-disturbed"];
+    let length = ["--duration", brief()];
     tiny.iter().chain(&length).chain(more).copied().collect()
 }
 
@@ -145,4 +148,30 @@ fn a_server_that_does_not_start_again_ends_it() {
     let blocks = run.record.comparison.as_ref().map(|comparison| comparison.blocks.len());
     assert_eq!(blocks, Some(2), "those of the first start: {err}");
     place.nothing_is_left();
+}
+
+/// Programs that use all processors disturb the first blocks, before they are what is usual here. Those blocks stay in
+/// the record and do not count.
+#[test]
+fn blocks_beside_other_load_are_measured_again() {
+    let place = Place::with_disturbed_blocks_repeated();
+    let spin = || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell can be run");
+    let mut hogs: Vec<Child> = (0..4).map(|_| spin()).collect();
+    let args = ["ab", "--bundle", "--pg", "18", "--scale", "1", "--clients", "1", "--warmup", "50ms"];
+    let more = ["--duration", "1s", "--blocks", "3", "-b", "select-only", "default", "default"];
+    let output = place.run(&[&args[..], &more].concat());
+    for hog in &mut hogs {
+        hog.kill().expect("it is ours");
+        hog.wait().expect("it has ended");
+    }
+    let (out, err) = (text(&output.stdout), text(&output.stderr));
+    assert!(output.status.success(), "{out}{err}");
+    let run = place.only_run();
+    holds_together(&run);
+    let comparison = run.record.comparison.as_ref().expect("it is one");
+    let disturbed: Vec<bool> = comparison.blocks.iter().map(|block| block.disturbed.is_some()).collect();
+    assert!(disturbed.len() >= 6 && disturbed[..3] == [true; 3], "{disturbed:?}");
+    assert!(comparison.too_disturbed || comparison.undisturbed().count() == 3, "{disturbed:?}");
+    assert!(err.contains("block 1 is measured again: other programs used"), "{err}");
+    assert!(out.contains("not counted: other programs used"), "{out}");
 }
