@@ -46,7 +46,8 @@ impl Place {
         place
     }
 
-    /// A place where comparisons measure blocks again that met other load. Elsewhere they count: tests run side by side.
+    /// A place where comparisons measure blocks again that met other load. Elsewhere they count: tests run side by
+    /// side.
     pub fn with_disturbed_blocks_repeated() -> Self {
         let mut place = Self::new();
         place.repeats_disturbed = true;
