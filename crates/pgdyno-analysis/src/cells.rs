@@ -123,7 +123,10 @@ fn summary(
         statements_per_transaction: factor,
         qps: factor.map(|factor| tps.times(f64::from(factor), "1/s")),
         tps,
-        latency: latency.and_then(Latency::summary).map(|all| all.without_tail_of(never_started)),
+        latency: latency
+            .and_then(Latency::summary)
+            .map(|all| all.without_tail_of(never_started).with_tails(|from_ns| is_spread(runs, from_ns))),
+        longest_silence_ns: runs.iter().filter_map(|run| run.longest_silence_ns).max(),
         latency_ranges: latency_ranges(runs),
         distribution: latency.map(|all| known_distribution(all, never_started)).unwrap_or_default(),
         miss_rate: miss_rate(runs),
@@ -135,6 +138,28 @@ fn summary(
         durability: runs.iter().filter_map(|run| Some(run.durability.as_ref()?.tier)).max(),
         waits: waits(runs),
     })
+}
+
+/// Blocks, and seconds of all of them, in which latencies from a percentile on must be seen: the samples of one stall
+/// are not independent of each other, however many clients it held up.
+const TAIL_BLOCKS: usize = 3;
+const TAIL_SECONDS: usize = 10;
+/// A histogram with three digits gives a percentile a little more than the largest latency of its bucket.
+const TAIL_ROUNDING: f64 = 0.99;
+
+/// Whether latencies of at least this much occurred in three blocks and ten different seconds; in half of the seconds
+/// if there are fewer than twenty, and in every block if there are fewer than three. True where seconds are not known.
+fn is_spread(runs: &[&CellRun], from_ns: u64) -> bool {
+    if runs.iter().any(|run| run.slowest_seconds_ns.is_empty()) {
+        return true;
+    }
+    let limit = from_ns as f64 * TAIL_ROUNDING;
+    let of = |run: &&CellRun| run.slowest_seconds_ns.iter().filter(|ns| **ns as f64 >= limit).count();
+    let seen: Vec<usize> = runs.iter().map(of).collect();
+    let all_s: f64 = runs.iter().map(|run| run.duration_ns as f64 / 1e9).sum();
+    let blocks = seen.iter().filter(|seconds| **seconds > 0).count();
+    let needed_s = TAIL_SECONDS.min((all_s / 2.0).ceil() as usize);
+    blocks >= TAIL_BLOCKS.min(runs.len()) && seen.iter().sum::<usize>() >= needed_s
 }
 
 /// Retries of all runs; `None` if transactions are tried once.
@@ -284,6 +309,32 @@ mod tests {
         ] {
             assert_eq!(served_from(&io, committed), source, "{io:?} {committed}");
         }
+    }
+
+    /// A stall that holds up 128 clients at once has samples enough for p99.9, but all in one second of one block.
+    #[test]
+    fn one_stall_is_no_percentile() {
+        let of = |stalled: bool| {
+            let mut run = run("tpcb-like", 128, 100.0);
+            run.slowest_seconds_ns = vec![2_000_000; 10];
+            if stalled {
+                run.slowest_seconds_ns[0] = 400_000_000;
+            }
+            run
+        };
+        let (stall, calm) = (of(true), of(false));
+        let runs = [&calm, &stall, &calm];
+        assert!(is_spread(&runs, 2_000_000) && !is_spread(&runs, 400_000_000));
+        assert!(!is_spread(&[&stall, &stall], 400_000_000), "two seconds of sixty");
+        let mut brief = of(true);
+        (brief.duration_ns, brief.slowest_seconds_ns) = (2_000_000_000, vec![400_000_000, 2_000_000]);
+        assert!(is_spread(&[&brief], 400_000_000), "one second of two");
+        assert!(is_spread(&[&run("tpcb-like", 8, 100.0)], 1), "not known in older records");
+        let mut latency = Latency::new(Precision::Run);
+        (0..120_000).for_each(|at| latency.record(if at < 119_870 { 1_000_000 } else { 400_000_000 }));
+        let summary = latency.summary().expect("there are some");
+        let kept = summary.with_tails(|from_ns| is_spread(&runs, from_ns));
+        assert!(kept.p99_ns.is_some() && kept.p999_ns.is_none(), "{kept:?}");
     }
 
     #[test]

@@ -10,6 +10,7 @@ use pgdyno_core::{
 use crate::{
     EngineError, ErrorTally, LoadStep, MergedInterval, Phase, Report, ScriptReport, Settings, Timeline,
     report::{IntervalReport, WorkerReport},
+    silence::{longest_ns, of_both},
     steps::StepSums,
     worker_channel::Spare,
 };
@@ -110,6 +111,7 @@ impl Collector {
             cpu_ns: self.cpu_ns.iter().sum(),
             busiest_worker: busiest_ns as f64 / self.duration_ns.max(1) as f64,
             rates_per_s: self.rates_per_s,
+            longest_silence_ns: longest_silence_ns(&reports),
             stopped: stop.reason(),
             elapsed_ns: 0,
             tally: self.tally,
@@ -127,6 +129,13 @@ impl Collector {
         report.steps = steps.finish();
         report
     }
+}
+
+/// The longest time in which no worker had a commit.
+fn longest_silence_ns(reports: &[WorkerReport]) -> u64 {
+    let mut each = reports.iter().map(|worker| &worker.recorded.silences);
+    let Some(first) = each.next() else { return 0 };
+    longest_ns(&each.fold(first.clone(), |all, one| of_both(&all, one)))
 }
 
 impl MergedInterval {

@@ -31,6 +31,7 @@ mod recorder;
 mod report;
 mod run;
 mod settings;
+mod silence;
 mod steps;
 mod target;
 mod timeline;

@@ -7,6 +7,7 @@ use crate::{
     log::LogBuffer,
     probe::{Note, microseconds},
     report::{IntervalReport, Recorded},
+    silence::Silences,
     steps::{LoadProfile, StepBook},
     worker_channel::{Spare, WorkerChannel, WorkerMessage, empty},
 };
@@ -55,6 +56,7 @@ pub(crate) struct Recorder {
     /// Kept only for several scripts; with one, the intervals have it all.
     scripts: Vec<Tally>,
     by_script: Vec<ScriptReport>,
+    silences: Silences,
     steps: Option<StepBook>,
     log: Option<LogBuffer>,
     channel: WorkerChannel,
@@ -92,6 +94,7 @@ impl Recorder {
             lag: empty(Precision::Run, histograms && open_loop),
             scripts: vec![Tally::default(); if scripts > 1 { scripts } else { 0 }],
             by_script: by_script.map(|_| ScriptReport::default()).collect(),
+            silences: Silences::new(timeline.measure_ns, timeline.end_ns),
             steps,
             log: bookkeeping.log.as_ref().map(|log| LogBuffer::new(log, channel.worker)),
             channel,
@@ -160,6 +163,9 @@ impl Recorder {
         if outcome == Outcome::Committed {
             debug_assert!(attempt.scheduled_ns <= attempt.begin_ns && attempt.begin_ns <= end_ns);
             self.sample(latency_ns, lag_ns, measuring);
+            if measuring {
+                self.silences.commit(end_ns);
+            }
             if self.histograms && self.slowest.wants(latency_ns) {
                 self.slowest.add(attempt.slow(end_ns, note));
             }
@@ -287,6 +293,7 @@ impl Recorder {
             lag: self.lag,
             scripts: self.scripts,
             by_script: self.by_script,
+            silences: self.silences.finish(now_ns),
             steps,
         }
     }

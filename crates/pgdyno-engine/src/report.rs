@@ -38,6 +38,8 @@ pub(crate) struct Recorded {
     pub(crate) scripts: Vec<Tally>,
     /// Counts and histogram of every script, if requested ([`Bookkeeping::by_script`](crate::Bookkeeping::by_script)).
     pub(crate) by_script: Vec<ScriptReport>,
+    /// The longest times between two commits within the measured interval, on the engine's clock in nanoseconds.
+    pub(crate) silences: Vec<(u64, u64)>,
     /// Attempts by the step in which they fell due.
     pub(crate) steps: Vec<StepRecord>,
 }
@@ -138,6 +140,8 @@ pub struct Report {
     pub busiest_worker: f64,
     /// Commits per second of every measured interval, for the steady-state verdict.
     pub rates_per_s: Vec<f64>,
+    /// Longest time within the measured interval in which no client committed, in nanoseconds.
+    pub longest_silence_ns: u64,
     /// Why the run stopped early.
     pub stopped: Option<String>,
     /// Time from the start of the measured interval until the last worker had nothing left to do, in nanoseconds.

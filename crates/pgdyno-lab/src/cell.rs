@@ -184,7 +184,7 @@ fn drive(
     let index = recording.record.runs.len() as u32;
     let (mut begin, mut end) = (None, None);
     let first_s = f64::from(index) * prepared.run_s;
-    let (mut written, mut retries) = (Ok(()), 0);
+    let (mut written, mut retries, mut seconds) = (Ok(()), 0, Vec::new());
     let subject = RefCell::new(subject);
     let mut on_interval = |interval: &MergedInterval| {
         events.measured(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
@@ -195,6 +195,9 @@ fn drive(
         }
         let slow = slowest.of(interval);
         retries += if interval.phase == Phase::Measured { interval.tally.retries } else { 0 };
+        if interval.phase != Phase::WarmUp {
+            keep_slowest(&mut seconds, interval.latency.max_ns());
+        }
         if interval.phase == Phase::Drain {
             recording.dir.drain(interval.start_ns, interval.duration_ns, slow);
         } else if written.is_ok() {
@@ -217,7 +220,18 @@ fn drive(
         .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
     written?;
     let waits = subject.into_inner().sampled_waits();
-    Ok(Driven { report, edges: begin.zip(end), retries, slowest: slowest.worst(), waits })
+    let slowest = slowest.worst();
+    Ok(Driven { report, edges: begin.zip(end), retries, seconds, slowest, waits })
+}
+
+/// Seconds whose largest latency is kept.
+const SLOWEST_SECONDS: usize = 10;
+
+/// Adds the largest latency of a second to the largest ones, in descending order.
+fn keep_slowest(seconds: &mut Vec<u64>, largest_ns: Option<u64>) {
+    seconds.extend(largest_ns);
+    seconds.sort_unstable_by(|a, b| b.cmp(a));
+    seconds.truncate(SLOWEST_SECONDS);
 }
 
 /// Adds a run to the record. A run that stopped within its measured interval keeps what it had.
@@ -258,6 +272,8 @@ struct Driven {
     edges: Option<(Reading, Reading)>,
     /// Retries within the measured interval.
     retries: u64,
+    /// The largest latencies of the slowest seconds.
+    seconds: Vec<u64>,
     slowest: Vec<SlowAttempt>,
     waits: Option<Waits>,
 }
@@ -365,7 +381,7 @@ impl Finished {
             durability,
         } = self;
         let script = &*ready.scripts;
-        let Driven { report, edges, retries, slowest, waits } = driven;
+        let Driven { report, edges, retries, seconds, slowest, waits } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
         // Statements per transaction are known only if every transaction executes all of them.
@@ -382,6 +398,8 @@ impl Finished {
             counts_whole: report.counts_whole,
             tps: report.counts.committed as f64 * 1e9 / report.duration_ns as f64,
             latency: report.latency.summary(),
+            slowest_seconds_ns: seconds,
+            longest_silence_ns: Some(report.longest_silence_ns),
             // A closed loop has no samples of lag.
             lag: report.lag.summary(),
             statements: statements

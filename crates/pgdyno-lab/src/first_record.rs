@@ -129,6 +129,7 @@ fn text(of: &SqlText) -> TextRecord {
 /// Record of a comparison before anything is measured.
 fn first_comparison(compare: &Compare) -> ComparisonRecord {
     ComparisonRecord {
+        by: compare.by,
         margin: compare.margin,
         looks: compare.looks.clone(),
         blocks: Vec::new(),

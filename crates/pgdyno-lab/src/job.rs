@@ -1,6 +1,6 @@
 //! The request of a measuring command.
 
-use pgdyno_analysis::compare::{Asked, Look};
+use pgdyno_analysis::compare::{Asked, ComparedRate, Look};
 use pgdyno_plan::{Plan, Work, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
 use pgdyno_record::{RunRecord, SubjectRecord};
@@ -90,6 +90,8 @@ pub enum Question {
 pub struct Compare {
     /// The looks.
     pub looks: Vec<Look>,
+    /// The rate that is compared.
+    pub by: ComparedRate,
     /// Equivalence margin, as a share.
     pub margin: f64,
     /// Whether blocks that met other load count.

@@ -336,6 +336,8 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         counts_whole: report.counts_whole,
         tps: report.counts.committed as f64 * 1e9 / report.duration_ns as f64,
         latency: report.latency.summary(),
+        slowest_seconds_ns: Vec::new(),
+        longest_silence_ns: Some(report.longest_silence_ns),
         lag: options.rate_per_s.and_then(|_| report.lag.summary()),
         statements: statements(results.scripts, report),
         scripts: Vec::new(),

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use pgdyno_core::{
     measure::Arm,
-    results::{Comparison, Disturbance, Floor, Look, StartScatter},
+    results::{ComparedRate, Comparison, Disturbance, Floor, Look, StartScatter},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -12,6 +12,9 @@ use serde::{Deserialize, Serialize};
 /// Is the second subject, B, faster than the first, A?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonRecord {
+    /// The rate that is compared.
+    #[serde(default)]
+    pub by: ComparedRate,
     /// A difference within ± this share does not matter.
     pub margin: f64,
     /// The planned looks at the result, fixed before the first block.

@@ -36,6 +36,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::FewCommits => "Few transactions per client",
         DoubtKind::DependentBlocks => "Blocks not independent",
         DoubtKind::TrendOverBlocks => "Trend over blocks",
+        DoubtKind::BaselineAlone => "The baseline is alone",
         DoubtKind::OneStart => "One start of each server",
         DoubtKind::Edited => "Edited after it was recorded",
     }

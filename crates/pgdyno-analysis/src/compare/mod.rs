@@ -25,8 +25,8 @@ mod trimmed;
 mod verdict;
 
 pub use pgdyno_core::results::{
-    Comparable, Comparison, Difference, Disturbance, FEWEST_COMMITS, Fairness, Floor, LevelResult, Look,
-    ScriptResult, StartScatter, Unjudged, Verdict, Why,
+    Comparable, ComparedRate, Comparison, Difference, Disturbance, FEWEST_COMMITS, Fairness, Floor,
+    LevelResult, Look, ScriptResult, StartScatter, Unjudged, Verdict, Why,
 };
 
 pub use comparable::{compare_at_one_server, compare_sides, compare_work};

@@ -9,6 +9,7 @@ mod checks;
 mod comparison;
 mod data;
 mod driver;
+mod levels;
 mod machine;
 mod pgbench;
 #[cfg(test)]
@@ -48,7 +49,7 @@ enum Rule {
 }
 
 /// All rules, the most serious doubts first.
-const RULES: [Rule; 35] = [
+const RULES: [Rule; 36] = [
     Rule::Subject(checks::balance_violated),
     Rule::Subject(checks::inconsistent),
     Rule::Runs(attempts::partial),
@@ -68,6 +69,7 @@ const RULES: [Rule; 35] = [
     Rule::Runs(attempts::few_commits),
     Rule::Runs(attempts::resumed),
     Rule::Runs(comparison::one_start),
+    Rule::Runs(levels::baseline_alone),
     Rule::Runs(server::builds_differ),
     Rule::Blocks(comparison::dependent_blocks),
     Rule::Blocks(comparison::tests_disagree),

@@ -71,6 +71,8 @@ pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
         counts_whole: counts,
         tps,
         latency: None,
+        slowest_seconds_ns: Vec::new(),
+        longest_silence_ns: None,
         lag: None,
         statements: Vec::new(),
         scripts: Vec::new(),

@@ -3,6 +3,7 @@
 use pgdyno_core::{
     facts::ServerFacts,
     measure::{Arm, CellRun},
+    results::ComparedRate,
 };
 
 use pgdyno_record::{BlockRecord, Status};
@@ -77,6 +78,7 @@ fn comparison(case: &Case) -> ComparisonRecord {
         BlockRecord::new(number as u32 + 1, Arm::A, 0.0, [pair[0].tps, pair[1].tps])
     };
     ComparisonRecord {
+        by: ComparedRate::Tps,
         margin: 0.02,
         blocks: case.runs.chunks_exact(2).enumerate().map(block).collect(),
         block_s: None,

@@ -154,6 +154,7 @@ mod tests {
             statement: None,
             statement_begin_ns: None,
             statement_ns: None,
+            driver_waited_ns: None,
         }
     }
 

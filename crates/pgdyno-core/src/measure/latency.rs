@@ -121,6 +121,11 @@ impl Latency {
             .then(|| self.as_histogram().value_at_quantile(quantile).min(self.as_histogram().max()))
     }
 
+    /// The largest latency, as exact as the histogram; `None` without samples.
+    pub fn max_ns(&self) -> Option<u64> {
+        (self.count() > 0).then(|| self.as_histogram().max())
+    }
+
     /// Points (latency in nanoseconds, quantile) for a distribution chart.
     pub fn distribution(&self) -> Vec<(u64, f64)> {
         let steps = self.as_histogram().iter_quantiles(5);
@@ -206,6 +211,15 @@ impl LatencySummary {
             p999_ns: self.p999_ns.filter(|_| stands(0.999)),
             ..self
         }
+    }
+}
+
+impl LatencySummary {
+    /// Removes the percentiles whose tail, from the percentile on, does not satisfy a condition.
+    #[must_use]
+    pub fn with_tails(self, stands: impl Fn(u64) -> bool) -> Self {
+        let kept = |percentile: Option<u64>| percentile.filter(|ns| stands(*ns));
+        Self { p95_ns: kept(self.p95_ns), p99_ns: kept(self.p99_ns), p999_ns: kept(self.p999_ns), ..self }
     }
 }
 

@@ -249,6 +249,13 @@ pub struct CellRun {
     /// Latency of the committed attempts that were under way in the measured interval, including those that ended in
     /// the drain after it.
     pub latency: Option<LatencySummary>,
+    /// The largest latency of each second of the measured interval, and of the drain: the ten largest, the largest
+    /// first. Empty in older records.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub slowest_seconds_ns: Vec<u64>,
+    /// Longest time within the measured interval in which no client committed, in nanoseconds; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_silence_ns: Option<u64>,
     /// Lag behind the schedule (begin − scheduled); `None` in a closed loop, which has none by definition.
     pub lag: Option<LatencySummary>,
     /// Statements of the script in order.
@@ -417,6 +424,9 @@ pub struct CellSummary {
     pub qps: Option<Estimate>,
     /// Latency over all blocks (histograms added). Percentiles that attempts without a start could change are absent.
     pub latency: Option<LatencySummary>,
+    /// Longest time within the measured interval of any block in which no client committed, in nanoseconds.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub longest_silence_ns: Option<u64>,
     /// How far its percentiles differ between the blocks; absent with a single block.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub latency_ranges: Option<LatencyRanges>,

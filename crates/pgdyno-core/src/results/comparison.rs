@@ -30,6 +30,17 @@ pub enum Verdict {
     },
 }
 
+/// The rate by which A and B are compared.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum ComparedRate {
+    /// Transactions per second, or the rate that a command prints.
+    #[default]
+    Tps,
+    /// New-Orders per second that were not rolled back: NOPM over 60.
+    NewOrders,
+}
+
 /// The result of a comparison. Effects are shares: 0.07 means that B is 7 % faster than A.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Comparison {

@@ -69,6 +69,8 @@ pub enum DoubtKind {
     FewCommits,
     /// The blocks of a comparison depend on each other.
     DependentBlocks,
+    /// All other subjects differ from the baseline in the same way: it may be the odd one.
+    BaselineAlone,
     /// Servers that are compared were started once each.
     OneStart,
     /// The record was changed after it was written.

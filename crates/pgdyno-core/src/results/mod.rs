@@ -8,8 +8,8 @@ mod level;
 
 pub use comparable::{Comparable, Difference, Fairness, Why};
 pub use comparison::{
-    Comparison, Disturbance, FEWEST_COMMITS, FEWEST_COMMITS_PER_CLIENT, Floor, Look, StartScatter, Verdict,
-    fewest_commits,
+    ComparedRate, Comparison, Disturbance, FEWEST_COMMITS, FEWEST_COMMITS_PER_CLIENT, Floor, Look,
+    StartScatter, Verdict, fewest_commits,
 };
 pub use doubt::{Doubt, DoubtKind};
 pub use history::{

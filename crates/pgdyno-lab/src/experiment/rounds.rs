@@ -2,6 +2,7 @@
 
 use std::time::Instant;
 
+use pgdyno_analysis::compare::ComparedRate;
 use pgdyno_core::{
     measure::{Arm, IdleServers, Workload},
     problem::Problem,
@@ -301,7 +302,11 @@ impl<'a> Rounds<'a> {
         record.reset_s =
             [record.reset_s, settled.reset_s].into_iter().flatten().reduce(|sum, more| sum + more);
         record.checkpoint_s = record.checkpoint_s.map(|before_s| before_s + settled.checkpoint_s);
-        Ok(record.tps)
+        let by = self.context.job.comparison().map_or(ComparedRate::Tps, |compare| compare.by);
+        Ok(match by {
+            ComparedRate::Tps => record.tps,
+            ComparedRate::NewOrders => record.nopm.unwrap_or(0.0) / 60.0,
+        })
     }
 
     /// Restores the data and quiesces a server after its run, if there are several subjects. With a single one, data

@@ -130,13 +130,19 @@ fn in_blocks(compare: &Compare, clients: u32) -> Schedule {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_analysis::compare::{Disturbance, looks};
+    use pgdyno_analysis::compare::{ComparedRate, Disturbance, looks};
     use testkit::fixtures;
 
     use super::*;
 
     fn compare(blocks: u32) -> Compare {
-        Compare { looks: looks(blocks), margin: 0.02, keep_disturbed: false, fail_if_slower: false }
+        Compare {
+            looks: looks(blocks),
+            by: ComparedRate::Tps,
+            margin: 0.02,
+            keep_disturbed: false,
+            fail_if_slower: false,
+        }
     }
 
     #[test]

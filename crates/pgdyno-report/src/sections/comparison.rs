@@ -2,7 +2,7 @@
 
 use pgdyno_analysis::{
     DoubtKind,
-    compare::{Comparison, Verdict},
+    compare::{ComparedRate, Comparison, Verdict},
 };
 use pgdyno_core::{measure::Arm, units::plural};
 use pgdyno_record::{BlockRecord, ComparisonRecord, RunRecord, SubjectRecord};
@@ -140,7 +140,10 @@ fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
     let at = run.source.at("/comparison");
     phrase![
         at.figure("result/blocks", Count),
-        " blocks, ",
+        match comparison.by {
+            ComparedRate::Tps => " blocks, ",
+            ComparedRate::NewOrders => " blocks, compared by New-Orders per second (NOPM over 60), ",
+        },
         at.figure("result/alpha", Confidence),
         " confidence interval. Hodges-Lehmann ",
         at.figure("result/hodges_lehmann", Change),

@@ -25,7 +25,8 @@ const ALWAYS: [&str; 5] = [
      cells of a script). It is about this session: another hour may differ by more. A transaction counts if its commit \
      was acknowledged within the measured interval; the warm-up is not counted.",
     "Latency is the time from the due time of an attempt to its answer. Percentiles are computed from the added \
-     histograms of all blocks, never averaged; a percentile with fewer than 100 samples beyond it is not shown.",
+     histograms of all blocks, never averaged; a percentile is shown with 100 samples beyond it, in three \
+     blocks and ten different seconds. Silence is the longest time in which no client committed.",
     "QPS counts SQL statements without BEGIN and END: TPS times the factor in the table. CPU is the CPU \
      time of the measured interval: CPUs used on average, and microseconds per transaction.",
     "Served from is derived from measured reads: shared buffers, the operating system's page cache, or disk. The \

@@ -24,7 +24,8 @@ pub fn sections(run: &Run<'_>) -> Vec<Section> {
 
 /// Throughput and latency of every cell.
 fn speed(run: &Run<'_>) -> Table {
-    let columns = ["clients", "TPS", "±", "QPS", "p50 ms", "p95 ms", "p99 ms", "max ms"].map(Column::number);
+    let names = ["clients", "TPS", "±", "QPS", "p50 ms", "p95 ms", "p99 ms", "max ms", "silence ms"];
+    let columns = names.map(Column::number);
     let retried = run.record.cells.iter().any(|cell| cell.retries.is_some());
     let retries = retried.then(|| Column::number("retries"));
     table(
@@ -36,7 +37,8 @@ fn speed(run: &Run<'_>) -> Table {
             let qps = run.cell(index).rate("qps").into();
             let longest = run.cell(index).figure("latency/max_ns", Milliseconds).into();
             let retries = retried.then(|| run.cell(index).figure("retries/retries", Count).into());
-            let all = [clients, tps, spread, qps, ms("p50_ns"), ms("p95_ns"), ms("p99_ns"), longest];
+            let silence = run.cell(index).figure("longest_silence_ns", Milliseconds).into();
+            let all = [clients, tps, spread, qps, ms("p50_ns"), ms("p95_ns"), ms("p99_ns"), longest, silence];
             all.into_iter().chain(retries).collect()
         },
         |first| note(run, first),

@@ -54,5 +54,18 @@ fn attempt(run: &Run<'_>, index: usize, slow: usize) -> Phrase {
         maybe(" (", at.figure("ended_at", Clock), ")"),
         maybe(", pid ", at.figure("backend_pid", Identifier), ""),
         statement,
+        driver_waited(run, index, slow),
     ]
+}
+
+/// The driver's own wait for a CPU, if it may be half of the latency or more.
+fn driver_waited(run: &Run<'_>, index: usize, slow: usize) -> Phrase {
+    let at = run.source.at(format!("/runs/{index}/slowest/{slow}"));
+    let ns = |field: &str| at.figure(field, Latency).and_then(|figure| figure.value.as_u64());
+    match ns("driver_waited_ns").zip(ns("latency_ns")) {
+        Some((waited, latency)) if 2 * waited >= latency => {
+            phrase![", while pgdyno's threads waited ", at.figure("driver_waited_ns", Latency), " for a CPU"]
+        }
+        _ => Phrase::default(),
+    }
 }

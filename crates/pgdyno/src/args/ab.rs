@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, thread};
 
 use clap::ArgAction;
-use pgdyno_analysis::compare::{Asked, MAX_BLOCKS, MIN_BLOCKS, looks};
+use pgdyno_analysis::compare::{Asked, ComparedRate, MAX_BLOCKS, MIN_BLOCKS, looks};
 use pgdyno_core::{problem::Problem, span::Span};
 use pgdyno_lab::{Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted};
 use pgdyno_plan::{
@@ -94,7 +94,8 @@ pub struct Args {
     /// Benchmark command that prints a rate; {seconds}, {clients}, {jobs} and {scale} are replaced
     #[arg(long, value_name = "LINE", help_heading = SUBJECTS)]
     command: Vec<String>,
-    /// Take server, data, workload and times from this plan, which must have one workload and one client count
+    /// Take server, data, workload and times from this plan, with one workload and one client count. Tables and scripts
+    /// of its own, and TPC-C, run as they are on both servers
     #[arg(long, value_name = "FILE.toml", help_heading = "Workload")]
     plan: Option<PathBuf>,
     /// TPC-B scale factor [default: from memory and disk]
@@ -134,6 +135,9 @@ pub struct Args {
     /// Count blocks that met other load, instead of measuring them again
     #[arg(long, help_heading = "Method")]
     keep_disturbed: bool,
+    /// Rate to compare: tps, or new-orders for TPC-C (NOPM over 60)
+    #[arg(long, value_name = "RATE", value_parser = by, default_value = "tps", help_heading = "Method")]
+    by: ComparedRate,
     /// Equivalence margin: a difference within ± this does not matter
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = margin, allow_hyphen_values = true,
           help_heading = "Method")]
@@ -168,6 +172,15 @@ pub struct Args {
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "Options")]
     help: Option<bool>,
+}
+
+/// Parses the rate to compare.
+fn by(text: &str) -> Result<ComparedRate, String> {
+    match text {
+        "tps" => Ok(ComparedRate::Tps),
+        "new-orders" => Ok(ComparedRate::NewOrders),
+        _ => Err("it is tps or new-orders".to_owned()),
+    }
 }
 
 /// Equivalence margin as a fraction of A's TPS, above 0.
@@ -210,10 +223,17 @@ impl Args {
     }
 
     fn job(&self) -> Result<Job, Problem> {
-        let mut plan = self.base_plan()?;
+        let (mut plan, files) = self.base_plan()?;
         self.refuse_rate(&plan)?;
         let arms = self.both_arms(&plan)?;
-        let works = [self.work(&arms[0], &plan)?, self.work(&arms[1], &plan)?];
+        let works = match &files {
+            Some(_) => {
+                self.refuse_other_work(&arms)?;
+                [SubjectWork::Plan, SubjectWork::Plan]
+            }
+            None => [self.work(&arms[0], &plan)?, self.work(&arms[1], &plan)?],
+        };
+        self.refuse_by(&plan)?;
         self.apply(&mut plan, &works);
         plan.validate()?;
         let (servers, server_of_arm) = self.servers(&arms, &plan)?;
@@ -228,12 +248,13 @@ impl Args {
             .collect();
         let compare = Compare {
             looks: looks(self.blocks),
+            by: self.by,
             margin: self.margin.0,
             keep_disturbed: self.keep_disturbed,
             fail_if_slower: self.fail_if_slower,
         };
         Ok(Job {
-            workload_files: WorkloadFiles::without_files(&plan)?,
+            workload_files: files.map_or_else(|| WorkloadFiles::without_files(&plan), Ok)?,
             trust: self.trust,
             plan,
             level: Level::Screening,
@@ -258,29 +279,65 @@ impl Args {
         ))
     }
 
-    /// The plan file, or a plan with defaults only.
-    fn base_plan(&self) -> Result<Plan, Problem> {
+    /// Refuses flags about the work of the arms: the plan says what both run.
+    fn refuse_other_work(&self, arms: &[Arm; 2]) -> Result<(), Problem> {
+        let given = |arm: &Arm| {
+            let all = [
+                ("--script", arm.script.is_some()),
+                ("--builtin", arm.builtin.is_some()),
+                ("--protocol", arm.protocol.is_some()),
+                ("--command", arm.command.is_some()),
+            ];
+            all.into_iter().find(|(_, given)| *given)
+        };
+        let flags = [("--scale", self.scale.is_some()), ("--max-tries", self.max_tries.is_some())];
+        let of_all = flags.into_iter().find(|(_, given)| *given);
+        match arms.iter().find_map(given).or(of_all) {
+            None => Ok(()),
+            Some((flag, _)) => {
+                let what = format!("could not use {flag}: the plan has its own tables or scripts");
+                Err(Problem::wrong_request(what)
+                    .hint("leave it out: both servers run the plan, and the arms differ in their servers"))
+            }
+        }
+    }
+
+    /// Refuses to compare New-Orders where there are none.
+    fn refuse_by(&self, plan: &Plan) -> Result<(), Problem> {
+        let is_tpcc = plan.workload.first().is_some_and(|one| one.tpcc.is_some());
+        if self.by == ComparedRate::Tps || is_tpcc {
+            return Ok(());
+        }
+        let what = "could not compare by New-Orders: only TPC-C has them";
+        Err(Problem::wrong_request(what)
+            .hint("give a plan with a workload `tpcc` (--plan), or leave out --by"))
+    }
+
+    /// The plan file, or a plan with defaults only. If it has tables or scripts of its own, or runs TPC-C, its files
+    /// come with it.
+    fn base_plan(&self) -> Result<(Plan, Option<WorkloadFiles>), Problem> {
         let Some(path) = &self.plan else {
             let mut plan = Plan::new("ab", vec![workload(Builtin::TpcbLike, Protocol::Prepared)]);
             plan.description = "Is B faster than A?".into();
             Level::Screening.apply(&mut plan);
-            return Ok(plan);
+            return Ok((plan, None));
         };
-        let plan = file::plan(path)?;
-        if plan.data.is_own() || plan.workload.iter().any(|one| one.as_builtin().is_none()) {
-            let what = format!(
-                "could not compare with the plan {}: it has its own tables or scripts",
-                path.display()
-            );
-            return Err(Problem::wrong_request(what)
-                .hint("run it with `pgdyno run`; to compare with your own script, use -f"));
+        let (mut plan, files) = file::read(path, None, self.trust)?;
+        if let [only] = &mut plan.workload[..]
+            && let Some(own) = only.clients.take()
+        {
+            plan.measure.clients = Auto::Given(own);
         }
+        let is_own = plan.data.is_own()
+            || plan.data.scaleup.is_some()
+            || plan.workload.iter().any(|one| one.as_builtin().is_none());
+        let files = Some(files).filter(|_| is_own);
         let clients = match &plan.measure.clients {
             Auto::Given(clients) => clients.len(),
             Auto::Auto => 1,
         };
         if plan.workload.len() == 1 && (clients == 1 || self.clients.is_some()) {
-            return Ok(plan);
+            return Ok((plan, files));
         }
         let what = format!(
             "could not compare with the plan {}: it has {} workloads and {clients} client counts",
@@ -402,7 +459,9 @@ impl Args {
             other => Some(other.builtin().unwrap_or(Builtin::TpcbLike)),
         });
         let costly = builtin.max_by_key(|builtin| builtin.writes()).unwrap_or(Builtin::SelectOnly);
-        plan.workload = vec![workload(costly, Protocol::Prepared)];
+        if !works.iter().any(|work| matches!(work, SubjectWork::Plan)) {
+            plan.workload = vec![workload(costly, Protocol::Prepared)];
+        }
         plan.check.balance = BalanceCheckMode::Off;
         plan.seed = self.seed.or(plan.seed);
         plan.load = self.loading.over(&plan.load);

@@ -26,11 +26,12 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 44] = [
+const AS_GIVEN: [&str; 45] = [
     "bindir",
     "blocks",
     "build",
     "builtin",
+    "by",
     "check",
     "clients",
     "data",

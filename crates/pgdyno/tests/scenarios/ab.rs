@@ -371,3 +371,56 @@ fn a_command_finds_the_server_of_its_arm() {
     assert_eq!(jit.and_then(|jit| jit.b.as_deref()), Some("off"));
     place.nothing_is_left();
 }
+
+/// A plan with a table and a script of its own runs on both servers, which pass on their data.
+#[test]
+fn a_plan_of_its_own_is_compared_on_two_servers() {
+    let place = Place::new();
+    let plan = format!(
+        "name = \"mine\"\n[data]\nsetup_text = \"CREATE TABLE t AS SELECT generate_series(1, 100) AS n\"\n[measure]\n\
+         duration = \"{}\"\nwarmup = \"50ms\"\n[[workload]]\nname = \"count\"\nclients = [2]\n\
+         text = \"SELECT count(*) FROM t;\"\n",
+        brief()
+    );
+    fs::write(place.path("mine.toml"), &plan).expect("it can be written");
+    let file = place.path("mine.toml").display().to_string();
+    let arms = ["--set", "jit=on", "--set", "jit=off"];
+    place.done(&[&["ab", "--plan", &file, "--pg", "18", "--bundle", "--blocks", "3"], &arms[..]].concat());
+    let run = place.only_run();
+    holds_together(&run);
+    assert_eq!((compared(&run).blocks.len(), run.record.runs.len()), (3, 6));
+    assert!(run.record.runs.iter().all(|run| run.workload.script == "count" && run.workload.clients == 2));
+    let setup = run.record.subjects.iter().map(|arm| arm.setup.as_ref().map(|done| done.tables));
+    assert_eq!(setup.collect::<Vec<_>>(), [Some(1), Some(1)]);
+    let other = place.refused(&[&["ab", "--plan", &file, "-b", "select-only"], &arms[..]].concat(), 2);
+    assert!(other.contains("could not use --builtin: the plan has its own tables or scripts"), "{other}");
+    let by = place.refused(&[&["ab", "--plan", &file, "--by", "new-orders"], &arms[..]].concat(), 2);
+    assert!(by.contains("only TPC-C has them"), "{by}");
+    place.nothing_is_left();
+}
+
+/// TPC-C is compared by its New-Orders, and the tables of both arms are consistent afterwards.
+#[test]
+fn tpcc_is_compared_by_new_orders() {
+    let place = Place::new();
+    let plan = "name = \"orders\"\n[data]\ntpcc = { warehouses = 1 }\n[measure]\nclients = [2]\n\
+                duration = \"1500ms\"\nwarmup = \"100ms\"\n[[workload]]\ntpcc = {}\n";
+    fs::write(place.path("orders.toml"), plan).expect("it can be written");
+    let file = place.path("orders.toml").display().to_string();
+    let args = ["ab", "--plan", &file, "--pg", "18", "--bundle", "--blocks", "3", "--by", "new-orders"];
+    let out = place.done(&[&args[..], &["default", "default"]].concat());
+    let run = place.only_run();
+    holds_together(&run);
+    let block = &compared(&run).blocks[0];
+    let of_a = run.record.runs.iter().find(|run| run.workload.subject.as_deref() == Some("A"));
+    let nopm = of_a.and_then(|run| run.nopm).expect("it is TPC-C");
+    assert!((block.a_per_s - nopm / 60.0).abs() < 1e-9, "{block:?}, {nopm}");
+    for arm in &run.record.subjects {
+        assert_eq!(arm.consistency.as_ref().map(|found| found.violations), Some(0));
+    }
+    assert!(
+        out.split_whitespace().collect::<Vec<_>>().join(" ").contains("by New-Orders per second"),
+        "{out}"
+    );
+    place.nothing_is_left();
+}

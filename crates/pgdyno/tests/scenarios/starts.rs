@@ -60,29 +60,23 @@ fn programs_of_two_formats_keep_their_data() {
     place.nothing_is_left();
 }
 
+/// One script waits where the other does not, so there is an answer; it is about these servers alone.
 #[test]
 fn one_start_is_said_and_doubted() {
     let place = Place::new();
-    let args = ab(&[
-        "--pg",
-        "18",
-        "-b",
-        "select-only",
-        "default",
-        "default",
-        "--restart",
-        "never",
-        "--margin",
-        "50%",
-    ]);
-    let out = place.done(&args);
+    let script = |name: &str, sql: &str| {
+        fs::write(place.path(name), sql).expect("it can be written");
+        place.path(name).display().to_string()
+    };
+    let (fast, slow) = (script("fast.sql", "SELECT 1;"), script("slow.sql", "SELECT pg_sleep(0.003);"));
+    let out = place.done(&ab(&["--pg", "18", "-f", &fast, "-f", &slow, "--restart", "never"]));
     let run = place.only_run();
     holds_together(&run);
     assert_eq!((run.record.plan.blocks_per_start, run.record.starts.len()), (None, 1));
     assert!(run.record.starts[0].restart_s.is_none() && run.record.starts[0].practice.len() == 2);
     assert!(has_doubt(&run, DoubtKind::OneStart));
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains(", for this pair of servers."), "{out}");
+    assert!(words.contains(" slower [") && words.contains("], for this pair of servers."), "{out}");
 }
 
 /// Several subjects begin every pass over the levels with new starts.
