@@ -68,7 +68,7 @@ fn one_start_is_said_and_doubted() {
         fs::write(place.path(name), sql).expect("it can be written");
         place.path(name).display().to_string()
     };
-    let (fast, slow) = (script("fast.sql", "SELECT 1;"), script("slow.sql", "SELECT pg_sleep(0.003);"));
+    let (fast, slow) = (script("fast.sql", "SELECT 1;"), script("slow.sql", "SELECT pg_sleep(0.001);"));
     let out = place.done(&ab(&["--pg", "18", "-f", &fast, "-f", &slow, "--restart", "never"]));
     let run = place.only_run();
     holds_together(&run);
