@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use pgdyno_core::tpcc::Shape;
+use pgdyno_core::tpcc::{Mix, Shape};
 
 /// Timestamp for all date columns that a plan loads, in Unix seconds (2026-01-01). Fixed, so that the same seed
 /// gives the same rows.
@@ -69,8 +69,11 @@ pub struct TpccWork {
     pub shape: Shape,
     /// Isolation level; default: the server's default.
     pub isolation: Option<Isolation>,
-    /// Shares of New-Order, Payment, Order-Status, Delivery and Stock-Level in per cent; they add up to 100.
-    #[schemars(extend("x-expects" = "a list of five whole numbers that add up to 100, such as [45, 43, 4, 4, 4]"))]
+    /// Shares of New-Order, Payment, Order-Status, Delivery and Stock-Level: in per cent, adding up to 100, or in
+    /// hundredths of one, adding up to 10,000. The default keeps each above the minimum of the specification.
+    #[schemars(extend(
+        "x-expects" = "a list of five whole numbers that add up to 100, such as [45, 43, 4, 4, 4], or to 10000"
+    ))]
     pub weights: [u32; 5],
     /// Most tries of a transaction that fails with a serialization error or a deadlock, including the first; 0
     /// means no limit.
@@ -86,7 +89,7 @@ impl Default for TpccWork {
         Self {
             shape: Shape::default(),
             isolation: None,
-            weights: [45, 43, 4, 4, 4],
+            weights: Mix::DEFAULT_WEIGHTS,
             max_tries: MAX_TRIES,
             paced: false,
         }

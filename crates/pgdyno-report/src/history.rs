@@ -108,7 +108,7 @@ fn of_script(history: &History, script: &ScriptHistory, at: &Place<'_>) -> Phras
     let name = at.figure("script", Text);
     let Some((last, change)) = script.changes.iter().enumerate().next_back() else {
         let sessions = history.sessions.len() as u64;
-        return phrase![name, format!(" has not changed in {}.", units::plural(sessions, "session"))];
+        return phrase![name, format!(" shows no change in {}.", units::plural(sessions, "session"))];
     };
     let at = at.at(format!("changes/{last}"));
     phrase![

@@ -188,6 +188,8 @@ impl Race<'_> {
         let mut command = Command::new(self.pgdyno);
         let conninfo = self.own.conninfo(DATABASES[1]);
         command.args(["tpcc", "run", "--dsn", &conninfo, "--no-check", "--json", "--blocks", "1"]);
+        // As the others draw it.
+        command.args(["--mix", "45/43/4/4/4"]);
         command.args(["--clients", &terminals.to_string(), "--shape", shape.name()]);
         command.args(["--duration", &format!("{}s", self.seconds), "--warmup", &format!("{WARMUP_S}s")]);
         // All CPUs for both sides, like the peer.

@@ -48,8 +48,8 @@ fn work(path: &str, plan: &Plan, workload: &WorkloadPlan, tpcc: &TpccWork, fault
         faults.push(fault(format!("{path}.protocol"), what, "use \"prepared\" or \"extended\""));
     }
     let sum: u64 = tpcc.weights.iter().map(|weight| u64::from(*weight)).sum();
-    if sum != 100 {
-        let what = format!("the weights add up to {sum}, not to 100");
+    if ![100, 10_000].contains(&sum) {
+        let what = format!("the weights add up to {sum}, not to 100 (or to 10000, for hundredths)");
         let hint = "the specification has [45, 43, 4, 4, 4]: New-Order, Payment, Order-Status, Delivery, Stock-Level";
         faults.push(fault(format!("{path}.tpcc.weights"), what, hint));
     }

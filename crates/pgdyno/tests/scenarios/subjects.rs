@@ -1,6 +1,6 @@
 //! `pgdyno run` with several subjects from end to end: the oldest bundle and the newest, side by side.
 
-use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path};
+use std::{collections::BTreeSet, fs, os::unix::fs::PermissionsExt, path::Path, process::Command};
 
 use pgdyno_analysis::{
     DoubtKind,
@@ -185,9 +185,20 @@ fn the_data_of_each_subject_of_a_plan_is_checked() {
 /// Counting rows, as the log shows it.
 const COUNT: &str = "SELECT pg_catalog.sum(n) FROM (SELECT pg_catalog.count(*)";
 
+/// The log of a server, which is compressed if it is long: a fast machine logs more statements.
+fn log_of(run: &Run, name: &str) -> String {
+    let path = run.path.join(name);
+    fs::read_to_string(&path).unwrap_or_else(|_| {
+        let unpacked = Command::new("gzip").arg("-dc").arg(path.with_extension("log.gz")).output();
+        let unpacked = unpacked.expect("gzip is there");
+        assert!(unpacked.status.success(), "{name} was kept: {}", text(&unpacked.stderr));
+        text(&unpacked.stdout)
+    })
+}
+
 /// The statements by which pgdyno quiesced a server or its data, in the order of the log.
 fn put_to_rest(run: &Run, log: &str) -> Vec<String> {
-    let log = fs::read_to_string(run.path.join(log)).expect("it was kept");
+    let log = log_of(run, log);
     let statements = log.lines().filter_map(|line| line.split_once("statement: ")).map(|(_, sql)| sql);
     let words = ["CHECKPOINT", "TRUNCATE pgbench_history", "TRUNCATE log", "VACUUM pgbench_"];
     let told = statements.filter_map(|sql| match sql.starts_with(COUNT) {
@@ -270,7 +281,7 @@ fn a_reset_follows_its_run_at_once() {
 /// Whether the servers were told anything while they ran: turning autovacuum off and on is all that pgdyno changes.
 fn were_told(run: &Run) -> [bool; 2] {
     ["server-1.log", "server-2.log"].map(|name| {
-        let log = fs::read_to_string(run.path.join(name)).expect("it was kept");
+        let log = log_of(run, name);
         log.contains("received SIGHUP")
     })
 }

@@ -175,7 +175,7 @@ fn tables_that_cannot_be_driven_are_named_before() {
     for (more, what) in [
         (&["--warehouses", "2"] as &[&str], "the tables have 1 warehouse, and 2 were requested"),
         (&["--mix", "45/43/4/4/5"], "they add up to 101, not to 100"),
-        (&["--mix", "45/43/12"], "five whole numbers"),
+        (&["--mix", "45/43/12"], "five percentages"),
         (&["--paced", "--rate", "5"], "cannot be used with"),
     ] {
         let said = text(&loaded.place.run(&loaded.flags(more)).stderr);

@@ -56,7 +56,7 @@ pub struct Run {
     /// Maximum number of tries after serialization failures and deadlocks; 0: no limit [default: 10]
     #[arg(long, value_name = "N", help_heading = "What")]
     max_tries: Option<u32>,
-    /// Percentages of New-Order/Payment/Order-Status/Delivery/Stock-Level [default: 45/43/4/4/4]
+    /// Percentages of New-Order/Payment/Order-Status/Delivery/Stock-Level [default: 44.25/43.25/4.16/4.17/4.17]
     #[arg(long, value_name = "N/P/O/D/S", value_parser = weights, help_heading = "What")]
     mix: Option<[u32; 5]>,
     /// Simulate ten terminals per warehouse with keying and think times; clients are their connections
@@ -105,15 +105,26 @@ pub struct Run {
     measure: measure::Args,
 }
 
-/// Parses five numbers separated by slashes or commas.
+/// Parses five percentages separated by slashes or commas, in whole numbers or with up to two decimals.
 fn weights(text: &str) -> Result<[u32; 5], String> {
-    let numbers: Option<Vec<u32>> = text.split(['/', ',']).map(|word| word.trim().parse().ok()).collect();
-    let five = numbers.and_then(|numbers| <[u32; 5]>::try_from(numbers).ok());
-    let five = five.ok_or("five whole numbers, such as 45/43/4/4/4")?;
+    let hundredths: Option<Vec<u32>> = text.split(['/', ',']).map(|word| hundredths(word.trim())).collect();
+    let five = hundredths.and_then(|numbers| <[u32; 5]>::try_from(numbers).ok());
+    let five = five.ok_or("five percentages, such as 45/43/4/4/4, with two decimals at most")?;
     match five.iter().map(|weight| u64::from(*weight)).sum::<u64>() {
-        100 => Ok(five),
-        sum => Err(format!("they add up to {sum}, not to 100")),
+        10_000 if five.iter().all(|weight| weight.is_multiple_of(100)) => Ok(five.map(|weight| weight / 100)),
+        10_000 => Ok(five),
+        sum => Err(format!("they add up to {}, not to 100", sum as f64 / 100.0)),
     }
+}
+
+/// Hundredths of a percentage; `None` if it is none, or has more than two decimals.
+fn hundredths(text: &str) -> Option<u32> {
+    let (whole, decimals) = text.split_once('.').unwrap_or((text, ""));
+    let digits = |text: &str| text.bytes().all(|byte| byte.is_ascii_digit());
+    if whole.is_empty() || !digits(whole) || !digits(decimals) || decimals.len() > 2 {
+        return None;
+    }
+    whole.parse::<u32>().ok()?.checked_mul(100)?.checked_add(format!("{decimals:0<2}").parse().ok()?)
 }
 
 impl Run {
@@ -200,7 +211,11 @@ mod tests {
     fn weights_are_five_and_add_up() {
         assert_eq!(weights("40/36/8/8/8"), Ok([40, 36, 8, 8, 8]));
         assert_eq!(weights("100,0,0,0,0"), Ok([100, 0, 0, 0, 0]));
-        assert_eq!(weights("45/43/4/4"), Err("five whole numbers, such as 45/43/4/4/4".into()));
+        assert_eq!(weights("44.25/43.25/4.16/4.17/4.17"), Ok([4_425, 4_325, 416, 417, 417]));
+        assert_eq!(weights("44.5/43.5/4/4/4"), Ok([4_450, 4_350, 400, 400, 400]));
+        for wrong in ["45/43/4/4", "45/43/4/4/x", "44.255/43/4/4/4.745", "-1/93/4/2/2", ""] {
+            assert!(weights(wrong).is_err_and(|why| why.starts_with("five percentages")), "{wrong}");
+        }
         assert_eq!(weights("45/43/4/4/5"), Err("they add up to 101, not to 100".into()));
     }
 
