@@ -76,7 +76,7 @@ fn judge(
     judged
 }
 
-/// Fewest transactions that meet the minimum shares unless they are drawn too close to them: with fewer, chance decides.
+/// Fewest transactions that meet the minimum shares unless drawn too close to them: with fewer, chance decides.
 const ENOUGH_FOR_MINIMA: u64 = 100_000;
 
 /// Checks the minimum shares by what was executed, not by the weights that it was drawn by. Few transactions that fall
