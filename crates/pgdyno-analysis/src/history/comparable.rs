@@ -46,7 +46,32 @@ fn terms(record: &RunRecord) -> Vec<(&'static str, String)> {
         ("server's CPUs", list(&plan.server_cpus)),
         ("server", plan.server.clone()),
         ("transport", plan.transport.clone()),
+        ("SQL", sql_of(record)),
+        ("TPC-C", tpcc_of(record)),
     ]
+}
+
+/// The plan's own SQL, by the digests of its texts.
+fn sql_of(record: &RunRecord) -> String {
+    const SHOWN: usize = 8;
+    let Some(files) = &record.material else { return "of pgdyno".to_owned() };
+    let setup = files.setup.iter().flat_map(|setup| &setup.texts);
+    let scripts = files
+        .workloads
+        .iter()
+        .flat_map(|work| work.scripts.iter().map(|script| &script.text).chain(&work.reset));
+    let digests = setup.chain(scripts).map(|text| text.sha256.chars().take(SHOWN).collect::<String>());
+    let variables = files.setup.iter().map(|setup| &setup.variables);
+    let variables = variables.chain(files.workloads.iter().map(|work| &work.variables)).flatten();
+    digests.chain(variables.map(|(name, value)| format!("{name}={value}"))).collect::<Vec<_>>().join(" ")
+}
+
+/// How TPC-C ran; "none" without it.
+fn tpcc_of(record: &RunRecord) -> String {
+    let Some(tpcc) = record.runs.iter().find_map(|run| run.tpcc.as_ref()) else { return "none".to_owned() };
+    let paced = if tpcc.paced { "paced" } else { "without think times" };
+    let weights = tpcc.weights.map(|weight| weight.to_string()).join("/");
+    format!("{} with {weights}, {paced}", units::plural(tpcc.warehouses, "warehouse"))
 }
 
 /// The hardware in words.

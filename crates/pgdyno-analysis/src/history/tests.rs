@@ -1,6 +1,6 @@
 //! Histories of synthetic runs, whose sessions scatter as they are told to.
 
-use pgdyno_record::Status;
+use pgdyno_record::{SetupRecord, Status, TextRecord, WorkloadFilesRecord};
 use testkit::fixtures;
 
 use super::*;
@@ -74,6 +74,23 @@ fn what_is_not_comparable_is_left_out_with_its_reason() {
     assert_eq!(super::history(&records[1..2], &Asked::default()), None);
     let other = Asked { plan: Some("mine"), ..Asked::default() };
     assert_eq!(super::history(&records, &other), None);
+}
+
+/// The same names with other SQL, or another value of a variable, are another plan.
+#[test]
+fn other_sql_is_another_plan() {
+    let with = |minute: i64, sha256: &str, rows: &str| {
+        let text = TextRecord { name: "s.sql".into(), sha256: sha256.into(), text: String::new() };
+        let variables = [("rows".to_owned(), rows.to_owned())].into();
+        let setup = Some(SetupRecord { texts: vec![text], variables });
+        let material = Some(WorkloadFilesRecord { setup, workloads: Vec::new() });
+        RunRecord { material, ..run(minute, 1.0) }
+    };
+    let history =
+        found(&[with(0, "aa", "10"), with(60, "bb", "10"), with(120, "bb", "11"), with(180, "bb", "11")]);
+    let why: Vec<_> = history.left_out.iter().map(|one| one.why.as_str()).collect();
+    assert_eq!(why, ["SQL aa rows=10, not bb rows=11", "SQL bb rows=10, not bb rows=11"]);
+    assert_eq!(history.sessions.len(), 2);
 }
 
 #[test]
