@@ -92,6 +92,7 @@ fn sentences(history: &History, source: &Source) -> Vec<Phrase> {
             .enumerate()
             .map(|(at, script)| of_script(history, script, &place(source, at)))
             .collect(),
+        HistoryAxis::Build if history.builds.is_empty() => vec!["All sessions are of one build.".into()],
         HistoryAxis::Build => {
             let all = history.builds.iter().enumerate();
             all.map(|(at, _)| of_builds(&source.at(format!("/builds/{at}")))).collect()

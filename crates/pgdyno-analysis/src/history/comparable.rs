@@ -1,6 +1,6 @@
 //! Which runs have a common history, and what else differs between them.
 
-use pgdyno_core::{facts::ServerFacts, units};
+use pgdyno_core::{facts::ServerFacts, results::DoubtKind, units};
 use pgdyno_record::{RunRecord, Status};
 
 /// Why a run is not in the history of `last`; `None` if it is. With `one_build`, the server's build is the same in all.
@@ -133,6 +133,10 @@ fn circumstances(record: &RunRecord) -> Vec<(String, String)> {
         ("build".to_owned(), build_of(record)),
         ("file system".to_owned(), text(&storage.and_then(|of| of.filesystem.clone()))),
     ];
+    let doubted = |kind: DoubtKind| record.doubts.iter().any(|doubt| doubt.kind == kind);
+    let word = |kind| if doubted(kind) { "doubted" } else { "none" }.to_owned();
+    all.push(("other load".to_owned(), word(DoubtKind::OtherLoad)));
+    all.push(("steal".to_owned(), word(DoubtKind::CpuSteal)));
     if let Some(server) = server(record) {
         all.push(("durability".to_owned(), server.durability.short().to_owned()));
         let settings = server.settings.iter().map(|one| (one.name.clone(), one.value.clone()));

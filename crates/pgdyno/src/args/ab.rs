@@ -125,7 +125,7 @@ pub struct Args {
     /// CPUs of temporary servers [default: those that the driver does not use]
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Workload")]
     server_cpus: Option<String>,
-    /// Maximum number of blocks of one run of A and one of B; evaluated after 8, 12 and all blocks
+    /// Maximum number of blocks of one run of A and one of B; evaluated after 8, 12 and 16, then every 8
     #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Method",
           value_parser = clap::value_parser!(u32).range(i64::from(MIN_BLOCKS)..=i64::from(MAX_BLOCKS)))]
     blocks: u32,
