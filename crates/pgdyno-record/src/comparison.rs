@@ -62,7 +62,7 @@ pub struct BlockRecord {
     pub difference: f64,
     /// Whether the block is an outlier among those that count. Outliers are included in the result.
     pub outlier: bool,
-    /// What the block met that makes it not count: it was measured again. Absent for a block that counts.
+    /// What the block met that makes it not count. Absent for a block that counts.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<Disturbance>,
 }

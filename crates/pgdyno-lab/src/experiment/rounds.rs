@@ -215,7 +215,7 @@ impl<'a> Rounds<'a> {
         recording.save()?;
         let last = recording.record.comparison.as_ref().and_then(|comparison| comparison.blocks.last());
         if let Some((number, met)) = last.and_then(|block| Some((block.number, block.disturbed?))) {
-            self.context.events.note(format!("block {number} is measured again: {}", met.words()));
+            self.context.events.note(format!("block {number} does not count: {}", met.words()));
         }
         Ok(())
     }

@@ -159,12 +159,12 @@ fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
     ]
 }
 
-/// How many blocks were measured again.
+/// How many blocks met other load and do not count.
 fn again(comparison: &ComparisonRecord) -> String {
     match (comparison.blocks.len() - comparison.undisturbed().count()) as u64 {
         0 => String::new(),
-        1 => " 1 block met other load, does not count, and was measured again.".to_owned(),
-        more => format!(" {more} blocks met other load, do not count, and were measured again."),
+        1 => " 1 block met other load and does not count.".to_owned(),
+        more => format!(" {more} blocks met other load and do not count."),
     }
 }
 
