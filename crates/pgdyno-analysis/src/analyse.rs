@@ -26,6 +26,8 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     mark_disturbed(record);
     if let Some(comparison) = &mut record.comparison {
         conclude(comparison, record.plan.blocks_per_start, enough_commits);
+        let idle_cpus = record.runs.iter().filter_map(|run| Some(run.idle?.cpus));
+        comparison.idle_cpus = idle_cpus.max_by(f64::total_cmp);
     }
     let before = std::mem::take(&mut record.cells);
     record.cells = cells::summarise(&record.counted_runs(), latencies);

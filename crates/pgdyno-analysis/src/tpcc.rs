@@ -6,6 +6,8 @@ use pgdyno_core::{
     units,
 };
 
+use crate::statistics::mean;
+
 /// Fewest New-Orders per minute and warehouse (clause 4.2.1); with less, there are too many warehouses.
 const LEAST: f64 = 9.0;
 /// Tolerated deviation of a share in standard deviations. With three, one of the nine shares of a cell would exceed it
@@ -31,8 +33,17 @@ pub(super) fn cell(
     let mut run = parts.next()?.clone();
     parts.for_each(|part| run.shares.merge(&part.shares));
     let steady: Vec<_> = runs.iter().map(|run| &run.steady).collect();
-    let judged = judge(&run, scripts, nopm.as_ref(), &steady);
-    Some(TpccCell { run, nopm, tpm, judged })
+    let completed_per_min = completed_per_min(runs);
+    let judged = judge(&run, scripts, completed_per_min, &steady);
+    Some(TpccCell { run, nopm, completed_per_min, tpm, judged })
+}
+
+/// New-Orders per minute with those that were rolled back: the mean over the runs of a cell.
+fn completed_per_min(runs: &[&CellRun]) -> Option<f64> {
+    let orders = |run: &&CellRun| {
+        per_minute(run.scripts.get(Transaction::NewOrder as usize)?.committed, run.duration_ns)
+    };
+    mean(&runs.iter().filter_map(orders).collect::<Vec<_>>())
 }
 
 /// NOPM: New-Orders per minute that were not rolled back, from the five scripts of a run and its duration.
@@ -54,7 +65,7 @@ fn per_minute(count: u64, duration_ns: u64) -> Option<f64> {
 fn judge(
     tpcc: &TpccRun,
     scripts: &[ScriptRun],
-    nopm: Option<&Estimate>,
+    completed_per_min: Option<f64>,
     runs: &[&SteadyVerdict],
 ) -> Vec<Judged> {
     let mut judged = vec![minima(scripts)];
@@ -64,7 +75,7 @@ fn judge(
     judged.push(skipped(&tpcc.shares));
     if tpcc.paced {
         judged.extend(responses(scripts));
-        judged.extend(pace(tpcc, scripts, nopm));
+        judged.extend(pace(tpcc, scripts, completed_per_min));
     } else {
         judged.push(Judged {
             clause: "5.2.5".into(),
@@ -232,8 +243,8 @@ fn ceiling(mix: &Mix) -> f64 {
 
 /// Checks the New-Orders per warehouse against the ceiling given by keying and think times, and against the lower
 /// limit. The bounds apply to the specification's weights; with other weights there is no verdict.
-fn pace(tpcc: &TpccRun, scripts: &[ScriptRun], nopm: Option<&Estimate>) -> Option<Judged> {
-    let each = nopm?.value / tpcc.warehouses as f64;
+fn pace(tpcc: &TpccRun, scripts: &[ScriptRun], completed_per_min: Option<f64>) -> Option<Judged> {
+    let each = completed_per_min? / tpcc.warehouses as f64;
     let ceiling = ceiling(&tpcc.mix());
     let seen = scripts.first()?.committed as f64;
     // A count scatters by its square root: within that range there is no verdict.
@@ -321,8 +332,7 @@ mod tests {
     }
 
     fn judged(run: &TpccRun, scripts: &[ScriptRun], nopm: f64) -> Vec<Judged> {
-        let nopm = crate::estimate::estimate(&[nopm], "1/min");
-        judge(run, scripts, nopm.as_ref(), &[&SteadyVerdict::Steady])
+        judge(run, scripts, Some(nopm), &[&SteadyVerdict::Steady])
     }
 
     fn broken(run: &TpccRun, scripts: &[ScriptRun], nopm: f64) -> Vec<String> {

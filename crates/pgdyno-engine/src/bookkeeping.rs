@@ -34,6 +34,8 @@ pub struct Bookkeeping {
     pub drain_in_intervals: bool,
     /// Whether the run ends with the first client that is lost.
     pub end_with_first_lost: bool,
+    /// Whether the clients come back with their connections after the run ([`run_returning`](crate::run_returning)).
+    pub returns_clients: bool,
     /// Destination of the targets' messages.
     pub messages: Messages,
 }

@@ -53,7 +53,7 @@ pub use pacing::{Paced, Pacing};
 pub use probe::{ErrorTally, Probe};
 pub(crate) use report::WorkerReport;
 pub use report::{MergedInterval, Report, ScriptReport};
-pub use run::{run, run_keeping};
+pub use run::{ClientsOfWorkers, run, run_keeping, run_returning};
 pub use settings::{EngineError, Listeners, Mark, Settings};
 pub use target::{Client, Dial, Event, Step, Target};
 pub use timeline::Phase;

@@ -160,9 +160,11 @@ impl Recorder {
         let latency_ns = end_ns.saturating_sub(attempt.scheduled_ns);
         let lag_ns = attempt.begin_ns - attempt.scheduled_ns;
         let measuring = end_ns >= self.timeline.measure_ns;
+        // None falls due after the interval.
+        let due_in_interval = attempt.scheduled_ns >= self.timeline.measure_ns;
         if outcome == Outcome::Committed {
             debug_assert!(attempt.scheduled_ns <= attempt.begin_ns && attempt.begin_ns <= end_ns);
-            self.sample(latency_ns, lag_ns, measuring);
+            self.sample(latency_ns, lag_ns, due_in_interval);
             if measuring {
                 self.silences.commit(end_ns);
             }
@@ -174,7 +176,7 @@ impl Recorder {
             if in_time {
                 script.ended(outcome, &note);
             }
-            if outcome == Outcome::Committed {
+            if outcome == Outcome::Committed && due_in_interval {
                 script.latency.record(latency_ns);
             }
         }
@@ -197,14 +199,15 @@ impl Recorder {
         self.keep(ended, attempt.script, end_ns, note, measuring);
     }
 
-    /// Adds a committed attempt to the histograms.
+    /// Adds a committed attempt to the histogram of the interval in which it ended, and if it fell due in the measured
+    /// interval, to those of the run.
     #[inline]
-    fn sample(&mut self, latency_ns: u64, lag_ns: u64, measuring: bool) {
+    fn sample(&mut self, latency_ns: u64, lag_ns: u64, due_in_interval: bool) {
         if !self.histograms {
             return;
         }
         self.interval.record(latency_ns);
-        if measuring {
+        if due_in_interval {
             self.latency.record(latency_ns);
             if self.open_loop {
                 self.lag.record(lag_ns);

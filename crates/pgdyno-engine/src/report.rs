@@ -2,7 +2,7 @@
 
 use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Outcome, Precision, Slowest, Tally};
 
-use crate::{ErrorTally, Phase, Probe, StepRecord, StepReport, probe::Note};
+use crate::{Client, ErrorTally, Phase, Probe, StepRecord, StepReport, probe::Note};
 
 /// One interval of one worker.
 #[derive(Debug)]
@@ -13,6 +13,10 @@ pub(crate) struct IntervalReport {
     pub(crate) last: bool,
     pub(crate) interval: MergedInterval,
 }
+
+/// What is left of a worker after its run: its report, and the clients that can begin another run at once, if they
+/// are to come back ([`Bookkeeping::returns_clients`](crate::Bookkeeping::returns_clients)).
+pub(crate) type Ended<T> = (WorkerReport, Vec<Client<T>>);
 
 /// Measurements of one worker over its whole run.
 #[derive(Debug)]
@@ -29,8 +33,8 @@ pub(crate) struct WorkerReport {
 /// Measurements of a worker's attempts.
 #[derive(Debug)]
 pub(crate) struct Recorded {
-    /// Latency (end − scheduled) of the committed attempts that were under way in the measured interval, whether they
-    /// ended in it or in the drain. The slowest are not cut off.
+    /// Latency (end − scheduled) of the committed attempts that fell due in the measured interval, whether they ended
+    /// in it or in the drain. The slowest are not cut off.
     pub(crate) latency: Latency,
     /// Lag (begin − scheduled) of the attempts in `latency`; empty in a closed loop.
     pub(crate) lag: Latency,
@@ -55,7 +59,7 @@ pub struct ScriptReport {
     pub failed: u64,
     /// Number of retries of all these attempts.
     pub retries: u64,
-    /// Latency of the attempts that ran to their end, from the start of the measured interval to the end of the drain.
+    /// Latency of the attempts that fell due in the measured interval and ran to their end, in it or in the drain.
     pub latency: Latency,
 }
 
@@ -121,8 +125,8 @@ pub struct Report {
     pub counts: Counts,
     /// Attempts of the whole run, with warm-up and drain: nothing is in flight at either end.
     pub counts_whole: Counts,
-    /// Latency of the committed attempts that were under way in the measured interval, including those that ended in
-    /// the drain.
+    /// Latency of the committed attempts that fell due in the measured interval, including those that ended in the
+    /// drain after it. In a closed loop an attempt is due when it begins.
     pub latency: Latency,
     /// Lag of the attempts in `latency`; empty in a closed loop.
     pub lag: Latency,

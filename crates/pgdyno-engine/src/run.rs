@@ -14,7 +14,7 @@ use pgdyno_core::stop::Stop;
 
 use crate::{
     Arrivals, Bookkeeping, Client, Clock, EngineError, Listeners, LogRecord, Mark, MergedInterval, Poisson,
-    Probe, Report, Settings, SocketDriver, Target, Timeline, WorkerReport,
+    Probe, Report, Settings, SocketDriver, Target, Timeline,
     arrivals::OpenLoop,
     chooser::Chooser,
     collector::Collector,
@@ -22,6 +22,7 @@ use crate::{
     outage::Connections,
     pin_current_thread,
     recorder::Recorder,
+    report::Ended,
     steps::LoadProfile,
     users::Users,
     worker_channel::{Spare, WorkerChannel, WorkerMessage},
@@ -61,6 +62,26 @@ pub fn run_keeping<T: Target + 'static>(
     stop: &Stop,
     listeners: Listeners<'_>,
 ) -> Result<Report, EngineError> {
+    run_returning(driver, workers, settings, bookkeeping, stop, listeners).map(|(report, _)| report)
+}
+
+/// The clients of every worker.
+pub type ClientsOfWorkers<T> = Vec<Vec<Client<T>>>;
+
+/// Like [`run_keeping`], and returns the clients of every worker for another run, with their connections, if
+/// [`Bookkeeping::returns_clients`] asks for it. Clients that lost their connection, or whose last answer did not come,
+/// are not among them.
+///
+/// # Errors
+/// As [`run_keeping`].
+pub fn run_returning<T: Target + 'static>(
+    driver: SocketDriver,
+    workers: Vec<Vec<Client<T>>>,
+    settings: &Settings,
+    bookkeeping: &Bookkeeping,
+    stop: &Stop,
+    listeners: Listeners<'_>,
+) -> Result<(Report, ClientsOfWorkers<T>), EngineError> {
     let Listeners { on_interval, on_mark, on_log } = listeners;
     let clients: usize = workers.iter().map(Vec::len).sum();
     let running = WorkerThreads::start(driver, workers, settings, bookkeeping, stop);
@@ -89,22 +110,22 @@ pub fn run_keeping<T: Target + 'static>(
         on_mark(Mark::MeasureEnd); // stopped within the measured interval: it ends here
     }
     let connections = Arc::clone(&running.connections);
-    let reports = running.join()?;
+    let (reports, clients_left) = running.join()?.into_iter().unzip();
     let mut report = collector.finish(reports, settings, stop);
     report.outage = connections.outage();
     if report.stopped.is_none() && clients > 0 && report.clients_lost as usize == clients {
         report.stopped = Some(report.errors.why("every client ended"));
     }
-    Ok(report)
+    Ok((report, clients_left))
 }
 
 type Tagged = (usize, WorkerMessage);
 
 /// The threads of a run.
-struct WorkerThreads {
+struct WorkerThreads<T> {
     timeline: Timeline,
     connections: Arc<Connections>,
-    threads: Vec<JoinHandle<io::Result<WorkerReport>>>,
+    threads: Vec<JoinHandle<io::Result<Ended<T>>>>,
     reports: Receiver<Tagged>,
     returns: Vec<Returns>,
 }
@@ -115,9 +136,9 @@ struct Returns {
     logs: Sender<Vec<LogRecord>>,
 }
 
-impl WorkerThreads {
+impl<T: Target + 'static> WorkerThreads<T> {
     /// Starts the workers. They wait for each other, so that the schedule begins for all at one instant.
-    fn start<T: Target + 'static>(
+    fn start(
         driver: SocketDriver,
         workers: Vec<Vec<Client<T>>>,
         settings: &Settings,
@@ -173,7 +194,7 @@ impl WorkerThreads {
         }
     }
 
-    fn join(self) -> Result<Vec<WorkerReport>, EngineError> {
+    fn join(self) -> Result<Vec<Ended<T>>, EngineError> {
         let joined = self.threads.into_iter().map(|thread| thread.join().map_err(|_| EngineError::Panicked));
         joined.map(|result| Ok(result??)).collect()
     }
@@ -233,7 +254,7 @@ impl Job {
         self: Box<Self>,
         driver: SocketDriver,
         clients: Vec<Client<T>>,
-    ) -> io::Result<WorkerReport> {
+    ) -> io::Result<Ended<T>> {
         let stop = self.stop.clone();
         let result = self.start(clients.len()).and_then(|schedule| driver.drive(clients, schedule));
         result.inspect_err(|error| stop.request(&error.to_string()))
@@ -297,6 +318,7 @@ impl Job {
             recorder: Recorder::new(timeline, open_loop, &bookkeeping, profile, channel),
             by_number: bookkeeping.by_number,
             end_with_first_lost: bookkeeping.end_with_first_lost,
+            returns_clients: bookkeeping.returns_clients,
             stop,
             stopped_at_ns: None,
             clients_lost: 0,

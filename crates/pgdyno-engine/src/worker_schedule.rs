@@ -40,6 +40,7 @@ pub(crate) struct WorkerSchedule {
     pub(crate) limit: ConcurrencyLimit,
     pub(crate) by_number: bool,
     pub(crate) end_with_first_lost: bool,
+    pub(crate) returns_clients: bool,
     pub(crate) stop: Stop,
     pub(crate) stopped_at_ns: Option<u64>,
     pub(crate) clients_lost: u32,

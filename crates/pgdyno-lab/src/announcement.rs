@@ -2,12 +2,15 @@
 
 use pgdyno_core::{cpus::cpus_in_words, tpcc::DERIVED, units};
 use pgdyno_plan::{WorkloadPlan, advice::bench::few_branches};
+use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::Builtin;
 
 use crate::{Compare, Event, Job, Lab, Prepared, SubjectJob, SubjectWork, Wanted, dirs, programs};
 
 /// Seconds between two runs of a comparison: CHECKPOINT, restoring the data, connecting, drain.
 const BETWEEN_S: f64 = 0.7;
+/// Seconds between two slots, whose connections stay open: drain, and saving the record.
+const BETWEEN_SLOTS_S: f64 = 0.1;
 
 /// Seconds of stopping and starting a server, and of reading its tables.
 const RESTART_S: f64 = 1.0;
@@ -71,7 +74,7 @@ impl Announcement {
                 "{runs}{each} of {interval} after {warmup} of warm-up: clients {clients}, blocks {blocks}"
             ),
         );
-        self.tables(prepared);
+        self.tables(job, prepared);
         for at in 0..job.servers.len() {
             self.fact("server", job.of_subject(at, &programs::words(job, prepared, at)));
         }
@@ -102,30 +105,43 @@ impl Announcement {
         for arm in &job.subjects {
             self.fact(&arm.name, arm_words(job, prepared, arm));
         }
-        let clients = units::plural(u64::from(bench.clients.first().copied().unwrap_or(1)), "client");
+        let clients = arm_clients(job, bench.clients.first().copied().unwrap_or(1));
         let (interval, warmup, scale) = (measure.duration, measure.warmup, bench.scale.unwrap_or(1));
-        self.fact("runs", format!("{interval} after {warmup} of warm-up, {clients} at scale {scale}"));
-        self.tables(prepared);
+        let runs = format!("{interval} after {warmup} of warm-up, {clients} at scale {scale}");
+        match compare.slots {
+            true => self.fact("slots", format!("{runs}; connections stay open, no work between slots")),
+            false => self.fact("runs", runs),
+        }
+        self.tables(job, prepared);
         self.starts(job, prepared);
         self.cpus(job, prepared);
         let looks: Vec<_> = compare.looks.iter().map(|look| look.blocks.to_string()).collect();
         let margin = units::percent(compare.margin);
+        let each = if compare.slots { "slot" } else { "run" };
         self.fact(
             "blocks",
             format!(
-                "of one run of A and one of B; looks at the result after {} of them; margin ± {margin}",
+                "of one {each} of A and one of B; looks at the result after {} of them; margin ± {margin}",
                 looks.join(", ")
             ),
         );
     }
 
-    /// How tables are loaded, if the plan or a flag says so.
-    fn tables(&mut self, prepared: &Prepared) {
-        let asked = &prepared.plan.load;
-        let Some(load) = prepared.load.as_ref().filter(|_| !asked.is_default()) else { return };
-        self.fact("tables", load.words(asked.streams()));
-        if load.unlogged {
-            self.warn("tables are unlogged: any crash of the server empties them");
+    /// How tables are loaded, if the plan or a flag says so; for each server if they differ.
+    fn tables(&mut self, job: &Job, prepared: &Prepared) {
+        if job.loads().into_iter().all(LoadRequest::is_default) {
+            return;
+        }
+        let alike = job.loads_alike();
+        let of_server = |at: usize, words: String| if alike { words } else { job.of_subject(at, &words) };
+        let shown = if alike { 1 } else { job.servers.len() };
+        for at in 0..shown {
+            let Some(load) = prepared.load_at(at) else { continue };
+            self.fact("tables", of_server(at, load.words(job.load_at(at).streams())));
+            if load.unlogged {
+                let warning = "tables are unlogged: any crash of the server empties them";
+                self.warn(of_server(at, warning.to_owned()));
+            }
         }
     }
 
@@ -176,8 +192,9 @@ impl Announcement {
 fn most_updating(job: &Job, prepared: &Prepared) -> Option<u32> {
     let bench = &prepared.bench;
     if job.comparison().is_some() {
-        let updates = |arm: &SubjectJob| arm.work.builtin().is_some_and(Builtin::updates_branches);
-        return bench.clients.first().copied().filter(|_| job.subjects.iter().any(updates));
+        let updates = |arm: &&SubjectJob| arm.work.builtin().is_some_and(Builtin::updates_branches);
+        let updating = job.subjects.iter().filter(updates);
+        return updating.filter_map(|arm| arm.clients.or(bench.clients.first().copied())).max();
     }
     let levels = prepared.plan.workload.iter().zip(&bench.levels);
     let updating =
@@ -185,9 +202,19 @@ fn most_updating(job: &Job, prepared: &Prepared) -> Option<u32> {
     updating.flat_map(|(_, levels)| levels).max().copied()
 }
 
+/// Client counts of the arms of a comparison, of which those without one of their own have that of `both`.
+fn arm_clients(job: &Job, both: u32) -> String {
+    let words = |clients: u32| units::plural(u64::from(clients), "client");
+    if !job.has_own_clients() {
+        return words(both);
+    }
+    let of = |arm: &SubjectJob| format!("{} {}", arm.name, words(arm.clients.unwrap_or(both)));
+    job.subjects.iter().map(of).collect::<Vec<_>>().join(" and ")
+}
+
 /// The tables under test, in words.
 fn data_words(prepared: &Prepared) -> String {
-    match (prepared.bench.scale, &prepared.load, prepared.plan.data.tpcc) {
+    match (prepared.bench.scale, prepared.first_load(), prepared.plan.data.tpcc) {
         (Some(scale), ..) => format!("at scale {scale}"),
         (None, Some(load), _) => format!("on {}", load.title()),
         (None, None, Some(tpcc)) => {
@@ -209,14 +236,14 @@ fn arm_words(job: &Job, prepared: &Prepared, arm: &SubjectJob) -> String {
 }
 
 /// Seconds of one run of a comparison, including the pause after it.
-fn run_s(prepared: &Prepared) -> f64 {
-    prepared.run_s + BETWEEN_S
+fn run_s(compare: &Compare, prepared: &Prepared) -> f64 {
+    prepared.run_s + if compare.slots { BETWEEN_SLOTS_S } else { BETWEEN_S }
 }
 
 /// Seconds of `blocks` blocks of two runs, with the starts of the servers.
-fn blocks_s(prepared: &Prepared, blocks: u32) -> f64 {
+fn blocks_s(compare: &Compare, prepared: &Prepared, blocks: u32) -> f64 {
     let starts = prepared.blocks_per_start.map_or(1, |of_start| blocks.div_ceil(of_start));
-    f64::from(2 * blocks) * run_s(prepared) + f64::from(2 * starts) * start_s(prepared)
+    f64::from(2 * blocks) * run_s(compare, prepared) + f64::from(2 * starts) * start_s(prepared)
 }
 
 /// Seconds of a start of one server, with its practice run.
@@ -237,9 +264,9 @@ fn level_starts_s(job: &Job, prepared: &Prepared) -> f64 {
 
 /// Time of a comparison, from one decided at the first look to one decided at the last.
 fn comparison_takes(job: &Job, compare: &Compare, prepared: &Prepared) -> String {
-    let runs_s = f64::from(prepared.plan.measure.blocks) * run_s(prepared);
+    let runs_s = f64::from(prepared.plan.measure.blocks) * (prepared.run_s + BETWEEN_S);
     let fixed_s = (prepared.bench.cost.seconds - runs_s).max(0.0) * job.servers.len() as f64;
-    let until = |look: Option<u32>| minutes(fixed_s + blocks_s(prepared, look.unwrap_or(0)));
+    let until = |look: Option<u32>| minutes(fixed_s + blocks_s(compare, prepared, look.unwrap_or(0)));
     let least = until(compare.looks.first().map(|look| look.blocks));
     let most = until(compare.looks.last().map(|look| look.blocks));
     if least == most { format!("about {most}") } else { format!("{least} to {most}") }

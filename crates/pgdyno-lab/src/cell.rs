@@ -1,6 +1,6 @@
 //! One run of one cell.
 
-use std::{cell::RefCell, sync::Arc};
+use std::cell::RefCell;
 
 use pgdyno_analysis::{cells::served_from, steady, tpcc::nopm};
 use pgdyno_core::{
@@ -10,51 +10,30 @@ use pgdyno_core::{
         TpccRun, Waits, Workload,
     },
     problem::Problem,
-    random::Random,
     stop::Stop,
     units,
 };
-use pgdyno_engine::{
-    Bookkeeping, Listeners, Mark, MergedInterval, Mix, Phase, Report, ScriptReport, Settings,
-};
-use pgdyno_plan::Work;
-use pgdyno_postgres::targets::{InputCounts, Sessions, SqlClients, Workers, run_clients};
-use pgdyno_script::{Protocol, Script, Scripts};
+use pgdyno_engine::{Bookkeeping, Listeners, Mark, MergedInterval, Phase, Report, ScriptReport, Settings};
+use pgdyno_postgres::targets::{Workers, run_returning_clients};
+use pgdyno_script::{Script, Scripts};
 
 use crate::{
     Event, Prepared,
+    clients::{Cell, Clients},
     context::Context,
     counters_sampler::Reading,
     recording::{Recording, cell_words, whose},
     slow::SlowLog,
     subject::{Subject, run_state::Ready},
-    tpcc::{InRun, in_run},
-    waiting::waiting_for,
 };
 
 /// Length of an interval of the timeline.
 const INTERVAL_NS: u64 = 1_000_000_000;
-/// Most scripts of a workload that get a histogram each; each takes 220 KiB per thread.
-const MOST_SCRIPTS: usize = 16;
 /// Time for attempts in flight to finish at the end of a run.
 const DRAIN_NS: u64 = 10_000_000_000;
 
-/// What one run executes.
-pub struct Cell<'a> {
-    /// Names and numbers for the record.
-    pub workload: Workload,
-    /// How statements are sent.
-    pub protocol: Protocol,
-    /// The scripts, with their variables.
-    pub work: &'a Work,
-    /// Number of the block.
-    pub block: u32,
-    /// Number of the random streams of the clients. Runs with the same number use the same rows and the same schedule.
-    pub draws: u32,
-}
-
-/// Executes one run of one cell: CHECKPOINT, connections, warm-up, measured interval, drain. Returns its index in the
-/// record.
+/// Executes one run of one cell: warm-up, measured interval, drain; before them CHECKPOINT and connections, unless the
+/// clients of the run before are `kept`. In slots they are kept for the next. Returns its index in the record.
 ///
 /// # Errors
 /// The error that ended it early; what was measured until then is in the record.
@@ -63,98 +42,40 @@ pub fn run(
     recording: &mut Recording,
     subject: &mut Subject,
     cell: &Cell<'_>,
+    kept: &mut Option<Clients>,
 ) -> Result<u32, Problem> {
-    let Context { prepared, stop, events, .. } = context;
+    let Context { prepared, events, .. } = context;
     let Cell { workload, work, block, .. } = cell;
     let index = recording.record.runs.len() as u32;
     let many = units::plural(u64::from(workload.clients), "client");
     events.now(format!("{}{} {many}, block {}", whose(workload), workload.script, block + 1));
-    let ready = subject.ready_for_run(context, work, workload.clients)?;
-    let Clients { sql, counted, sessions, tpcc } = Clients::new(context, subject, cell, &ready);
-    let (workers, connect) = waiting_for("the clients' connections", events, || {
-        sql.connect(&ready.options, workload.clients, prepared.bench.jobs, stop)
-    })?;
-    let settings = settings(prepared, &ready.scripts, cell.draws);
-    let bookkeeping = bookkeeping(prepared, cell, &ready, tpcc.as_ref());
+    let mut clients = Clients::kept_or_new(context, subject, cell, kept)?;
+    let settings = settings(prepared, &clients.ready.scripts, cell.draws);
+    let bookkeeping = clients.bookkeeping(context, cell);
     let start_s = recording.seconds();
     recording.dir.begin_run(index, workload, *block, start_s)?;
+    let ready = clients.ready.clone();
     let slowest = SlowLog::new(&ready.scripts, settings.warmup_ns, subject.pooled);
-    let driven = drive(context, recording, subject, workers, (&settings, &bookkeeping), slowest)?;
+    let workers = std::mem::take(&mut clients.workers);
+    let (driven, left) = drive(context, recording, subject, workers, (&settings, &bookkeeping), slowest)?;
     recording.dir.end_run()?;
     let same_sessions = !subject.pooled && driven.report.outage.lost == 0;
-    let seen = SessionsSeen { same_sessions, ..sessions.seen() };
+    let seen = SessionsSeen { same_sessions, ..clients.sessions.take() };
     let weak: Vec<_> = ready.weak.iter().cloned().chain(seen.weaknesses()).collect();
     let run = Finished {
         workload: workload.clone(),
         block: *block,
         max_tries: work.max_tries,
         start_s,
-        connect_ns: connect.as_nanos() as u64,
+        connect_ns: clients.connect.as_nanos() as u64,
         settings,
         ready,
         driven,
-        tpcc: tpcc.map(|tpcc| TpccRun { shares: counted.sum(), ..tpcc.record }),
+        tpcc: clients.tpcc_run(),
         durability: RunDurability::new(subject.facts.durability, &weak),
     };
+    *kept = clients.for_next_slot(left, workload.clients);
     keep(context, recording, run).map(|()| index)
-}
-
-/// The clients of a run, and what is known of them when it is over.
-pub(crate) struct Clients {
-    pub sql: SqlClients,
-    counted: InputCounts,
-    sessions: Sessions,
-    pub tpcc: Option<InRun>,
-}
-
-impl Clients {
-    pub(crate) fn new(
-        Context { job, prepared, .. }: Context<'_>,
-        subject: &Subject,
-        cell: &Cell<'_>,
-        ready: &Ready,
-    ) -> Self {
-        let tpcc = cell.work.tpcc.zip(subject.tpcc.as_ref());
-        let tpcc = tpcc.map(|(work, facts)| in_run(&work, facts, prepared.seed, cell.draws));
-        let (counted, sessions) = (InputCounts::default(), Sessions::default());
-        let sql = SqlClients {
-            max_tries: cell.work.tpcc.map_or(cell.work.max_tries, |work| work.max_tries),
-            tpcc: tpcc.as_ref().map(|tpcc| (tpcc.terminals, counted.clone())),
-            scripts: Arc::clone(&ready.scripts),
-            protocol: cell.protocol,
-            scale: prepared.bench.scale.unwrap_or(1),
-            seed: prepared.seed,
-            run: cell.draws,
-            definitions: ready.definitions.clone(),
-            trust: job.trust,
-            sessions: Some(sessions.clone()),
-        };
-        Self { sql, counted, sessions, tpcc }
-    }
-}
-
-pub(crate) fn bookkeeping(
-    prepared: &Prepared,
-    cell: &Cell<'_>,
-    ready: &Ready,
-    tpcc: Option<&InRun>,
-) -> Bookkeeping {
-    Bookkeeping {
-        mix: mix(prepared, cell),
-        by_script: (2..=MOST_SCRIPTS).contains(&ready.scripts.len()),
-        users: tpcc.and_then(|tpcc| tpcc.population.clone()),
-        ..Bookkeeping::default()
-    }
-}
-
-/// How several scripts share the attempts. Each worker draws from a stream that no client uses.
-fn mix(prepared: &Prepared, cell: &Cell<'_>) -> Mix {
-    if cell.work.weights.len() <= 1 {
-        return Mix::default();
-    }
-    let stream =
-        |worker: u32| Random::seeded(Random::stream_seed(prepared.seed, cell.draws, u32::MAX - worker));
-    Mix { weights: cell.work.weights.clone(), streams: (0..prepared.bench.jobs).map(stream).collect() }
 }
 
 pub(crate) fn settings(prepared: &Prepared, script: &Scripts, draws: u32) -> Settings {
@@ -172,7 +93,7 @@ pub(crate) fn settings(prepared: &Prepared, script: &Scripts, draws: u32) -> Set
     }
 }
 
-/// Runs the clients.
+/// Runs the clients, and returns those that can begin another run, if that is wanted.
 fn drive(
     Context { prepared, stop, events, .. }: Context<'_>,
     recording: &mut Recording,
@@ -180,7 +101,7 @@ fn drive(
     workers: Workers,
     (settings, bookkeeping): (&Settings, &Bookkeeping),
     mut slowest: SlowLog<'_>,
-) -> Result<Driven, Problem> {
+) -> Result<(Driven, Workers), Problem> {
     let index = recording.record.runs.len() as u32;
     let (mut begin, mut end) = (None, None);
     let first_s = f64::from(index) * prepared.run_s;
@@ -216,12 +137,13 @@ fn drive(
     };
     let listeners =
         Listeners { on_interval: &mut on_interval, on_mark: &mut on_mark, on_log: &mut |_, _| () };
-    let report = run_clients(prepared.waiting, workers, settings, bookkeeping, stop, listeners)
-        .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
+    let (report, left) =
+        run_returning_clients(prepared.waiting, workers, settings, bookkeeping, stop, listeners)
+            .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
     written?;
     let waits = subject.into_inner().sampled_waits();
     let slowest = slowest.worst();
-    Ok(Driven { report, edges: begin.zip(end), retries, seconds, slowest, waits })
+    Ok((Driven { report, edges: begin.zip(end), retries, seconds, slowest, waits }, left))
 }
 
 /// Seconds whose largest latency is kept.

@@ -1,11 +1,16 @@
 //! Whether the subjects of a run are comparable.
 
+use std::collections::BTreeMap;
+
 use pgdyno_analysis::compare::{LoadedData, Side, compare_at_one_server, compare_sides};
 use pgdyno_core::facts::StorageFacts;
-use pgdyno_record::{LoadRecord, RunRecord, SubjectRecord};
-use pgdyno_rows::load::Set;
+use pgdyno_record::{LoadRecord, LoadTerms, RunRecord, SubjectRecord};
+use pgdyno_rows::load::{LoadRequest, Set};
 
 use crate::{Job, Prepared, SubjectJob};
+
+/// Name of the load's option that `LoadedData::load` has in words.
+const METHOD: &str = "method";
 
 /// Judges again, from the record so far, whether each subject is comparable with the first.
 pub fn judge(job: &Job, prepared: &Prepared, record: &mut RunRecord) {
@@ -14,9 +19,9 @@ pub fn judge(job: &Job, prepared: &Prepared, record: &mut RunRecord) {
     let setup = record.material.as_ref().and_then(|own| own.setup.as_ref());
     let texts: Vec<_> = setup.iter().flat_map(|setup| &setup.texts).map(|text| text.name.as_str()).collect();
     let own = texts.join(", ");
-    let reference = side(first, job.subjects[0].server, &own, prepared);
+    let reference = side(first, &job.subjects[0], &own, prepared);
     let of = |(record, subject): (&SubjectRecord, &SubjectJob)| {
-        let other = side(record, subject.server, &own, prepared);
+        let other = side(record, subject, &own, prepared);
         match job.has_one_server() {
             true => compare_at_one_server(&reference, &other, &subject.asked),
             false => compare_sides(&reference, &other, &subject.asked),
@@ -29,7 +34,7 @@ pub fn judge(job: &Job, prepared: &Prepared, record: &mut RunRecord) {
 }
 
 /// Facts of a subject that decide whether it is comparable; `own` names the SQL that set up its tables.
-fn side<'a>(of: &'a SubjectRecord, server: Option<usize>, own: &str, prepared: &'a Prepared) -> Side<'a> {
+fn side<'a>(of: &'a SubjectRecord, subject: &SubjectJob, own: &str, prepared: &'a Prepared) -> Side<'a> {
     let loaded = of.load.as_ref();
     let setup = of.setup.as_ref();
     let is_loaded = loaded.is_some() || setup.is_some();
@@ -48,6 +53,7 @@ fn side<'a>(of: &'a SubjectRecord, server: Option<usize>, own: &str, prepared: &
         scale: loaded.and(prepared.bench.scale).unwrap_or(0),
         rows: loaded.map_or(0, |load| load.rows),
         load: [copy, sql].into_iter().flatten().collect::<Vec<_>>().join("; "),
+        options: loaded.and_then(|load| load.terms.as_ref()).map(options).unwrap_or_default(),
         in_buffers: prewarmed.into_iter().flatten().all(|is| is),
         size_bytes: sizes.into_iter().flatten().sum(),
         accounts: loaded.and_then(|load| load.accounts.clone()),
@@ -57,10 +63,17 @@ fn side<'a>(of: &'a SubjectRecord, server: Option<usize>, own: &str, prepared: &
         connection: of.connection_facts(),
         storage: storage(of, prepared),
         data,
-        clients: Some(prepared.bench.max_clients()),
-        processors: server.and_then(|server| cpus(server, prepared)),
+        clients: Some(subject.clients.unwrap_or_else(|| prepared.bench.max_clients())),
+        processors: subject.server.and_then(|server| cpus(server, prepared)),
         chosen: &of.choices,
     }
+}
+
+/// The options of a load with their values as words, but for the method.
+fn options(of: &LoadTerms) -> BTreeMap<String, String> {
+    let all = LoadRequest { jobs: Some(of.streams), ..of.options.clone() }.terms();
+    let others = all.into_iter().filter(|(name, _)| name != METHOD);
+    others.map(|(name, value)| (name, value.unwrap_or_else(|| "yes".to_owned()))).collect()
 }
 
 /// Storage under a subject's data; `None` if its server does not reveal its data directory.

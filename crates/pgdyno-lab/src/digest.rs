@@ -4,7 +4,7 @@ use pgdyno_plan::{Plan, Steps, Work};
 use pgdyno_provision::Request;
 use sha2::{Digest, Sha256};
 
-use crate::{Job, SubjectWork, Wanted};
+use crate::{Job, SubjectJob, SubjectWork, Wanted};
 
 /// SHA-256 of everything that a job requests: plan, texts of its scripts, servers, subjects and question. It leaves out
 /// the seed, which is in the record, and names that every process chooses again. The same program gives the same digest
@@ -14,8 +14,11 @@ pub fn digest(job: &Job) -> String {
     let setup = job.workload_files.setup.as_ref().map(steps);
     let works: Vec<String> = job.workload_files.work.iter().map(work).collect();
     let servers: Vec<String> = job.servers.iter().map(server).collect();
-    let subjects: Vec<_> =
-        job.subjects.iter().map(|one| (&one.name, &one.said, one.server, subject_work(&one.work))).collect();
+    let subject = |one: &SubjectJob| {
+        let own = (one.load.clone(), one.clients);
+        (one.name.clone(), one.said.clone(), one.server, subject_work(&one.work), own)
+    };
+    let subjects: Vec<_> = job.subjects.iter().map(subject).collect();
     let asked = format!("{:?}", (plan, setup, works, job.trust, job.level, servers, subjects, &job.question));
     Sha256::digest(asked.as_bytes()).iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -55,9 +58,10 @@ fn server(wanted: &Wanted) -> String {
 #[cfg(test)]
 mod tests {
     use pgdyno_plan::{WorkloadFiles, advice::bench::Level};
+    use pgdyno_rows::load::LoadRequest;
 
     use super::*;
-    use crate::{Question, SubjectJob};
+    use crate::Question;
 
     fn job() -> Job {
         let plan = Plan::bench();
@@ -90,7 +94,10 @@ mod tests {
         let mut set = job();
         let settings = [("jit".to_owned(), "off".to_owned())].into();
         set.servers = vec![Wanted::Own(Box::new(Request { settings, ..Request::named("x") }))];
-        for changed in [longer, other, set] {
+        let (mut more, mut wider) = (job(), job());
+        more.subjects[0].clients = Some(8);
+        wider.subjects[0].load = Some(LoadRequest { fillfactor: Some(50), ..LoadRequest::default() });
+        for changed in [longer, other, set, more, wider] {
             assert_ne!(digest(&changed), first);
         }
     }

@@ -15,15 +15,19 @@ use pgdyno_record::{
 use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
 use pgdyno_wire::Session;
 
-use crate::{Events, context::Context, subject::Subject};
+use crate::{context::Context, subject::Subject};
 
-/// Loads the tables of the plan.
+/// Loads the tables of a plan over so many connections.
 ///
 /// # Errors
 /// The first problem, or that a stop was requested.
-pub fn load(context: Context<'_>, plan: &LoadPlan, subject: &mut Subject) -> Result<LoadRecord, Problem> {
-    let Context { prepared, stop, events, .. } = context;
-    let streams = prepared.plan.load.streams();
+pub fn load(
+    context: Context<'_>,
+    plan: &LoadPlan,
+    streams: u64,
+    subject: &mut Subject,
+) -> Result<LoadRecord, Problem> {
+    let Context { stop, events, .. } = context;
     events.counting("loading", plan.rows_total(), "rows");
     let show = &mut |at: LoadProgress| match at.stage {
         Stage::Copy => events.counted(at.rows),
@@ -45,7 +49,7 @@ pub fn load(context: Context<'_>, plan: &LoadPlan, subject: &mut Subject) -> Res
     let outcome = load_tables(&mut sessions, observer, plan, stop, show)?;
     sessions.truncate(1);
     let session = &mut sessions[0];
-    let prewarm = prewarm_if_it_fits(session, Some(plan.set), outcome.size_bytes, subject, events)?;
+    let prewarm = prewarm_if_it_fits(context, session, Some(plan.set), outcome.size_bytes, subject)?;
     let accounts = (plan.set == Set::Tpcb).then(|| accounts_state(session)).transpose();
     let accounts = accounts.map_err(|error| error.into_problem("could not inspect the loaded tables"))?;
     let record = record_of(plan, streams, &outcome);
@@ -98,15 +102,17 @@ fn range(span: Span) -> RangeRecord {
 
 /// Reads tables that fit into shared buffers, so that all blocks of a cell start from the same cache state. Larger
 /// tables are measured as the load left them. Several servers are treated alike: if the tables fit on one of them, they
-/// are read on all, each up to the size of its shared buffers. The plan's own tables belong to no `set`.
+/// are read on all, each up to the size of its shared buffers; of tables that differ, the smallest decide. The plan's
+/// own tables belong to no `set`.
 fn prewarm_if_it_fits(
+    Context { prepared, events, .. }: Context<'_>,
     session: &mut Session,
     set: Option<Set>,
     size_bytes: u64,
     subject: &Subject,
-    events: &Events,
 ) -> Result<Option<PrewarmRecord>, Problem> {
-    if size_bytes as f64 > subject.largest_buffers_bytes as f64 * BUFFERS_SHARE {
+    let least_bytes = prepared.smallest_tables_bytes.unwrap_or(size_bytes);
+    if least_bytes as f64 > subject.largest_buffers_bytes as f64 * BUFFERS_SHARE {
         return Ok(None);
     }
     events.doing("reading tables into shared buffers");
@@ -133,10 +139,10 @@ pub fn prewarm_again(
 ) -> Result<(), Problem> {
     let loaded = record.load.as_ref().filter(|load| load.prewarm.is_some()).map(|load| load.size_bytes);
     let set_up = record.setup.as_ref().filter(|setup| setup.prewarm.is_some()).map(|setup| setup.size_bytes);
-    let set = context.prepared.load.as_ref().map(|plan| plan.set).filter(|_| loaded.is_some());
+    let set = context.prepared.first_load().map(|plan| plan.set).filter(|_| loaded.is_some());
     let Some(size_bytes) = set_up.or(loaded) else { return Ok(()) };
     let mut session = subject.session()?;
-    prewarm_if_it_fits(&mut session, set.filter(|_| set_up.is_none()), size_bytes, subject, context.events)?;
+    prewarm_if_it_fits(context, &mut session, set.filter(|_| set_up.is_none()), size_bytes, subject)?;
     Ok(())
 }
 
@@ -164,7 +170,7 @@ pub fn set_up(context: Context<'_>, setup: &Steps, subject: &mut Subject) -> Res
         vacuum_s: outcome.vacuum_s,
         tables: outcome.tables,
         size_bytes: outcome.size_bytes,
-        prewarm: prewarm_if_it_fits(&mut session, None, outcome.size_bytes, subject, events)?,
+        prewarm: prewarm_if_it_fits(context, &mut session, None, outcome.size_bytes, subject)?,
     })
 }
 

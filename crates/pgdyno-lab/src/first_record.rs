@@ -136,6 +136,7 @@ fn first_comparison(compare: &Compare) -> ComparisonRecord {
         block_s: None,
         result: None,
         more_s: None,
+        idle_cpus: None,
         starts: None,
         keep_disturbed: compare.keep_disturbed,
         too_disturbed: false,
@@ -185,6 +186,7 @@ pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
             .and_then(|compare| compare.looks.last())
             .map_or(plan.measure.blocks, |look| look.blocks),
         blocks_per_start: prepared.blocks_per_start,
+        slots: job.has_slots(),
         rate_per_s: plan.measure.rate,
         driver_cpus: bench.cpus.driver.clone(),
         server_cpus: bench.cpus.server.clone(),

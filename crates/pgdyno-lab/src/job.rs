@@ -4,6 +4,7 @@ use pgdyno_analysis::compare::{Asked, ComparedRate, Look};
 use pgdyno_plan::{Plan, Work, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
 use pgdyno_record::{RunRecord, SubjectRecord};
+use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::ConnectOptions;
 use regex_lite::Regex;
@@ -49,6 +50,10 @@ pub struct SubjectJob {
     pub server: Option<usize>,
     /// What the subject runs.
     pub work: SubjectWork,
+    /// How the tables on its server are loaded, if not as the plan says.
+    pub load: Option<LoadRequest>,
+    /// Its client count, if not the plan's.
+    pub clients: Option<u32>,
 }
 
 /// The work of a subject.
@@ -96,6 +101,8 @@ pub struct Compare {
     pub margin: f64,
     /// Whether blocks that met other load count.
     pub keep_disturbed: bool,
+    /// Whether runs are slots: one after the other over connections that stay open, with no work between them.
+    pub slots: bool,
     /// Whether a slower B makes the command fail.
     pub fail_if_slower: bool,
 }
@@ -130,6 +137,11 @@ impl Job {
         }
     }
 
+    /// Whether runs are slots of a comparison.
+    pub fn has_slots(&self) -> bool {
+        self.comparison().is_some_and(|compare| compare.slots)
+    }
+
     /// Whether there are several subjects.
     pub fn has_several(&self) -> bool {
         self.subjects.len() > 1
@@ -154,6 +166,29 @@ impl Job {
     pub fn has_one_server(&self) -> bool {
         let first = self.subjects.first().and_then(|subject| subject.server);
         first.is_some() && self.subjects.iter().all(|subject| subject.server == first)
+    }
+
+    /// How the tables of a server are loaded.
+    pub fn load_at(&self, server: usize) -> &LoadRequest {
+        self.subjects_at(server).find_map(|(_, subject)| subject.load.as_ref()).unwrap_or(&self.plan.load)
+    }
+
+    /// How the tables of each server are loaded; without servers, how the plan loads tables.
+    pub fn loads(&self) -> Vec<&LoadRequest> {
+        match self.servers.len() {
+            0 => vec![&self.plan.load],
+            servers => (0..servers).map(|server| self.load_at(server)).collect(),
+        }
+    }
+
+    /// Whether all servers are loaded alike.
+    pub fn loads_alike(&self) -> bool {
+        self.loads().windows(2).all(|two| two[0] == two[1])
+    }
+
+    /// Whether subjects have client counts of their own.
+    pub fn has_own_clients(&self) -> bool {
+        self.subjects.iter().any(|subject| subject.clients.is_some())
     }
 
     /// Prefixes `words` with the subject of a server, if there are several subjects.
@@ -189,6 +224,8 @@ impl SubjectJob {
             asked: Asked::default(),
             server: Some(0),
             work: SubjectWork::Plan,
+            load: None,
+            clients: None,
         }
     }
 }

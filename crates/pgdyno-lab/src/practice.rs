@@ -2,14 +2,14 @@
 
 use pgdyno_core::problem::Problem;
 use pgdyno_engine::{Listeners, MergedInterval, Settings};
-use pgdyno_postgres::targets::run_clients;
+use pgdyno_postgres::targets::run_returning_clients;
 use pgdyno_record::PracticeRecord;
 
 use crate::{
-    cell::{Cell, Clients, bookkeeping, settings},
+    cell::settings,
+    clients::{Cell, Clients},
     context::Context,
     subject::Subject,
-    waiting::waiting_for,
 };
 
 /// Longest practice run, warm-up and interval each, in nanoseconds.
@@ -18,7 +18,7 @@ const LONGEST_PRACTICE_NS: u64 = 30_000_000_000;
 const DRAWS_OF_PRACTICE: u32 = 1 << 31;
 
 /// Executes a run that is not added to the runs of the record: as long as a measured one in its warm-up, and half as
-/// long in its interval.
+/// long in its interval. In slots its clients are `kept` for the runs that follow.
 ///
 /// # Errors
 /// The server cannot be prepared or reached, the driver failed, or a stop was requested.
@@ -27,32 +27,32 @@ pub fn practise(
     subject: &mut Subject,
     cell: &Cell<'_>,
     name: &str,
+    kept: &mut Option<Clients>,
 ) -> Result<PracticeRecord, Problem> {
-    let Context { prepared, stop, events, .. } = context;
+    let Context { prepared, stop, .. } = context;
     let cell = &Cell { workload: cell.workload.clone(), draws: cell.draws | DRAWS_OF_PRACTICE, ..*cell };
-    let ready = subject.ready_for_run(context, cell.work, cell.workload.clients)?;
-    let clients = Clients::new(context, subject, cell, &ready);
-    let (workers, _) = waiting_for("the clients' connections", events, || {
-        clients.sql.connect(&ready.options, cell.workload.clients, prepared.bench.jobs, stop)
-    })?;
-    let whole = settings(prepared, &ready.scripts, cell.draws);
+    let mut clients = Clients::kept_or_new(context, subject, cell, kept)?;
+    let whole = settings(prepared, &clients.ready.scripts, cell.draws);
     let settings = Settings {
         warmup_ns: whole.warmup_ns.min(LONGEST_PRACTICE_NS),
         ramp_ns: whole.ramp_ns.min(LONGEST_PRACTICE_NS),
         duration_ns: (whole.duration_ns / 2).clamp(1, LONGEST_PRACTICE_NS),
         ..whole
     };
-    let bookkeeping = bookkeeping(prepared, cell, &ready, clients.tpcc.as_ref());
+    let bookkeeping = clients.bookkeeping(context, cell);
+    let workers = std::mem::take(&mut clients.workers);
     let mut on_interval = |_: &MergedInterval| {
         subject.death().into_iter().for_each(|death| stop.request(death));
     };
     let listeners = Listeners { on_interval: &mut on_interval, on_mark: &mut |_| (), on_log: &mut |_, _| () };
-    let report = run_clients(prepared.waiting, workers, &settings, &bookkeeping, stop, listeners)
-        .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
+    let (report, left) =
+        run_returning_clients(prepared.waiting, workers, &settings, &bookkeeping, stop, listeners)
+            .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
     if stop.requested() {
         let why = stop.reason().unwrap_or_default();
         return Err(Problem::could_not(format!("stopped in a practice run of {name}: {why}")));
     }
+    *kept = clients.for_next_slot(left, cell.workload.clients);
     Ok(PracticeRecord {
         subject: name.to_owned(),
         script: Some(cell.workload.script.clone()),

@@ -3,24 +3,28 @@
 use std::path::{Path, PathBuf};
 
 use pgdyno_core::{
-    facts::{Choice, HostFacts},
+    facts::{Choice, HostFacts, StorageFacts},
     problem::Problem,
     stop::Stop,
 };
 use pgdyno_engine::SocketDriver;
 use pgdyno_plan::{
-    BalanceCheckMode, Plan, Waiting,
+    Auto, BalanceCheckMode, Plan, Waiting,
     advice::{
-        bench::{BenchFacts, BenchPlan, Level, resolve},
+        bench::{BenchFacts, BenchPlan, Level, check_clients, resolve},
         config::usable_memory_bytes,
     },
 };
 use pgdyno_postgres::verify::BalanceMode;
 use pgdyno_provision::builds;
-use pgdyno_rows::{PAGE_BYTES, load::Set};
+use pgdyno_rows::{
+    PAGE_BYTES,
+    load::{LoadPlan, Set},
+};
 
 use crate::{
     Job, Lab, Wanted, dirs, draw_seed,
+    estimated::{estimated, smallest_tables_bytes},
     inspect_server::{ExistingServer, inspect_all},
     instrument,
     prepared::{CheckMode, Prepared},
@@ -44,46 +48,29 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     let known = there.last().map(|reached| &reached.facts);
     let place = own_data_place(job)?.or_else(|| known?.data_directory.clone().map(PathBuf::from));
     let storage = place.and_then(|dir| pgdyno_host::facts::storage(&dir).ok());
-    let lowest_max_connections = lowest_max_connections(job, &reached);
-    // Own servers share the disk and the memory.
-    let own = job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count() as u64;
-    let here = there.iter().filter(|reached| reached.local).count() as u64;
-    let side_by_side = (own + here).max(1);
-    let facts = BenchFacts {
-        host: &host,
-        disk_available_bytes: storage.as_ref().map(|storage| storage.available_bytes / side_by_side),
-        side_by_side,
-        own_server: own > 0,
-        server_local: there.is_empty() || there.iter().any(|reached| reached.local),
-        max_connections: lowest_max_connections.as_ref().map(|(connections, _)| *connections),
-        reserved_connections: there.iter().map(|reached| reached.reserved_connections).max().unwrap_or(0),
-        shared_buffers_bytes: there
-            .iter()
-            .map(|reached| reached.facts.shared_buffers_bytes)
-            .min()
-            .or_else(|| (own > 1).then(|| shared_buffers_each(&host, own))),
-        page_bytes: match known {
-            Some(facts) => facts.block_bytes.into(),
-            None => largest_page_bytes(job)?,
-        },
-    };
-    let mut bench =
-        resolve(&plan, job.level, &facts).map_err(|problem| named(problem, job, lowest_max_connections))?;
+    let facts = bench_facts(job, &host, &reached, storage.as_ref())?;
+    let estimated = estimated(job, &plan);
+    let mut bench = resolve(&estimated, job.level, &facts)
+        .map_err(|problem| named(problem, job, lowest_max_connections(job, &reached)))?;
+    refuse_clients(job, &facts, &reached)?;
+    refuse_slots(job, &plan, &facts, &reached)?;
     // Every subject costs as much as one server. A comparison adds up its own cost.
     let each = if job.comparison().is_none() { job.subjects.len() as u64 } else { 1 };
     bench.cost = bench.cost.times(each);
     bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
-    let load = plan.loads(bench.scale)?;
-    refuse_tables(job, &plan, load.as_ref(), &reached)?;
+    let loads = loads(job, &plan, bench.scale)?;
+    refuse_tables(job, &loads, &reached)?;
+    let own = own_servers(job);
     let shared_buffers_bytes = (own > 1).then(|| shared_buffers_each(&host, own));
     bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
         name: "shared_buffers".into(),
         value: format!("{}MB", bytes >> 20),
         reason: format!("the {own} servers running side by side share a quarter of memory"),
     }));
-    let blocks_per_start = blocks_per_start(job, &plan, &bench, (facts.page_bytes, facts.buffers_bytes()))?;
-    let thorough_hint = thorough_hint(&plan, &facts, each);
-    let is_own = load.as_ref().is_some_and(|load| load.set == Set::Scaleup);
+    let blocks_per_start =
+        blocks_per_start(job, &estimated, &bench, (facts.page_bytes, facts.buffers_bytes()))?;
+    let thorough_hint = thorough_hint(&estimated, &facts, each);
+    let is_own = loads.iter().flatten().any(|load| load.set == Set::Scaleup);
     Ok(Prepared {
         balance_checks: (0..job.servers.len()).map(|server| check_mode(job, &bench, server)).collect(),
         waiting: waiting(plan.measure.waiting)?,
@@ -91,10 +78,11 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         run_s: plan.measure.warmup.as_secs_f64() + plan.measure.duration.as_secs_f64(),
         blocks_per_start,
         has_own_tables: is_own || job.workload_files.setup.is_some(),
+        smallest_tables_bytes: smallest_tables_bytes(job, &plan, bench.scale, &facts),
         plan,
         seed,
         bench,
-        load,
+        loads,
         host,
         storage,
         shared_buffers_bytes,
@@ -104,20 +92,103 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     })
 }
 
+/// Number of servers that pgdyno starts.
+fn own_servers(job: &Job) -> u64 {
+    job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count() as u64
+}
+
+/// Facts for the choices. Own servers share the disk and the memory.
+fn bench_facts<'a>(
+    job: &Job,
+    host: &'a HostFacts,
+    reached: &[Option<ExistingServer>],
+    storage: Option<&StorageFacts>,
+) -> Result<BenchFacts<'a>, Problem> {
+    let there: Vec<&ExistingServer> = reached.iter().flatten().collect();
+    let own = own_servers(job);
+    let here = there.iter().filter(|reached| reached.local).count() as u64;
+    let side_by_side = (own + here).max(1);
+    let lowest_max_connections = lowest_max_connections(job, reached).map(|(connections, _)| connections);
+    Ok(BenchFacts {
+        host,
+        disk_available_bytes: storage.map(|storage| storage.available_bytes / side_by_side),
+        side_by_side,
+        own_server: own > 0,
+        server_local: there.is_empty() || there.iter().any(|reached| reached.local),
+        // Subjects with client counts of their own are checked one by one.
+        max_connections: lowest_max_connections.filter(|_| !job.has_own_clients()),
+        reserved_connections: there.iter().map(|reached| reached.reserved_connections).max().unwrap_or(0),
+        shared_buffers_bytes: there
+            .iter()
+            .map(|reached| reached.facts.shared_buffers_bytes)
+            .min()
+            .or_else(|| (own > 1).then(|| shared_buffers_each(host, own))),
+        page_bytes: match there.last() {
+            Some(reached) => reached.facts.block_bytes.into(),
+            None => largest_page_bytes(job)?,
+        },
+    })
+}
+
+/// Refuses a subject with more clients of its own than its server has room for.
+fn refuse_clients(
+    job: &Job,
+    facts: &BenchFacts<'_>,
+    reached: &[Option<ExistingServer>],
+) -> Result<(), Problem> {
+    for subject in &job.subjects {
+        let (Some(clients), Some(at)) = (subject.clients, subject.server) else { continue };
+        let reserved = reached[at].as_ref().map_or(0, |reached| reached.reserved_connections);
+        let max_connections = max_connections(&job.servers[at], reached[at].as_ref());
+        let facts = BenchFacts { max_connections, reserved_connections: reserved, ..*facts };
+        check_clients(clients, &facts)
+            .map_err(|problem| Problem { what: format!("{}: {}", subject.name, problem.what), ..problem })?;
+    }
+    Ok(())
+}
+
+/// Refuses slots with more clients than can be connected at once: those of both arms stay connected.
+fn refuse_slots(
+    job: &Job,
+    plan: &Plan,
+    facts: &BenchFacts<'_>,
+    reached: &[Option<ExistingServer>],
+) -> Result<(), Problem> {
+    if !job.has_slots() {
+        return Ok(());
+    }
+    let both = match &plan.measure.clients {
+        Auto::Given(counts) => counts.first().copied(),
+        Auto::Auto => None,
+    };
+    let clients = job.subjects.iter().map(|subject| subject.clients.or(both).unwrap_or(1)).sum();
+    let shared = job.servers.first().filter(|_| job.has_one_server());
+    let max_connections = shared.and_then(|server| max_connections(server, reached[0].as_ref()));
+    let facts = BenchFacts { max_connections, ..*facts };
+    check_clients(clients, &facts).map_err(|problem| {
+        let what = format!("in slots the clients of both arms stay connected: {}", problem.what);
+        Problem { what, ..problem }
+    })
+}
+
+/// The load of each server of a job.
+fn loads(job: &Job, plan: &Plan, scale: Option<u64>) -> Result<Vec<Option<LoadPlan>>, Problem> {
+    (0..job.servers.len()).map(|server| plan.with_load(job.load_at(server)).loads(scale)).collect()
+}
+
 /// The lowest known `max_connections` of the job's servers, and the index of that server. A pooler has its own limit,
 /// which shows when the clients connect; an own server gets what it needs unless the setting is requested.
 fn lowest_max_connections(job: &Job, reached: &[Option<ExistingServer>]) -> Option<(u32, usize)> {
-    let limit = |(at, wanted): (usize, &Wanted)| {
-        let connections = match wanted {
-            Wanted::Own(request) => request.settings.get("max_connections")?.trim().parse().ok()?,
-            Wanted::External(_) => {
-                let reached = reached.get(at)?.as_ref().filter(|reached| !reached.pooled())?;
-                reached.facts.max_connections
-            }
-        };
-        Some((connections, at))
-    };
-    job.servers.iter().enumerate().filter_map(limit).min()
+    let all = job.servers.iter().zip(reached).enumerate();
+    all.filter_map(|(at, (wanted, reached))| Some((max_connections(wanted, reached.as_ref())?, at))).min()
+}
+
+/// The known `max_connections` of a server.
+fn max_connections(wanted: &Wanted, reached: Option<&ExistingServer>) -> Option<u32> {
+    match wanted {
+        Wanted::Own(request) => request.settings.get("max_connections")?.trim().parse().ok(),
+        Wanted::External(_) => Some(reached.filter(|reached| !reached.pooled())?.facts.max_connections),
+    }
 }
 
 /// Adds to a problem about connections the name of the subject that has too few.

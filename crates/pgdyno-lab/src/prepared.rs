@@ -20,8 +20,10 @@ pub struct Prepared {
     pub bench: BenchPlan,
     /// Seconds of one run, without the pause after it.
     pub run_s: f64,
-    /// The load; `None` if nothing is loaded.
-    pub load: Option<LoadPlan>,
+    /// The load of each server; `None` if nothing is loaded.
+    pub loads: Vec<Option<LoadPlan>>,
+    /// Estimated size of the smallest tables of any server in bytes, if the servers are loaded differently.
+    pub(crate) smallest_tables_bytes: Option<u64>,
     /// The machine.
     pub host: HostFacts,
     /// Results of `pgdyno selftest` for this program on this machine, if there are any.
@@ -44,6 +46,18 @@ pub struct Prepared {
     pub(crate) has_own_tables: bool,
     /// Facts of each existing server; `None` for an own server.
     pub(crate) existing: Vec<Option<ExistingServer>>,
+}
+
+impl Prepared {
+    /// The load of the first server. The others have the same rows.
+    pub fn first_load(&self) -> Option<&LoadPlan> {
+        self.load_at(0)
+    }
+
+    /// The load of a server; `None` if nothing is loaded.
+    pub fn load_at(&self, server: usize) -> Option<&LoadPlan> {
+        self.loads.get(server)?.as_ref()
+    }
 }
 
 /// How the balances of a server are checked after all runs.

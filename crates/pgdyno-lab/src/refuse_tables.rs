@@ -1,26 +1,24 @@
 //! Refuses tables that a server cannot have, before anything starts.
 
 use pgdyno_core::problem::Problem;
-use pgdyno_plan::Plan;
 use pgdyno_postgres::load::check_version;
 use pgdyno_rows::load::LoadPlan;
 
-use crate::{Job, Wanted, inspect_server::ExistingServer};
+use crate::{Job, SubjectJob, Wanted, inspect_server::ExistingServer};
 
 /// Refuses tables that a server of the job cannot have, as far as that is known before it starts.
 pub fn refuse_tables(
     job: &Job,
-    plan: &Plan,
-    load: Option<&LoadPlan>,
+    loads: &[Option<LoadPlan>],
     reached: &[Option<ExistingServer>],
 ) -> Result<(), Problem> {
-    let Some(load) = load.filter(|_| !plan.load.is_default()) else { return Ok(()) };
-    if job.servers.is_empty() {
+    if job.servers.is_empty() && has_requests(job) {
         let what = "could not load tables: the commands bring their own servers";
         return Err(Problem::wrong_request(what).hint("leave out the options for tables"));
     }
     refuse_for_one_arm(job)?;
-    for (at, (wanted, reached)) in job.servers.iter().zip(reached).enumerate() {
+    for (at, ((wanted, reached), load)) in job.servers.iter().zip(reached).zip(loads).enumerate() {
+        let Some(load) = load.as_ref().filter(|_| !job.load_at(at).is_default()) else { continue };
         let refused = match (wanted, reached) {
             (Wanted::Own(request), _) => {
                 let version = request.pg.map_or(Ok(()), |pg| check_version(load, pg.least()));
@@ -34,11 +32,19 @@ pub fn refuse_tables(
     Ok(())
 }
 
-/// Refuses tables that only one arm of a comparison would have.
+/// Whether any option for tables is requested.
+fn has_requests(job: &Job) -> bool {
+    let of_arm = |arm: &SubjectJob| arm.load.as_ref().is_some_and(|load| !load.is_default());
+    !job.plan.load.is_default() || job.subjects.iter().any(of_arm)
+}
+
+/// Refuses tables for an arm of a comparison whose command brings its own server.
 fn refuse_for_one_arm(job: &Job) -> Result<(), Problem> {
-    let Some(arm) = job.subjects.iter().find(|subject| subject.server.is_none()) else { return Ok(()) };
-    let what =
-        format!("could not load tables for both arms: the command of {} brings its own server", arm.name);
+    let of_arm = |arm: &SubjectJob| arm.load.clone().unwrap_or_else(|| job.plan.load.clone());
+    let is_refused = |arm: &&SubjectJob| arm.server.is_none() && !of_arm(arm).is_default();
+    let Some(arm) = job.subjects.iter().find(is_refused) else { return Ok(()) };
+    let whose = if arm.load.is_some() { format!("for {}", arm.name) } else { "for both arms".to_owned() };
+    let what = format!("could not load tables {whose}: the command of {} brings its own server", arm.name);
     Err(Problem::wrong_request(what).hint(
         "leave out the options for tables, or let pgdyno start the server of that arm: pg=18,command=LINE",
     ))

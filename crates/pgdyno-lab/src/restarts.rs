@@ -1,6 +1,6 @@
 //! When the servers of several subjects are started anew.
 
-use pgdyno_analysis::compare::BLOCKS_PER_START;
+use pgdyno_analysis::compare::{BLOCKS_PER_START, slots};
 use pgdyno_core::{facts::amount, problem::Problem};
 use pgdyno_plan::{
     Plan, Restart,
@@ -15,7 +15,7 @@ const FEWEST_STARTS: u32 = 4;
 const FEWEST_BLOCKS: u32 = 3;
 
 /// Blocks from one start of the servers to the next; `None` for one start. `buffers_bytes` are the shared buffers of a
-/// server whose request names none.
+/// server whose request names none, and `plan` is that of the estimates, with the largest tables.
 ///
 /// # Errors
 /// The plan always wants new starts, and they are not possible.
@@ -28,7 +28,8 @@ pub fn blocks_per_start(
     let (blocks, of_start, least) = match job.comparison() {
         Some(compare) => {
             let blocks = compare.looks.last().map_or(0, |look| look.blocks);
-            (blocks, BLOCKS_PER_START, BLOCKS_PER_START * FEWEST_STARTS)
+            let of_start = if compare.slots { slots::BLOCKS_PER_START } else { BLOCKS_PER_START };
+            (blocks, of_start, of_start * FEWEST_STARTS)
         }
         None => (plan.measure.blocks, 1, FEWEST_BLOCKS),
     };
@@ -61,7 +62,7 @@ fn refusal(job: &Job, (blocks, of_start, least): (u32, u32, u32)) -> Option<Prob
         1 => could_not(format!("{blocks} blocks are too few for it"))
             .hint(format!("measure at least {least} blocks (blocks in [measure])")),
         _ => could_not(format!("{blocks} blocks do not make {FEWEST_STARTS} starts of {of_start}"))
-            .hint(format!("give --blocks an even number from {least} on")),
+            .hint(format!("give --blocks a multiple of {of_start} from {least} on")),
     })
 }
 

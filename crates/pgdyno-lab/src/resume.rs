@@ -142,6 +142,7 @@ fn changed(then: &PlanRecord, now: &PlanRecord) -> Option<String> {
         ("warm-up", seconds(then.warmup_ns), seconds(now.warmup_ns)),
         ("blocks", then.blocks.to_string(), now.blocks.to_string()),
         ("blocks per start", format!("{:?}", then.blocks_per_start), format!("{:?}", now.blocks_per_start)),
+        ("slots", then.slots.to_string(), now.slots.to_string()),
         ("rate", format!("{:?}", then.rate_per_s), format!("{:?}", now.rate_per_s)),
         ("driver's CPUs", list(&then.driver_cpus), list(&now.driver_cpus)),
         ("server's CPUs", list(&then.server_cpus), list(&now.server_cpus)),

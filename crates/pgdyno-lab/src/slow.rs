@@ -34,7 +34,7 @@ impl<'a> SlowLog<'a> {
         Self { scripts, warmup_ns, pooled, shift_ns, waited_ns: own_threads_waited_ns(), worst: Vec::new() }
     }
 
-    /// The slowest attempts of an interval. Those after the warm-up are kept for [`SlowLog::worst`].
+    /// The slowest attempts of an interval. Those that fell due after the warm-up are kept for [`SlowLog::worst`].
     pub fn of(&mut self, interval: &MergedInterval) -> Vec<SlowAttempt> {
         let first_due_ns = interval.clock_ns.saturating_sub(interval.start_ns);
         let slowest = interval.slowest.sorted();
@@ -42,13 +42,14 @@ impl<'a> SlowLog<'a> {
         let own_ns = waited_ns.saturating_sub(std::mem::replace(&mut self.waited_ns, waited_ns));
         let attempts: Vec<_> = slowest.iter().map(|slow| self.attempt(slow, first_due_ns, own_ns)).collect();
         if interval.phase != Phase::WarmUp {
-            let both = std::mem::take(&mut self.worst).into_iter().chain(attempts.iter().cloned());
+            let due = attempts.iter().filter(|attempt| attempt.scheduled_ns >= self.warmup_ns).cloned();
+            let both = std::mem::take(&mut self.worst).into_iter().chain(due);
             self.worst = slowest_of(both, SLOWEST_OF_RUN);
         }
         attempts
     }
 
-    /// The slowest attempts of the whole run: measured interval and drain, as for its percentiles.
+    /// The slowest attempts that fell due in the measured interval, as for its percentiles.
     pub fn worst(self) -> Vec<SlowAttempt> {
         self.worst
     }

@@ -19,7 +19,7 @@ use pgdyno_postgres::{
     observe::{postmaster_of, server_facts, wait_for_replay},
 };
 use pgdyno_provision::RunningServer;
-use pgdyno_rows::load::Set;
+use pgdyno_rows::load::{LoadRequest, Set};
 use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError, connect, connect_unless};
 
 use crate::{
@@ -133,7 +133,7 @@ impl Subject {
         reached: Option<&ExistingServer>,
         run: &str,
     ) -> Result<Self, Problem> {
-        let Context { prepared, events, .. } = context;
+        let Context { job, prepared, events, .. } = context;
         match wanted {
             Wanted::External(external) => {
                 let reached = reached.ok_or_else(|| Problem::could_not("the server was not inspected"))?;
@@ -142,7 +142,9 @@ impl Subject {
             }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
-                let loading = prepared.plan.load.streams().try_into().unwrap_or(u32::MAX);
+                // All servers have room for as many connections, so that they do not differ in that.
+                let loading = job.loads().into_iter().map(LoadRequest::streams).max().unwrap_or(1);
+                let loading = loading.try_into().unwrap_or(u32::MAX);
                 request.clients = prepared.bench.max_clients().max(loading);
                 if let Some(bytes) = prepared.shared_buffers_bytes {
                     let given = request.settings.entry("shared_buffers".into());

@@ -256,7 +256,7 @@ impl Recorder<'_> {
         let PendingRecord { seen, weak, sessions, .. } = &self.pending;
         // After a reconnect the server may have been restarted with other settings.
         let same_sessions = !seen.pooled && report.outage.lost == 0;
-        let sessions = SessionsSeen { same_sessions, ..sessions.seen() };
+        let sessions = SessionsSeen { same_sessions, ..sessions.take() };
         let found: Vec<_> = weak.iter().cloned().chain(sessions.weaknesses()).collect();
         Some(RunDurability::new(seen.server.as_ref()?.durability, &found))
     }

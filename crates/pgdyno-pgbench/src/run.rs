@@ -291,6 +291,7 @@ pub fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &St
         tallies_only: !options.extras.wants_histograms(),
         drain_in_intervals: options.progress_s > 0,
         end_with_first_lost: options.exit_on_abort,
+        returns_clients: false,
         messages: Messages::to(say.from(), move |level, text| messages.message(level, text)),
     }
 }

@@ -176,6 +176,12 @@ impl Plan {
         })
     }
 
+    /// The plan with other options for loading its tables.
+    #[must_use]
+    pub fn with_load(&self, load: &LoadRequest) -> Self {
+        Self { load: load.clone(), ..self.clone() }
+    }
+
     /// The load that the plan asks for, with TPC-B tables at this scale if it is given; `None` if nothing is loaded.
     ///
     /// # Errors

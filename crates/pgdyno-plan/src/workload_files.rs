@@ -5,7 +5,7 @@ use std::sync::Arc;
 use pgdyno_core::{problem::Problem, tpcc::Transaction};
 use pgdyno_script::{
     AUTOMATIC, Action, Builtin, Definition, Risk, Script, ScriptError, Scripts, risks,
-    tpcc::{DELIVERED, VARIABLES},
+    tpcc::{VARIABLES, reserve_outputs},
 };
 
 use super::{Plan, RESERVED, ScriptPlan, Source, TpccWork, WorkloadPlan, work::definitions};
@@ -207,7 +207,7 @@ impl Work {
             weights.push(part.weight);
         }
         if plan.tpcc.is_some() {
-            scripts.reserve(DELIVERED);
+            reserve_outputs(&mut scripts);
         }
         let terminals = plan.tpcc.iter().flat_map(|_| VARIABLES);
         let known: Vec<_> = known(&definitions).into_iter().chain(terminals).collect();

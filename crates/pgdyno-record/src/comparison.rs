@@ -31,6 +31,9 @@ pub struct ComparisonRecord {
     /// Whether so many blocks met other load that there is no answer: the machine is too busy.
     #[serde(default)]
     pub too_disturbed: bool,
+    /// CPUs that the idle servers used in the run during which they used most; absent if none was visible.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub idle_cpus: Option<f64>,
     /// Estimated seconds for the additional blocks if the verdict is `cannot tell`.
     pub more_s: Option<f64>,
     /// How much starts of the servers differ; absent with one start, or fewer than two whole ones.

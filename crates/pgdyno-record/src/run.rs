@@ -140,6 +140,10 @@ pub struct PlanRecord {
     /// Blocks from one start of the servers to the next; absent if they are started once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub blocks_per_start: Option<u32>,
+    /// Whether the runs of a comparison are slots: one after the other over connections that stay open, with no work on
+    /// the servers between them.
+    #[serde(default)]
+    pub slots: bool,
     /// Requested rate per second; absent for a closed loop.
     pub rate_per_s: Option<f64>,
     /// How workers with several clients wait for I/O: `io_uring` or `epoll`.

@@ -3,7 +3,10 @@
 
 use std::{ops::RangeInclusive, path::PathBuf, process::Command, thread};
 
-use pgdyno_analysis::compare::bar::{Bar, Ratio};
+use pgdyno_analysis::compare::{
+    bar::{Bar, Ratio},
+    slots::DROPPED_MS,
+};
 use pgdyno_core::units;
 
 use super::{
@@ -165,7 +168,7 @@ impl Args {
             units::plural(cells.len() as u64, "cell"),
             self.slots.words(self.arms()),
             units::plural(self.slots.slot_seconds.into(), "second"),
-            super::DROPPED.as_millis(),
+            DROPPED_MS,
             self.server.scale,
             (total_s / 60.0).ceil()
         )

@@ -23,12 +23,11 @@ mod turns;
 use std::{
     fs,
     path::{Path, PathBuf},
-    time::Duration,
 };
 
 use pgdyno_analysis::compare::{
     bar::{Bar, Ratio, Standing},
-    slots::{Grid, Slots},
+    slots::{COUNTED_MS, DROPPED_MS, Grid, Slots},
 };
 use pgdyno_core::units;
 
@@ -37,9 +36,6 @@ use crate::{
     Failure,
     workspace::{cargo, succeed, target_dir},
 };
-
-/// The first part of a slot, which does not count.
-const DROPPED: Duration = Duration::from_millis(500);
 
 /// How a run is divided into slots.
 #[derive(Debug, Clone, clap::Args)]
@@ -52,7 +48,7 @@ struct SlotArgs {
     #[arg(long, default_value_t = 1, value_parser = starts)]
     starts: u32,
     /// Counted seconds of a slot; at least half a second before them does not count
-    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    #[arg(long, default_value_t = (COUNTED_MS / 1_000) as u32, value_parser = clap::value_parser!(u32).range(1..))]
     slot_seconds: u32,
     /// Write every slot as CSV
     #[arg(long, value_name = "FILE")]
@@ -95,7 +91,7 @@ impl SlotArgs {
 
     fn slots(&self, arms: usize) -> Slots {
         let counted_ns = u64::from(self.slot_seconds) * 1_000_000_000;
-        Slots { arms, rounds: self.rounds, dropped_ns: DROPPED.as_nanos() as u64, counted_ns }
+        Slots { arms, rounds: self.rounds, dropped_ns: DROPPED_MS * 1_000_000, counted_ns }
     }
 
     /// Seconds of all slots of a run of arms with these grids.

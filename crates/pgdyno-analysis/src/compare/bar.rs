@@ -2,7 +2,10 @@
 
 use std::fmt;
 
-use crate::estimate::estimate;
+use super::{MIN_BLOCKS, verdict::interval};
+
+/// Fewest pairs of a confidence interval.
+const FEWEST_PAIRS: usize = MIN_BLOCKS as usize;
 
 /// Why no ratio can be computed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
@@ -15,8 +18,8 @@ pub enum NoRatio {
     TooFew,
 }
 
-/// A ratio with its 95 % confidence interval, computed from ln(A/B) of pairs with Student's t. Stored as logarithms,
-/// whose sums are products of ratios.
+/// A ratio with its 95 % confidence interval, computed from ln(A/B) of pairs as a comparison does: the trimmed mean
+/// with Student's t. Stored as logarithms, whose sums are products of ratios.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Ratio {
     ln: f64,
@@ -64,8 +67,8 @@ impl Ratio {
     }
 
     fn from_logarithms(ln: &[f64]) -> Result<Self, NoRatio> {
-        let mean = estimate(ln, "").ok_or(NoRatio::TooFew)?;
-        Ok(Self { ln: mean.value, half_width: mean.half_width.ok_or(NoRatio::TooFew)? })
+        let (ln, half_width) = interval(ln).filter(|_| ln.len() >= FEWEST_PAIRS).ok_or(NoRatio::TooFew)?;
+        Ok(Self { ln, half_width })
     }
 
     /// The geometric mean of independent ratios; `None` without a ratio.

@@ -7,7 +7,7 @@ use pgdyno_core::{
 
 use super::{
     difference::{Asked, Side},
-    differences::{differences, tiers},
+    differences::{clients, differences, tiers},
 };
 
 /// Compares two subjects; returns the verdict and all differences. The verdict is the same for A and B as for B and A.
@@ -34,13 +34,21 @@ pub fn compare_sides(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Comparable, 
     (comparable, found)
 }
 
-/// Compares two workloads on one server, whose durability may differ.
+/// Compares two workloads on one server, whose durability and client counts may differ.
 pub fn compare_at_one_server(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Comparable, Vec<Difference>) {
-    let found: Vec<_> = a.server.zip(b.server).and_then(|(a, b)| tiers(a, b, asked)).into_iter().collect();
+    let servers = a.server.zip(b.server);
+    let tiers = servers.and_then(|(a, b)| tiers(a, b, asked));
+    let found: Vec<_> = [tiers, clients(a, b, asked)].into_iter().flatten().collect();
     let mut comparable = compare_work(asked);
-    if !found.is_empty() {
-        comparable.besides.extend(found.iter().map(|row| row.what.clone()));
-        comparable.verdict = Fairness::DiffersBesides;
+    for row in &found {
+        let (list, verdict) = match row.why {
+            Some(Why::Asked) => (&mut comparable.asked, Fairness::AlikeButForWhatWasAsked),
+            _ => (&mut comparable.besides, Fairness::DiffersBesides),
+        };
+        list.push(row.what.clone());
+        if comparable.verdict != Fairness::DiffersBesides {
+            comparable.verdict = verdict;
+        }
     }
     (comparable, found)
 }
@@ -150,6 +158,7 @@ mod tests {
             scale: 50,
             rows: 5_000_550,
             load: "COPY text, frozen".into(),
+            options: BTreeMap::from([("jobs".into(), "1".into())]),
             in_buffers: true,
             size_bytes: 780 << 20,
             accounts: Some(AccountsState { access_method: "heap".into(), ..AccountsState::default() }),
@@ -209,10 +218,49 @@ mod tests {
         assert_eq!(differences.iter().map(|row| row.a.as_deref()).collect::<Vec<_>>(), [Some("full")]);
     }
 
+    #[test]
+    fn two_client_counts_at_one_server_are_the_question() {
+        let (a, mut b) = (known(), known());
+        let asked = Asked { clients: true, ..Asked::default() };
+        let verdict = |b: &Known| compare_at_one_server(&a.side(), &b.side(), &asked).0;
+        assert_eq!(verdict(&b).verdict, Fairness::Alike);
+        b.clients = Some(16);
+        let found = verdict(&b);
+        assert_eq!(found.verdict, Fairness::AlikeButForWhatWasAsked);
+        assert_eq!((found.asked, found.besides), (vec!["clients".to_owned()], vec![]));
+        b.server.durability = DurabilityTier::AsyncCommit;
+        assert_eq!(verdict(&b).verdict, Fairness::DiffersBesides);
+    }
+
+    /// Of the options of a load, those that the catalog shows are compared as it has them.
+    #[test]
+    fn an_option_of_the_load_is_one_difference() {
+        let (a, mut b) = (known(), known());
+        let asked = Asked { load: ["fillfactor".to_owned()].into(), ..Asked::default() };
+        data(&mut b).options.insert("fillfactor".into(), "50".into());
+        accounts(&mut b).options = vec!["fillfactor=50".into()];
+        assert_eq!(judged(&a, &b, &asked).asked, ["storage options"]);
+        let (mut a, mut b) = (a, b);
+        (data(&mut a).accounts, data(&mut b).accounts) = (None, None);
+        assert_eq!(judged(&a, &b, &asked).asked, ["fillfactor"]);
+        data(&mut b).options.insert("unlogged".into(), "yes".into());
+        assert_eq!(judged(&a, &b, &asked).besides, ["unlogged"]);
+    }
+
+    #[test]
+    fn the_tier_of_unlogged_tables_that_were_asked_for_is_asked_for() {
+        let (a, mut b) = (known(), known());
+        let asked = Asked { load: ["unlogged".to_owned()].into(), ..Asked::default() };
+        b.server.durability = DurabilityTier::Unlogged;
+        assert_eq!(judged(&a, &b, &asked).asked, ["durability"]);
+        b.server.durability = DurabilityTier::NoSync;
+        assert_eq!(judged(&a, &b, &asked).besides, ["durability"]);
+    }
+
     type Change = (&'static str, fn(&mut Known));
 
     /// Every fact in the list of differences, with a modification that changes this fact alone.
-    const CHANGES: [Change; 37] = [
+    const CHANGES: [Change; 39] = [
         ("version", |known| (known.server.version_num, known.server.version) = (170_006, "17.6".into())),
         ("compiler", |known| known.server.build.compiler = Some("clang 19".into())),
         ("flags", |known| known.server.build.cflags = Some("-O3".into())),
@@ -252,6 +300,8 @@ mod tests {
         ("rows", |known| data(known).rows = 1),
         ("load", |known| data(known).load = "COPY binary, frozen".into()),
         ("data in buffers", |known| data(known).in_buffers = false),
+        ("tablespace", |known| drop(data(known).options.insert("tablespace".into(), "fast".into()))),
+        ("load jobs", |known| drop(data(known).options.insert("jobs".into(), "8".into()))),
         ("partitions", |known| accounts(known).partitions = 4),
         ("storage options", |known| accounts(known).options = vec!["fillfactor=50".into()]),
         ("access method", |known| accounts(known).access_method = "columnar".into()),
@@ -278,6 +328,7 @@ mod tests {
         };
         let program = |program| Asked { program, ..Asked::default() };
         let build = || program(AskedProgram::Build);
+        let load = |name: &str| Asked { load: [name.to_owned()].into(), ..Asked::default() };
         let asked = |name: &str| match name {
             "version" => program(AskedProgram::Version),
             "compiler" | "flags" | "features" | "patches" | "source" => build(),
@@ -285,6 +336,12 @@ mod tests {
             "durability" => settings(&["fsync"]),
             "shared_buffers" | "work_mem" | "jit" | "io_method" => settings(&[name]),
             "storage" | "storage of WAL" => Asked { places: true, ..Asked::default() },
+            "clients" => Asked { clients: true, ..Asked::default() },
+            "load" | "partitions" | "tablespace" => load(name),
+            "load jobs" => load("jobs"),
+            "storage options" | "size of the data" => load("fillfactor"),
+            "unlogged tables" => load("unlogged"),
+            "foreign keys" => load("foreign-keys"),
             _ => Asked::default(),
         };
         for (name, change) in CHANGES {

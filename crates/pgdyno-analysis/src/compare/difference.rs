@@ -1,6 +1,6 @@
 //! Input of the comparison of two subjects: requested differences and facts.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_core::facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts, major_of};
 use pgdyno_rows::load::AccountsState;
@@ -16,6 +16,10 @@ pub struct Asked {
     pub places: bool,
     /// Requested differences of the workload, such as `script`.
     pub work: Vec<String>,
+    /// Whether different client counts were requested.
+    pub clients: bool,
+    /// Requested differences of the load: options named as in `LoadRequest::terms`, such as `fillfactor`.
+    pub load: BTreeSet<String>,
 }
 
 /// Requested difference of the server program.
@@ -58,6 +62,8 @@ pub struct LoadedData {
     pub rows: u64,
     /// Method of the load, for example `COPY text, frozen`; for a plan's own tables the SQL files.
     pub load: String,
+    /// Options of the load named as in `LoadRequest::terms`, with their values; the method is in `load`.
+    pub options: BTreeMap<String, String>,
     /// Whether the tables were read into shared buffers.
     pub in_buffers: bool,
     /// Size of tables and indexes in bytes.

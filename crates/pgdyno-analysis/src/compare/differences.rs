@@ -30,7 +30,7 @@ pub fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference>
         found.extend(of_programs(of_a, of_b, asked.program));
         found.extend(of_clusters(of_a, of_b, asked));
     }
-    found.extend(of_surroundings(a, b));
+    found.extend(of_surroundings(a, b, asked));
     found.extend(of_storage(a, b, asked));
     found.extend(of_data(a, b, asked));
     found.extend(settings::differences(a, b, asked));
@@ -141,15 +141,24 @@ fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Differenc
 pub(super) fn tiers(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Option<Difference> {
     let by_setting = ["fsync", "synchronous_commit", "full_page_writes"];
     let is_set = by_setting.iter().any(|name| asked.settings.contains(*name));
-    // If locations were requested, one of them may be in memory.
-    let in_memory = [a, b].iter().any(|server| server.durability == DurabilityTier::InMemory);
-    let why = if is_set || (in_memory && asked.places) { Why::Asked } else { Why::Besides };
+    // If locations were requested, one of them may be in memory; if unlogged tables were, one has them.
+    let is_one = |tier: DurabilityTier| [a, b].iter().any(|server| server.durability == tier);
+    let by_place = asked.places && is_one(DurabilityTier::InMemory);
+    let by_load = asked.load.contains("unlogged") && is_one(DurabilityTier::Unlogged);
+    let why = if is_set || by_place || by_load { Why::Asked } else { Why::Besides };
     let word = |server: &ServerFacts| Some(server.durability.short().to_owned());
     row("durability", word(a), word(b), why)
 }
 
+/// Client counts.
+pub(super) fn clients(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Option<Difference> {
+    let why = if asked.clients { Why::Asked } else { Why::Besides };
+    let count = |side: &Side<'_>| Some(side.clients?.to_string());
+    row("clients", count(a), count(b), why)
+}
+
 /// Connection, client count and CPUs.
-fn of_surroundings(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
+fn of_surroundings(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     let fact = |what: &str, of: &dyn Fn(&Side<'_>) -> Option<String>| row(what, of(a), of(b), Why::Besides);
     let way = |what: &str, of: &dyn Fn(&ConnectionFacts) -> Option<String>| {
         fact(what, &|side| side.connection.as_ref().and_then(of))
@@ -160,7 +169,7 @@ fn of_surroundings(a: &Side<'_>, b: &Side<'_>) -> Vec<Difference> {
         way("encryption", &|way| or_none(way.encryption.clone())),
         way("pooler", &|way| or_none(way.pooler.as_ref().map(pooler))),
         way("standby", &|way| Some(if way.standby { "yes" } else { "no" }.to_owned())),
-        fact("clients", &|side| Some(side.clients?.to_string())),
+        clients(a, b, asked),
         fact("CPUs", &|side| Some(side.processors?.to_string())),
     ]
     .into_iter()
@@ -210,39 +219,67 @@ fn pooler(of: &PoolerFacts) -> String {
 /// Amount and layout of the data.
 fn of_data(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     let Some((of_a, of_b)) = a.data.as_ref().zip(b.data.as_ref()) else { return Vec::new() };
-    let fact = |what: &str, of: &dyn Fn(&LoadedData) -> String| {
-        row(what, Some(of(of_a)), Some(of(of_b)), Why::Besides)
-    };
-    let accounts = |what: &str, of: &dyn Fn(&AccountsState) -> String| {
-        let of = |data: &LoadedData| data.accounts.as_ref().map(of);
-        row(what, of(of_a), of(of_b), Why::Besides)
-    };
-    [
-        fact("scale", &|data| data.scale.to_string()),
-        fact("rows", &|data| data.rows.to_string()),
-        fact("load", &|data| data.load.clone()),
-        accounts("partitions", &|accounts| accounts.partitions.to_string()),
-        accounts("storage options", &|accounts| words(accounts.options.iter().map(String::as_str))),
-        accounts("access method", &|accounts| accounts.access_method.clone()),
-        accounts("unlogged tables", &|accounts| if accounts.unlogged { "yes" } else { "no" }.to_owned()),
-        accounts("foreign keys", &|accounts| accounts.foreign_keys.to_string()),
-        size(of_a, of_b, asked.program),
-        fact("data in buffers", &|data| on_off(data.in_buffers)),
-    ]
-    .into_iter()
-    .flatten()
-    .collect()
+    let fact =
+        |what: &str, of: &dyn Fn(&LoadedData) -> String, why| row(what, Some(of(of_a)), Some(of(of_b)), why);
+    // Method and format of the load follow from all its options.
+    let loaded = if asked.load.is_empty() { Why::Besides } else { Why::Asked };
+    let all = [
+        fact("scale", &|data| data.scale.to_string(), Why::Besides),
+        fact("rows", &|data| data.rows.to_string(), Why::Besides),
+        fact("load", &|data| data.load.clone(), loaded),
+    ];
+    let mut found: Vec<_> = all.into_iter().flatten().collect();
+    found.extend(of_options(of_a, of_b, asked));
+    found.extend(size(of_a, of_b, asked));
+    found.extend(fact("data in buffers", &|data| on_off(data.in_buffers), Why::Besides));
+    found
 }
 
-/// Size of the data, the only fact that shows bloat. Not compared between versions and block sizes with different
-/// layouts.
-fn size(a: &LoadedData, b: &LoadedData, asked: AskedProgram) -> Option<Difference> {
+/// Why an option of the load differs.
+fn by_option(name: &str, asked: &Asked) -> Why {
+    if asked.load.contains(name) { Why::Asked } else { Why::Besides }
+}
+
+/// Options of the load that show in the catalog of TPC-B's accounts.
+const SEEN: [&str; 4] = ["partitions", "fillfactor", "unlogged", "foreign-keys"];
+
+/// Options of the load: as the catalog has them, the others as they were requested.
+fn of_options(a: &LoadedData, b: &LoadedData, asked: &Asked) -> Vec<Difference> {
+    let accounts = |what: &str, of: &dyn Fn(&AccountsState) -> String, option: &str| {
+        let of = |data: &LoadedData| data.accounts.as_ref().map(of);
+        row(what, of(a), of(b), by_option(option, asked))
+    };
+    let yes_no = |is: bool| if is { "yes" } else { "no" }.to_owned();
+    let seen = [
+        accounts("partitions", &|of| of.partitions.to_string(), SEEN[0]),
+        accounts("storage options", &|of| words(of.options.iter().map(String::as_str)), SEEN[1]),
+        accounts("access method", &|of| of.access_method.clone(), ""),
+        accounts("unlogged tables", &|of| yes_no(of.unlogged), SEEN[2]),
+        accounts("foreign keys", &|of| of.foreign_keys.to_string(), SEEN[3]),
+    ];
+    let is_seen = a.accounts.is_some() && b.accounts.is_some();
+    let names: BTreeSet<&String> = a.options.keys().chain(b.options.keys()).collect();
+    let others = names.into_iter().filter(|name| !is_seen || !SEEN.contains(&name.as_str()));
+    let value =
+        |data: &LoadedData, name| data.options.get(name).cloned().unwrap_or_else(|| "none".to_owned());
+    let others = others.map(|name| {
+        // `jobs` alone are driver threads.
+        let what = if name == "jobs" { "load jobs".to_owned() } else { name.replace('-', " ") };
+        row(&what, Some(value(a, name)), Some(value(b, name)), by_option(name, asked))
+    });
+    seen.into_iter().chain(others).flatten().collect()
+}
+
+/// Size of the data, the only fact that shows bloat. It follows from the options of the load, and from layouts that
+/// differ between versions and block sizes.
+fn size(a: &LoadedData, b: &LoadedData, asked: &Asked) -> Option<Difference> {
     let [small, large] = [a.size_bytes.min(b.size_bytes), a.size_bytes.max(b.size_bytes)];
     if (large - small) as f64 <= large as f64 * SAME_SIZE {
         return None;
     }
-    let why = if asked == AskedProgram::Nothing { Why::Besides } else { Why::Asked };
+    let follows = asked.program != AskedProgram::Nothing || !asked.load.is_empty();
     let mib = |data: &LoadedData| format!("{:.1} MiB", data.size_bytes as f64 / f64::from(1 << 20));
+    let why = if follows { Why::Asked } else { Why::Besides };
     row("size of the data", Some(mib(a)), Some(mib(b)), why)
 }
 

@@ -6,7 +6,7 @@ use pgdyno_core::{measure::Arm, random::Random};
 /// sequence). In every four blocks each arm is first twice; a linear drift of the machine, or a quadratic one over
 /// eight blocks, favours neither.
 pub fn first_of(block: u32) -> Arm {
-    if block.count_ones().is_multiple_of(2) { Arm::A } else { Arm::B }
+    if in_round(2, block as usize).next() == Some(0) { Arm::A } else { Arm::B }
 }
 
 /// The order of the arms in a round, by the design of Williams ("Experimental designs balanced for the
@@ -17,12 +17,13 @@ pub fn first_of(block: u32) -> Arm {
 /// The first row is 0, 1, n-1, 2, n-2 and so on, in which neighbours differ by each step once (n even) or by half of
 /// the steps twice (n odd); the others are cyclic shifts of it. Every second round is the previous one reversed: for an
 /// even number a row of the same square, for an odd one a row of a second square, which has the other half of the
-/// steps. So a linear drift cancels over every two rounds. Every second cycle reverses each such pair. Three arms: ABC
-/// CBA BCA ACB CAB BAC; two: AB BA BA AB; four: ABDC CDBA BCAD DACB.
+/// steps. So a linear drift cancels over every two rounds. Some cycles reverse each such pair (by the Thue-Morse
+/// sequence), so that drifts of higher powers cancel over several. Three arms: ABC CBA BCA ACB CAB BAC; two: AB BA BA
+/// AB; four: ABDC CDBA BCAD DACB.
 pub fn in_round(arms: usize, round: usize) -> impl Iterator<Item = usize> {
     let pairs = pairs(arms);
     let row = round / 2 % pairs;
-    let is_turned = !(round + round / 2 / pairs).is_multiple_of(2);
+    let is_turned = !(round + (round / 2 / pairs).count_ones() as usize).is_multiple_of(2);
     (0..arms).map(move |place| {
         let place = if is_turned { arms - 1 - place } else { place };
         let step = if place.is_multiple_of(2) { arms - place / 2 } else { place.div_ceil(2) };
@@ -133,7 +134,8 @@ mod tests {
         assert_eq!(written(3), "ABC CBA BCA ACB CAB BAC");
         assert_eq!(written(4), "ABDC CDBA BCAD DACB");
         assert_eq!(written(5), "ABECD DCEBA BCADE EDACB CDBEA AEBDC DECAB BACED EADBC CBDAE");
-        assert_eq!(in_round(2, 2).collect::<Vec<_>>(), [1, 0], "every second cycle is reversed");
+        assert_eq!(in_round(2, 2).collect::<Vec<_>>(), [1, 0], "the second cycle is reversed");
+        assert_eq!(in_round(2, 6).collect::<Vec<_>>(), [0, 1], "and the fourth is not");
     }
 
     #[test]

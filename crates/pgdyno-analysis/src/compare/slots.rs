@@ -1,11 +1,19 @@
 //! Alternating slots within one long run, for differences of a few per cent.
 //!
 //! All arms keep their connections for the whole run, and only one of them runs at a time. A round is one slot of every
-//! arm; the ratio of two arms within a round is one observation.
+//! arm; the ratio of two arms within a round is one observation. `ab --slots` drives its slots itself, as runs; what is
+//! here beside the order cuts the slots of other programs out of what they count.
 
 use std::ops::Range;
 
 use super::order::in_round;
+
+/// Counted time of a slot unless another is requested, in milliseconds.
+pub const COUNTED_MS: u64 = 2_000;
+/// Time ignored before it unless more is requested, in milliseconds.
+pub const DROPPED_MS: u64 = 500;
+/// Slots of each arm from one start of the servers to the next.
+pub const BLOCKS_PER_START: u32 = 4;
 
 /// Tolerated delay of a count that is taken once a second, so that it still belongs to its second.
 const LATE_NS: u64 = 150_000_000;

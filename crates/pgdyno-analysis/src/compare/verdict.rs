@@ -50,6 +50,12 @@ pub fn judge_once(ln_ratios: &[f64], trimmed: Trimmed, margin: f64) -> Compariso
     Comparison { look: 1, verdict, ..interval.described(ln_ratios, at) }
 }
 
+/// The mean of these observations with the half-width of its 95 % confidence interval; `None` with fewer than two.
+pub fn interval(ln_ratios: &[f64]) -> Option<(f64, f64)> {
+    let Interval { mean, half, .. } = Interval::new(ln_ratios, Trimmed::of(ln_ratios)?, FALSE_ALARMS);
+    Some((mean, half))
+}
+
 /// The two-sided p value of the mean of these observations, by Student's t with this scatter.
 pub fn p_value(ln_ratios: &[f64], trimmed: Trimmed) -> f64 {
     let scatter = widened(trimmed.scatter, lag_one(ln_ratios), ln_ratios.len());

@@ -88,19 +88,21 @@ fn changed(record: &RunRecord) -> Vec<(String, Change)> {
 
 /// A mean over blocks that jump or drift describes no actual state of the server.
 pub(super) fn unsteady_blocks(record: &RunRecord) -> Option<Doubt> {
-    blocks_changed(&changed(record))
+    blocks_changed(&changed(record), &|nth| nth as u32)
 }
 
-/// [`DoubtKind::UnsteadyBlocks`] for these named changes; the detail describes the strongest.
-pub(super) fn blocks_changed(changed: &[(String, Change)]) -> Option<Doubt> {
+/// [`DoubtKind::UnsteadyBlocks`] for these named changes; the detail describes the strongest. `number` is that of the
+/// nth block that counts, from 1.
+pub(super) fn blocks_changed(changed: &[(String, Change)], number: &dyn Fn(usize) -> u32) -> Option<Doubt> {
     let (name, change) = changed.iter().max_by(|a, b| a.1.strength().total_cmp(&b.1.strength()))?;
     let detail = match *change {
         Change::Jump { block, from, to } => format!(
-            "TPS of {name} {} from {} to {} between its blocks {block} and {}",
+            "TPS of {name} {} from {} to {} between its blocks {} and {}",
             if to > from { "rose" } else { "fell" },
             units::rate(from),
             units::rate(to),
-            block + 1
+            number(block),
+            number(block + 1)
         ),
         Change::Drift { change, blocks } => format!(
             "TPS of {name} {} by {} over its {blocks} blocks",

@@ -16,9 +16,16 @@ pub(super) fn too_few_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     if made >= least {
         return None;
     }
-    let s = if made == 1 { "" } else { "s" };
-    let detail = format!("only {made} block{s} of A and B; a reliable answer needs at least {least}");
-    doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (--blocks).", Vec::new())
+    let counted = comparison.undisturbed().count() as u32;
+    let s = if counted == 1 { "" } else { "s" };
+    let whole = if made < counted { format!(", {made} of them in whole starts") } else { String::new() };
+    let detail =
+        format!("only {counted} block{s} of A and B{whole}; a reliable answer needs at least {least}");
+    let advice = match comparison.too_disturbed {
+        true => "Stop the other programs, or count blocks that met them, too (--keep-disturbed).",
+        false => "Measure more blocks (--blocks).",
+    };
+    doubt(DoubtKind::TooFewBlocks, detail, advice, Vec::new())
 }
 
 pub(super) fn dependent_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
@@ -79,7 +86,9 @@ pub(super) fn unsteady_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     let rates = comparison.rates();
     let of = |arm: Arm| Some((arm.letter().to_owned(), Change::find(&rates[arm.index()])?));
     let changed: Vec<_> = Arm::BOTH.into_iter().filter_map(of).collect();
-    blocks_changed(&changed).map(|doubt| Doubt { cells: Vec::new(), ..doubt })
+    let numbers: Vec<u32> = comparison.undisturbed().map(|block| block.number).collect();
+    let number = |nth: usize| numbers.get(nth - 1).copied().unwrap_or_default();
+    blocks_changed(&changed, &number).map(|doubt| Doubt { cells: Vec::new(), ..doubt })
 }
 
 /// Checkpoints in all blocks of one arm and none of the other. `uneven_checkpoints` covers checkpoints in some blocks

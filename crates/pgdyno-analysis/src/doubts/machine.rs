@@ -38,7 +38,7 @@ pub fn server_cpus(record: &RunRecord) -> f64 {
 pub(super) fn other_load(record: &RunRecord) -> Option<Doubt> {
     let (names, most) = above(record, MAX_OTHERS_CPUS * server_cpus(record), others_cpus)?;
     let detail = format!(
-        "other programs on this machine used up to {most:.2} CPUs: the server may be faster without them"
+        "other programs on this machine used {most:.2} CPUs on average: the server may be faster without them"
     );
     doubt(DoubtKind::OtherLoad, detail, "Stop them, or measure on a dedicated machine.", names)
 }
@@ -58,8 +58,13 @@ pub(super) fn idle_servers_busy(record: &RunRecord) -> Option<Doubt> {
     names.sort();
     names.dedup();
     let detail = format!("while a subject was measured, the servers of the others {}", did.join(" and "));
-    let advice = "Check their logs (server-N.log) for autovacuum, a checkpoint or a background job of an extension, \
-                  and turn it off.";
+    let advice = match record.plan.slots {
+        true => "Leave out --slots: after a whole run a server is settled before the other one is measured.",
+        false => {
+            "Check their logs (server-N.log) for autovacuum, a checkpoint or a background job of an extension, \
+                  and turn it off."
+        }
+    };
     (!did.is_empty()).then(|| doubt(DoubtKind::IdleServersBusy, detail, advice, names))?
 }
 

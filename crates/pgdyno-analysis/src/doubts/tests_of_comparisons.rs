@@ -3,7 +3,7 @@
 use pgdyno_core::{
     facts::ServerFacts,
     measure::{Arm, CellRun},
-    results::ComparedRate,
+    results::{ComparedRate, Disturbance},
 };
 
 use pgdyno_record::{BlockRecord, Status};
@@ -84,6 +84,7 @@ fn comparison(case: &Case) -> ComparisonRecord {
         block_s: None,
         result: compare(&case.differences, &looks, 0.02),
         more_s: None,
+        idle_cpus: None,
         starts: None,
         keep_disturbed: false,
         too_disturbed: false,
@@ -131,6 +132,23 @@ fn every_fault_gives_its_doubt_and_no_other() {
         assert_eq!(found, [kind], "{:#?}", doubts(&case));
         assert!(doubts(&case).iter().all(|doubt| doubt.detail.len() > 20 && doubt.advice.ends_with('.')));
     }
+}
+
+/// Blocks that do not count keep their numbers in the table, and a doubt names blocks by these.
+#[test]
+fn a_doubt_names_blocks_by_their_numbers() {
+    let mut case = clean();
+    case.runs.iter_mut().skip(6).for_each(|run| run.tps /= 17.0);
+    let mut comparison = comparison(&case);
+    comparison.blocks[0].disturbed = Some(Disturbance::OtherLoad { cpus: 1.0 });
+    let doubt = super::comparison::unsteady_blocks(&comparison).expect("it fell");
+    assert!(doubt.detail.contains("between its blocks 3 and 4"), "{doubt:?}");
+    comparison.result = None;
+    let doubt = super::comparison::too_few_blocks(&comparison).expect("they are in no whole start");
+    assert!(doubt.detail.starts_with("only 7 blocks of A and B, 0 of them in whole starts"), "{doubt:?}");
+    comparison.too_disturbed = true;
+    let doubt = super::comparison::too_few_blocks(&comparison).expect("they are in no whole start");
+    assert!(doubt.advice.contains("--keep-disturbed"), "{doubt:?}");
 }
 
 #[test]

@@ -246,8 +246,8 @@ pub struct CellRun {
     pub counts_whole: Counts,
     /// Commits per second within the measured interval.
     pub tps: f64,
-    /// Latency of the committed attempts that were under way in the measured interval, including those that ended in
-    /// the drain after it.
+    /// Latency of the committed attempts that fell due in the measured interval, including those that ended in the
+    /// drain after it. In a closed loop an attempt is due when it begins.
     pub latency: Option<LatencySummary>,
     /// The largest latency of each second of the measured interval, and of the drain: the ten largest, the largest
     /// first. Empty in older records.

@@ -3,7 +3,7 @@
 use std::{fmt, io};
 
 use super::{epoll, uring};
-use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
+use crate::{Client, Target, report::Ended, worker_schedule::WorkerSchedule};
 
 /// Driver for sockets, chosen at run time. A single client leaves nothing to batch, so both variants then use
 /// epoll; docs/decisions/0011-waiting-by-completion.md has the figures.
@@ -57,7 +57,7 @@ impl SocketDriver {
         self,
         clients: Vec<Client<T>>,
         schedule: Box<WorkerSchedule>,
-    ) -> io::Result<WorkerReport> {
+    ) -> io::Result<Ended<T>> {
         match self {
             Self::IoUring if clients.len() > 1 => uring::drive(clients, schedule),
             Self::Epoll | Self::IoUring => epoll::drive(clients, schedule),

@@ -14,9 +14,10 @@ use super::{
     sockets::{Arrival, Sending, Sockets, WaitLimit},
 };
 use crate::{
-    Client, Clock, Event, Probe, Step, Target, WorkerReport,
+    Client, Clock, Event, Probe, Step, Target,
     connector::{ConnectResult, Connector},
     recorder::Attempt,
+    report::Ended,
     worker_schedule::{Next, WorkerSchedule},
 };
 
@@ -56,12 +57,13 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         clients: Vec<Client<T>>,
         schedule: Box<WorkerSchedule>,
         sockets: S,
-    ) -> io::Result<WorkerReport> {
+    ) -> io::Result<Ended<T>> {
         let mut scheduler = Self::with(clients, schedule, sockets)?;
         scheduler.go_round()?;
         scheduler.part()?;
         scheduler.connector.close(Clock::now_ns());
-        Ok(scheduler.schedule.finish())
+        let clients = if scheduler.schedule.returns_clients { scheduler.release()? } else { Vec::new() };
+        Ok((scheduler.schedule.finish(), clients))
     }
 
     /// Boxed, not on the stack: there may be hundreds of workers.
@@ -97,7 +99,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
             self.schedule.tend(now_ns);
             self.begin_due(now_ns)?;
             self.wake(now_ns)?;
-            if self.is_over(now_ns) {
+            if self.is_over(now_ns)? {
                 return Ok(());
             }
             self.sockets.wait(self.wait_limit(now_ns))?;
@@ -106,17 +108,17 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
     }
 
     /// Whether all work is done; gives up attempts that have timed out.
-    fn is_over(&mut self, now_ns: u64) -> bool {
+    fn is_over(&mut self, now_ns: u64) -> io::Result<bool> {
         let all_lost = self.busy == 0 && self.idle.is_empty() && self.connector.is_idle();
-        match self.schedule.give_up_at_ns(now_ns) {
+        Ok(match self.schedule.give_up_at_ns(now_ns) {
             None => all_lost,
             Some(_) if self.busy == 0 => true,
             Some(give_up_ns) if now_ns >= give_up_ns => {
-                self.abandon_all(now_ns);
+                self.abandon_all(now_ns)?;
                 true
             }
             Some(_) => false,
-        }
+        })
     }
 
     /// Lets clients without an attempt send their final query, and waits for the answers.
@@ -140,6 +142,31 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         Ok(())
     }
 
+    /// Gives back the clients that can begin another run: connected, and waiting for no answer.
+    fn release(&mut self) -> io::Result<Vec<Client<T>>> {
+        self.sockets.quiesce()?;
+        while let Some((index, arrival)) = self.sockets.next()? {
+            let Some(seat) = self.seats.get_mut(index) else { continue };
+            match arrival {
+                // What a server says of itself between two runs, such as a changed setting.
+                Arrival::Bytes(bytes) => {
+                    let now_ns = Clock::now_ns();
+                    seat.target.step(Event::Received(bytes), now_ns, &mut self.schedule.probe);
+                }
+                Arrival::Gone(_) => self.sockets.remove(index)?,
+                Arrival::Writable => {}
+            }
+        }
+        let mut clients = Vec::with_capacity(self.seats.len());
+        for (index, seat) in std::mem::take(&mut self.seats).into_iter().enumerate() {
+            let io = self.sockets.release(index)?;
+            if io.is_some() && !self.asking[index] {
+                clients.push(Client { target: seat.target, io });
+            }
+        }
+        Ok(clients)
+    }
+
     /// Lets a client send its final query; returns whether it has one. Errors of the query are ignored.
     fn ask(&mut self, index: usize) -> io::Result<bool> {
         if self.schedule.is_stopped() || self.tell(index, Event::Parting, Clock::now_ns()) != Step::Send {
@@ -150,13 +177,15 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         Ok(self.asking[index])
     }
 
-    fn abandon_all(&mut self, now_ns: u64) {
-        for seat in &mut self.seats {
+    fn abandon_all(&mut self, now_ns: u64) -> io::Result<()> {
+        for (index, seat) in self.seats.iter_mut().enumerate() {
             if let Some(attempt) = seat.attempt.take() {
                 self.schedule.ended(attempt, now_ns, seat.target.abandon());
+                self.sockets.remove(index)?;
             }
         }
         self.busy = 0;
+        Ok(())
     }
 
     /// Hands attempts that have fallen due to idle clients.

@@ -17,7 +17,7 @@ use super::{
     client_scheduler::ClientScheduler,
     sockets::{Arrival, Sending, Sockets, TICK_NS, WaitLimit},
 };
-use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
+use crate::{Client, Target, report::Ended, worker_schedule::WorkerSchedule};
 
 /// Initial size of a worker's receive buffer: there may be hundreds of workers, and most answers are short. One buffer
 /// per worker is enough, since a target keeps the start of an incomplete message itself.
@@ -32,7 +32,7 @@ const EVENTS: usize = 256;
 pub(super) fn drive<T: Target>(
     clients: Vec<Client<T>>,
     schedule: Box<WorkerSchedule>,
-) -> io::Result<WorkerReport> {
+) -> io::Result<Ended<T>> {
     let sockets = EpollSockets::open(clients.len() + NOTIFIERS)?;
     ClientScheduler::work(clients, schedule, sockets)
 }
@@ -99,6 +99,17 @@ impl Sockets for EpollSockets {
             Some(socket) => Ok(epoll::delete(&self.epoll, &socket)?),
             None => Ok(()),
         }
+    }
+
+    /// Nothing is read unless it is asked for.
+    fn quiesce(&mut self) -> io::Result<()> {
+        Ok(())
+    }
+
+    fn release(&mut self, seat: usize) -> io::Result<Option<OwnedFd>> {
+        let socket = std::mem::take(&mut self.lines[seat]).socket;
+        socket.as_ref().map_or(Ok(()), |socket| epoll::delete(&self.epoll, socket))?;
+        Ok(socket)
     }
 
     #[inline]

@@ -52,6 +52,12 @@ pub(super) trait Sockets {
     /// Closes a client's socket, if there is one.
     fn remove(&mut self, seat: usize) -> io::Result<()>;
 
+    /// Ends all pending requests, so that nothing more is read. What was read before is left to [`Sockets::next`].
+    fn quiesce(&mut self) -> io::Result<()>;
+
+    /// Gives a client's socket back, still connected, after [`Sockets::quiesce`].
+    fn release(&mut self, seat: usize) -> io::Result<Option<OwnedFd>>;
+
     /// Hands bytes to the kernel.
     fn send(&mut self, seat: usize, bytes: &[u8]) -> io::Result<Sending>;
 

@@ -4,6 +4,7 @@ mod bookkeeping;
 mod counting;
 mod raw_log;
 mod reconnects;
+mod returned;
 mod runs;
 mod slowest;
 mod steps;

@@ -98,6 +98,9 @@ fn checked(target: &Paced, workers: &[usize], steps: Vec<LoadStep>, stop_in: Opt
         flow.then(&step.counts);
     }
     assert_eq!(flow, report.counts);
+    // A run and its steps have one population: attempts from the warm-up that end in the first step are in neither.
+    let of_steps: u64 = report.steps.iter().map(|step| step.latency.count()).sum();
+    assert_eq!(report.latency.count(), of_steps);
     assert_eq!(report.steps.iter().map(|step| step.duration_ns).sum::<u64>(), report.duration_ns);
     report
 }

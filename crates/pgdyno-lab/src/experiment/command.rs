@@ -19,14 +19,14 @@ const MOST_OUTPUT_BYTES: usize = 1 << 20;
 const LOOK_EVERY: Duration = Duration::from_millis(20);
 
 impl Measured {
-    /// Runs the command and returns the rate that it printed. PGHOST, PGPORT, PGUSER and PGDATABASE name its server if
-    /// pgdyno started one.
+    /// Runs the command with so many clients and returns the rate that it printed. PGHOST, PGPORT, PGUSER and
+    /// PGDATABASE name its server if pgdyno started one.
     ///
     /// # Errors
     /// The command could not be started, failed or printed no result, or a stop was requested.
-    pub fn run(&self, context: Context<'_>, subject: Option<&Subject>) -> Result<f64, Problem> {
+    pub fn run(&self, context: Context<'_>, subject: Option<&Subject>, clients: u32) -> Result<f64, Problem> {
         let mut shell = Command::new("sh");
-        shell.arg("-c").arg(self.filled_in(context.prepared)).stdin(Stdio::null());
+        shell.arg("-c").arg(self.filled_in(context.prepared, clients)).stdin(Stdio::null());
         shell.stdout(Stdio::piped()).stderr(Stdio::piped());
         // A process group, so that a whole pipeline can be stopped.
         shell.process_group(0);
@@ -47,9 +47,8 @@ impl Measured {
         })
     }
 
-    fn filled_in(&self, prepared: &Prepared) -> String {
+    fn filled_in(&self, prepared: &Prepared, clients: u32) -> String {
         let bench = &prepared.bench;
-        let clients = bench.clients.first().copied().unwrap_or(1);
         self.text
             .replace("{seconds}", &prepared.run_s.ceil().to_string())
             .replace("{clients}", &clients.to_string())

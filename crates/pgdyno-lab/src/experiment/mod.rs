@@ -135,9 +135,10 @@ impl Experiment<'_> {
     /// Fills a server. Each step is recorded as it finishes, so that it is in the record whatever happens next.
     fn fill(&mut self, at: usize) -> Result<(), Problem> {
         let Context { job, prepared, .. } = self.context;
-        if let Some(plan) = &prepared.load {
+        if let Some(plan) = prepared.load_at(at) {
+            let streams = job.load_at(at).streams();
             self.stage("load", |this| {
-                let loaded = Some(fill::load(this.context, plan, &mut this.servers[at])?);
+                let loaded = Some(fill::load(this.context, plan, streams, &mut this.servers[at])?);
                 this.record(at, |record| record.load.clone_from(&loaded));
                 Ok(())
             })?;

@@ -18,9 +18,10 @@ use super::{
     starts,
 };
 use crate::{
-    Measured, SubjectWork,
+    Job, Measured, SubjectWork,
     between::{BetweenRuns, Wrote},
-    cell::{self, Cell},
+    cell,
+    clients::{Cell, Clients},
     context::Context,
     counters_sampler::CountersSampler,
     practice::practise,
@@ -64,11 +65,13 @@ pub fn run(
         idle: None,
         began,
         blocks_made: 0,
+        slots: Slots::new(context.job),
     };
     rounds.begin()?;
     while let Some(round) = schedule::next(context.job, context.prepared, &rounds.recording.record) {
         rounds.round(&round)?;
     }
+    rounds.end_slots()?;
     Ok(rounds.ledgers)
 }
 
@@ -91,6 +94,21 @@ struct Rounds<'a> {
     began: Instant,
     /// Blocks measured since the start of this process.
     blocks_made: u32,
+    slots: Slots,
+}
+
+/// What slots leave to the end of their start.
+struct Slots {
+    /// The connected clients of each subject; `None` before its first run, and if runs are no slots.
+    clients: Vec<Option<Clients>>,
+    /// The round that ran last, if it is to be settled yet.
+    unsettled: Option<Round>,
+}
+
+impl Slots {
+    fn new(job: &Job) -> Self {
+        Self { clients: job.subjects.iter().map(|_| None).collect(), unsettled: None }
+    }
 }
 
 impl<'a> Rounds<'a> {
@@ -120,6 +138,7 @@ impl<'a> Rounds<'a> {
     /// Executes the runs of a round one after the other, all with the same rows and the same schedule.
     fn round(&mut self, round: &Round) -> Result<(), Problem> {
         if self.between.is_some() && (round.restarts || self.starts_made == 0) {
+            self.end_slots()?;
             self.begin_start(round)?;
         }
         let start_s = self.recording.seconds();
@@ -177,18 +196,19 @@ impl<'a> Rounds<'a> {
         self.context.events.now(format!("{}: practice run after a start", subject.name));
         let practice = match &subject.work {
             SubjectWork::Command(command) => {
-                let per_s = command.run(self.context, subject.server.map(|at| &self.servers[at]))?;
+                let server = subject.server.map(|at| &self.servers[at]);
+                let per_s = command.run(self.context, server, round.clients_of(subject))?;
                 let subject = subject.name.clone();
                 PracticeRecord { subject, script: None, per_s, committed: 0, in_doubt: 0 }
             }
             SubjectWork::Plan | SubjectWork::Script { .. } => {
                 let (at, cell) = self.cell(place, round)?;
-                practise(self.context, &mut self.servers[at], &cell, &subject.name)?
+                let kept = &mut self.slots.clients[place];
+                practise(self.context, &mut self.servers[at], &cell, &subject.name, kept)?
             }
         };
         if let Some(at) = subject.server {
-            let work = self.work(place, round).map(|(work, _)| work);
-            self.settle(at, Wrote::of(&subject.work, work), work.map(|work| (work, round.clients)))?;
+            self.settle(at, place, round)?;
             self.read_idle(at);
         }
         Ok(practice)
@@ -248,9 +268,9 @@ impl<'a> Rounds<'a> {
         let subject = &self.context.job.subjects[place];
         let server = subject.server.map(|at| &self.servers[at]);
         self.context.events.now(format!("{}: command, block {}", subject.name, round.number + 1));
-        let rate = command.run(self.context, server)?;
+        let rate = command.run(self.context, server, round.clients_of(subject))?;
         if let Some(at) = subject.server {
-            self.settle(at, Wrote::of(&subject.work, None), None)?;
+            self.settle(at, place, round)?;
         }
         self.read_idle(0);
         Ok(rate)
@@ -282,7 +302,7 @@ impl<'a> Rounds<'a> {
         let workload = Workload {
             script: work.name.clone(),
             protocol: protocol.name().to_owned(),
-            clients: round.clients,
+            clients: round.clients_of(subject),
             rate_per_s: self.context.prepared.plan.measure.rate,
             subject: self.recording.record.name_in_runs(place).map(str::to_owned),
         };
@@ -291,11 +311,10 @@ impl<'a> Rounds<'a> {
 
     /// Measures with pgdyno's own driver.
     fn drive(&mut self, place: usize, round: &Round) -> Result<f64, Problem> {
-        let subject = &self.context.job.subjects[place];
         let (at, cell) = self.cell(place, round)?;
-        let run = cell::run(self.context, self.recording, &mut self.servers[at], &cell)?;
-        let wrote = Wrote::of(&subject.work, Some(cell.work));
-        let settled = self.settle(at, wrote, Some((cell.work, round.clients)))?;
+        let kept = &mut self.slots.clients[place];
+        let run = cell::run(self.context, self.recording, &mut self.servers[at], &cell, kept)?;
+        let settled = self.settle(at, place, round)?;
         let idle = self.read_idle(at);
         let Some(record) = self.recording.record.runs.get_mut(run as usize) else { return Ok(0.0) };
         record.idle = idle;
@@ -309,10 +328,40 @@ impl<'a> Rounds<'a> {
         })
     }
 
-    /// Restores the data and quiesces a server after its run, if there are several subjects. With a single one, data
-    /// carries over, and the plan's own resets happen before each run.
-    fn settle(&mut self, at: usize, wrote: Wrote, ran: Option<(&Work, u32)>) -> Result<Settled, Problem> {
+    /// Restores the data and quiesces a server after a subject's run, if there are several subjects; in slots, after
+    /// the last of a start. With a single subject, data carries over, and the plan's own resets happen before each run.
+    fn settle(&mut self, at: usize, place: usize, round: &Round) -> Result<Settled, Problem> {
         let Some(between) = self.between else { return Ok(Settled::default()) };
+        if self.context.job.has_slots() {
+            self.slots.unsettled = Some(round.clone());
+            return Ok(Settled::default());
+        }
+        self.settle_now(between, at, place, round)
+    }
+
+    fn settle_now(
+        &mut self,
+        between: BetweenRuns,
+        at: usize,
+        place: usize,
+        round: &Round,
+    ) -> Result<Settled, Problem> {
+        let work = self.work(place, round).map(|(work, _)| work);
+        let subject = &self.context.job.subjects[place];
+        let wrote = Wrote::of(&subject.work, work);
+        let ran = work.map(|work| (work, round.clients_of(subject)));
         self.servers[at].settle(self.context, between, &mut self.ledgers[at], wrote, ran)
+    }
+
+    /// Closes the connections of a start's slots, and does what other runs do after each: servers are settled.
+    fn end_slots(&mut self) -> Result<(), Problem> {
+        self.slots.clients.iter_mut().for_each(|clients| *clients = None);
+        let Some((between, round)) = self.between.zip(self.slots.unsettled.take()) else { return Ok(()) };
+        for (place, subject) in self.context.job.subjects.iter().enumerate() {
+            subject
+                .server
+                .map_or(Ok(Settled::default()), |at| self.settle_now(between, at, place, &round))?;
+        }
+        Ok(())
     }
 }

@@ -4,7 +4,7 @@ use pgdyno_analysis::compare::{Comparison, first_of, turns};
 use pgdyno_core::measure::Arm;
 use pgdyno_record::{ComparisonRecord, RunRecord};
 
-use crate::{Job, job::Compare, prepared::Prepared};
+use crate::{Job, SubjectJob, job::Compare, prepared::Prepared};
 
 /// Runs that belong together: one of each subject at one level, or the two of a block of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -13,7 +13,7 @@ pub struct Round {
     pub number: u32,
     /// Index of the plan's workload.
     pub workload: usize,
-    /// Client count.
+    /// Client count of subjects without one of their own.
     pub clients: u32,
     /// Number of the block.
     pub block: u32,
@@ -23,6 +23,13 @@ pub struct Round {
     pub first: Option<Arm>,
     /// Whether the servers are started anew before it.
     pub restarts: bool,
+}
+
+impl Round {
+    /// Client count of a subject's run.
+    pub fn clients_of(&self, subject: &SubjectJob) -> u32 {
+        subject.clients.unwrap_or(self.clients)
+    }
 }
 
 /// The round after those in the record; `None` if no more are needed.
@@ -141,6 +148,7 @@ mod tests {
             by: ComparedRate::Tps,
             margin: 0.02,
             keep_disturbed: false,
+            slots: false,
             fail_if_slower: false,
         }
     }

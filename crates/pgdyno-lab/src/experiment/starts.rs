@@ -9,8 +9,8 @@ use pgdyno_wire::WireError;
 
 use crate::{Job, SubjectWork, Wanted, context::Context, fill, recording::Recording, subject::Subject};
 
-/// Whether every server may run on the data of every other: pgdyno made all clusters alike, all programs write the same
-/// format, and all subjects do the same to it.
+/// Whether every server may run on the data of every other: pgdyno made and loaded all clusters alike, all programs
+/// write the same format, and all subjects do the same to it.
 ///
 /// # Errors
 /// The format of a server's data could not be read.
@@ -20,7 +20,8 @@ pub fn can_pass_on_data(job: &Job, servers: &mut [Subject]) -> Result<bool, Prob
     let are_asked = others.iter().all(|other| asks_for_like_data(first, other));
     let work_alike = job.subjects.windows(2).all(|two| alike(&two[0].work, &two[1].work));
     let has_own = |(at, subject): (usize, &crate::SubjectJob)| subject.server == Some(at);
-    if others.is_empty() || !are_asked || !work_alike || !job.subjects.iter().enumerate().all(has_own) {
+    let are_alike = are_asked && work_alike && job.loads_alike();
+    if others.is_empty() || !are_alike || !job.subjects.iter().enumerate().all(has_own) {
         return Ok(false);
     }
     let formats: Result<Vec<String>, WireError> =

@@ -66,6 +66,7 @@ pub struct Look {
 }
 
 /// A server that is ready for a run.
+#[derive(Clone)]
 pub struct Ready {
     /// The scripts, in a form that the clients' sessions can run.
     pub scripts: Arc<Scripts>,
@@ -81,6 +82,13 @@ pub struct Ready {
     pub reset_s: Option<f64>,
     /// Seconds of the CHECKPOINT.
     pub checkpoint_s: f64,
+}
+
+impl Ready {
+    /// For the next run of the same clients, right after this one: nothing is restored, inspected or written out.
+    pub fn for_next_slot(&self) -> Self {
+        Self { data_state: None, reset_s: None, checkpoint_s: 0.0, ..self.clone() }
+    }
 }
 
 /// Work done after a run, in seconds.

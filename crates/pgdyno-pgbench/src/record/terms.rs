@@ -27,6 +27,7 @@ pub fn plan_record(options: &Options, scale: i64, transport: &str) -> PlanRecord
         warmup_ns: options.extras.warmup_ns,
         blocks: 1,
         blocks_per_start: None,
+        slots: false,
         rate_per_s: options.rate_per_s,
         driver_cpus: Vec::new(),
         server_cpus: Vec::new(),

@@ -5,6 +5,6 @@ mod tls;
 
 pub use sql::{
     ClientBehavior, ErrorHandling, InputCounts, Sessions, SharedScripts, SqlClient, SqlClients, SqlTarget,
-    Start, TerminalInput, Workers, run_clients,
+    Start, TerminalInput, Workers, run_clients, run_returning_clients,
 };
 pub use tls::{Link, Reconnects, Redial};

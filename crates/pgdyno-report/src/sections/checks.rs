@@ -204,7 +204,11 @@ pub fn noise_in_short(run: &Run<'_>) -> Fact {
 fn driver(run: &Run<'_>) -> Phrase {
     let runs = run.record.runs.iter().enumerate();
     let busiest = runs.max_by(|(_, a), (_, b)| a.cpu.busiest_worker.total_cmp(&b.cpu.busiest_worker));
-    let Some((index, busiest)) = busiest else { return "Unknown: pgdyno did not drive the load.".into() };
+    let Some((index, busiest)) = busiest else {
+        let by_commands = run.record.subjects.iter().any(|subject| subject.command.is_some());
+        let why = if by_commands { "pgdyno did not drive the load." } else { "no run was recorded." };
+        return format!("Unknown: {why}").into();
+    };
     let verdict = match busiest.cpu.busiest_worker > MAX_DRIVER_BUSY {
         true => " of a CPU: it may have been the limit.",
         false => " of a CPU: it was not the limit.",

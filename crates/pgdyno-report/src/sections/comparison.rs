@@ -39,7 +39,7 @@ fn answer_of_blocks(comparison: &ComparisonRecord, source: &Source) -> Phrase {
             .into();
     }
     let Some(result) = &comparison.result else {
-        return "Cannot tell: too few blocks.".into();
+        return "Cannot tell: too few blocks".into();
     };
     let so_far = phrase!["So far B is ", effect(Change), " ", interval.clone()];
     match result.verdict {
@@ -156,6 +156,7 @@ fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
         ".",
         again(comparison),
         starts(run),
+        slots(run),
     ]
 }
 
@@ -190,6 +191,19 @@ fn starts(run: &Run<'_>) -> Phrase {
         " beyond that (at most ",
         at.figure("between_high", Percent),
         ").",
+    ]
+}
+
+/// That runs were slots, and what the idle servers did in them.
+fn slots(run: &Run<'_>) -> Phrase {
+    if !run.record.plan.slots {
+        return Phrase::default();
+    }
+    let idle = run.source.at("/comparison").figure("idle_cpus", Number);
+    phrase![
+        " Runs were slots over connections that stayed open within a start",
+        maybe("; the idle server used at most ", idle, " CPUs"),
+        ".",
     ]
 }
 

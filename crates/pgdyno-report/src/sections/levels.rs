@@ -346,7 +346,7 @@ mod tests {
         let table = summary(&run, record.levels.as_ref().expect("there are some"));
         let want = [
             "",
-            "no difference over all; faster at 1; slower at 16; cannot tell at 4",
+            "cannot tell over all; faster at 1; slower at 16; no difference at 4",
             "faster over all; cannot tell at all levels",
         ];
         assert_eq!(last_column(&table), want);

@@ -12,9 +12,10 @@ pub fn section(run: &Run<'_>) -> Section {
     let of = |remarks: &'static [&'static str], is: bool| if is { remarks } else { &[] };
     let compared = of(&COMPARISON, run.record.comparison.is_some());
     let starts = of(&STARTS, run.record.plan.blocks_per_start.is_some());
+    let slots = of(&SLOTS, run.record.plan.slots);
     let several = of(&LEVELS, run.record.levels.is_some());
     let tpcc = of(&TPCC, tpcc::was_driven(run));
-    let all = compared.iter().chain(starts).chain(several).chain(tpcc).chain(&ALWAYS);
+    let all = compared.iter().chain(starts).chain(slots).chain(several).chain(tpcc).chain(&ALWAYS);
     let remarks = all.map(|remark| Piece::Fixed(remark).into()).collect();
     Section::new("How to read the numbers", Block::prose(Tone::Notes, remarks).into_iter().collect())
 }
@@ -26,7 +27,8 @@ const ALWAYS: [&str; 5] = [
      was acknowledged within the measured interval; the warm-up is not counted.",
     "Latency is the time from the due time of an attempt to its answer. Percentiles are computed from the added \
      histograms of all blocks, never averaged; a percentile is shown with 100 samples beyond it, in three \
-     blocks and ten different seconds. Silence is the longest time in which no client committed.",
+     blocks (all, if there are fewer) and ten different seconds (half of them, if there are fewer than twenty). \
+     Silence is the longest time in which no client committed.",
     "QPS counts SQL statements without BEGIN and END: TPS times the factor in the table. CPU is the CPU \
      time of the measured interval: CPUs used on average, and microseconds per transaction.",
     "Served from is derived from measured reads: shared buffers, the operating system's page cache, or disk. The \
@@ -56,6 +58,12 @@ const STARTS: [&str; 1] = [
      a practice run that nothing counts, and servers with data of the same format passed it on to each other.",
 ];
 
+const SLOTS: [&str; 1] = [
+    "A and B alternated in slots: their clients kept their connections, and between slots nothing was written out, \
+     vacuumed or restored. The warm-up before each slot leaves out what the change itself costs. Tables of both arms \
+     aged alike; they were restored after each start.",
+];
+
 const LEVELS: [&str; 4] = [
     "At every level the subjects ran one after the other within each block, with the same rows, in an order that \
      changes from block to block and depends on the seed. Each subject has its own server and data; the other servers \
@@ -76,8 +84,8 @@ const LEVELS: [&str; 4] = [
 
 const TPCC: [&str; 2] = [
     "NOPM are New-Orders per minute that were not rolled back, TPM all transactions per minute, including intended \
-     rollbacks; `done` includes these, too. Neither is tpmC, a term reserved for results audited by the rules of the \
-     TPC.",
+     rollbacks; `done` includes these, too, and so does the throughput of clause 5.4. None of them is tpmC, a term \
+     reserved for results audited by the rules of the TPC.",
     "Response times begin when the terminal sends the transaction, and include the wait for a free connection. Clauses \
      refer to the TPC Benchmark C Standard Specification, revision 5.11; shares may deviate by four standard \
      deviations.",

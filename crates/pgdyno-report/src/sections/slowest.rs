@@ -1,6 +1,7 @@
 //! The slowest transactions of each cell, so that they can be found in the server's log.
 
-use pgdyno_core::measure::CellSummary;
+use pgdyno_core::measure::{CellRun, CellSummary};
+use pgdyno_record::ComparisonRecord;
 
 use crate::{
     block::{Block, Cell, Column, Row, Section, Table},
@@ -28,9 +29,12 @@ pub fn section(run: &Run<'_>) -> Option<Section> {
     Some(Section::new("The slowest transaction of each cell", vec![Block::Table(table)]))
 }
 
-/// The slowest attempts of a cell over its blocks, the slowest first.
+/// The slowest attempts of a cell over its blocks that count, the slowest first.
 fn attempts(run: &Run<'_>, cell: &CellSummary) -> Vec<Phrase> {
-    let runs = run.record.runs.iter().enumerate().filter(|(_, of)| of.workload == cell.workload);
+    let counted = run.record.comparison.as_ref().map(ComparisonRecord::counted_blocks);
+    let counts = |of: &CellRun| counted.as_ref().is_none_or(|blocks| blocks.contains(&of.block));
+    let runs = run.record.runs.iter().enumerate();
+    let runs = runs.filter(|(_, of)| of.workload == cell.workload && counts(of));
     let mut found: Vec<_> = runs
         .flat_map(|(index, of)| {
             of.slowest.iter().enumerate().map(move |(at, slow)| (slow.latency_ns, index, at))

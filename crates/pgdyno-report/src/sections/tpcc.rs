@@ -82,7 +82,13 @@ fn of_transactions(run: &Run<'_>, index: usize, cell: &CellSummary) -> Group {
     };
     Group {
         name: run.name_of(index),
-        note: phrase![rate(&run.cell(index)), "; ", how(run, index, cell), tries],
+        note: phrase![
+            rate(&run.cell(index)),
+            completed(&run.cell(index)),
+            "; ",
+            how(run, index, cell),
+            tries
+        ],
         rows: (0..cell.scripts.len()).map(row).collect(),
     }
 }
@@ -114,6 +120,12 @@ fn rate(cell: &Place<'_>) -> Phrase {
         cell.rate("tpcc/tpm"),
         " TPM",
     ]
+}
+
+/// New-Orders as the specification counts them.
+fn completed(cell: &Place<'_>) -> Phrase {
+    let rate = cell.figure("tpcc/completed_per_min", Rate);
+    maybe("; ", rate, " New-Orders per minute with those rolled back, as the specification counts")
 }
 
 /// Warehouses, shape, pacing and isolation of a cell.

@@ -321,8 +321,18 @@ impl LoadRequest {
     #[must_use]
     pub fn over(&self, other: &Self) -> Self {
         let mut options = other.options();
+        if self.partitions == Some(0) {
+            options.remove("partition_method");
+        }
         options.extend(self.options());
         serde_json::from_value(Value::Object(options)).expect("what was written can be read")
+    }
+
+    /// The options that are given, named as in a plan but with dashes, with their values as flags have them; `None` for
+    /// one that has no value.
+    pub fn terms(&self) -> Vec<(String, Option<String>)> {
+        let term = |(name, value): (String, Value)| (name.replace('_', "-"), value_of(&value));
+        self.options().into_iter().map(term).collect()
     }
 
     /// Whether nothing is requested.
@@ -444,6 +454,11 @@ impl LoadRequest {
         options.retain(|_, value| *value != Value::Null && *value != false);
         options
     }
+}
+
+/// The value of an option as a flag has it; `None` for a flag without one.
+fn value_of(value: &Value) -> Option<String> {
+    (*value != true).then(|| shown(value))
 }
 
 /// The value of an option as a flag has it.
@@ -570,7 +585,27 @@ mod tests {
         let all = LoadRequest { jobs: Some(2), method: Some(Way::Chunks), scale: None, ..everything(4) };
         assert_eq!((none.over(&all), all.over(&none)), (all.clone(), all.clone()));
         let fewer = LoadRequest { partitions: Some(2), ..LoadRequest::default() };
-        assert_eq!(fewer.over(&all), LoadRequest { partitions: Some(2), ..all });
+        assert_eq!(fewer.over(&all), LoadRequest { partitions: Some(2), ..all.clone() });
+        let none = LoadRequest { partitions: Some(0), ..LoadRequest::default() };
+        let over = none.over(&all);
+        assert_eq!((over.partitions, over.partition_method), (Some(0), None), "no partitions, no method");
+    }
+
+    #[test]
+    fn options_are_named_with_their_values() {
+        let terms = LoadRequest { jobs: Some(2), method: Some(Way::Chunks), ..everything(4) }.terms();
+        let words: Vec<_> = terms
+            .iter()
+            .map(|(name, value)| {
+                value.as_ref().map_or_else(|| name.clone(), |value| format!("{name}={value}"))
+            })
+            .collect();
+        assert_eq!(
+            words.join(" "),
+            "partitions=4 partition-method=hash fillfactor=90 unlogged foreign-keys tablespace=t \
+             index-tablespace=i method=chunks jobs=2"
+        );
+        assert_eq!(LoadRequest::default().terms(), []);
     }
 
     /// A request for every table option, with the load method left open.

@@ -13,6 +13,9 @@ use crate::{ScriptError, Scripts};
 const FUNCTIONS: &str = include_str!("shapes/functions/functions.sql");
 /// Variable in which a Delivery returns the number of districts that had an order to deliver.
 pub const DELIVERED: &str = "delivered";
+/// Variable with the number of the order that the last New-Order of a client entered; with `w_id` and `d_id` of its
+/// input it is the key of that row. A New-Order that was rolled back entered none.
+pub const ORDER: &str = "o_id";
 /// SQLSTATE by which the functions report an item that does not exist (clause 2.4.2.3).
 pub const ROLLED_BACK: &str = "TPC01";
 
@@ -48,8 +51,13 @@ pub fn scripts(shape: Shape) -> Result<Scripts, ScriptError> {
     for transaction in Transaction::ALL {
         scripts.add(transaction.name(), script(shape, transaction))?;
     }
-    scripts.reserve(DELIVERED);
+    reserve_outputs(&mut scripts);
     Ok(scripts)
+}
+
+/// Keeps what the five scripts return about their transactions: [`DELIVERED`] and [`ORDER`].
+pub fn reserve_outputs(scripts: &mut Scripts) {
+    [DELIVERED, ORDER].into_iter().for_each(|name| scripts.reserve(name));
 }
 
 /// SQL that must run before transactions are sent in this shape, if any.
@@ -69,7 +77,9 @@ mod tests {
         for shape in Shape::ALL {
             let name = shape.name();
             let scripts = scripts(shape).expect(name);
-            assert!(scripts.names().find(DELIVERED.as_bytes()).is_some());
+            assert!(
+                [DELIVERED, ORDER].iter().all(|output| scripts.names().find(output.as_bytes()).is_some())
+            );
             scripts.check_variables(&VARIABLES).expect(name);
             scripts.check_protocol(Protocol::Prepared).expect(name);
         }

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, thread};
 
 use clap::ArgAction;
-use pgdyno_analysis::compare::{Asked, ComparedRate, MAX_BLOCKS, MIN_BLOCKS, looks};
+use pgdyno_analysis::compare::{Asked, ComparedRate, MAX_BLOCKS, MIN_BLOCKS, looks, slots};
 use pgdyno_core::{problem::Problem, span::Span};
 use pgdyno_lab::{Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted};
 use pgdyno_plan::{
@@ -14,7 +14,8 @@ use pgdyno_script::{Builtin, Protocol};
 use regex_lite::Regex;
 
 use super::{
-    arm::{Arm, builtin, protocol},
+    arm::{Arm, builtin, clients, protocol},
+    arms_own,
     bench::{cpu_list, rate},
     file,
     measure::restart,
@@ -31,18 +32,25 @@ Examples:
   pgdyno ab --set jit=on --set jit=off -b select-only   one setting
   pgdyno ab -f join.sql -f exists.sql                   two ways to write a query
   pgdyno ab default set:wal_compression=on,set:jit=off  several settings
+  pgdyno ab load:fillfactor=50 load:fillfactor=100      tables loaded differently
+  pgdyno ab --clients 8 --clients 16                    two client counts
   pgdyno ab --dsn 'host=old dbname=x' --dsn 'host=new dbname=x'
   pgdyno ab --command 'pgbench -n -S -T {seconds} -h old' \\
             --command 'pgbench -n -S -T {seconds} -h new'
 
 A and B are one or more of these, separated by commas:
   pg=VERSION  build=NAME  bindir=DIR  bundle  data=DIR  waldir=DIR
-  set:NAME=VALUE  script=FILE  builtin=NAME  protocol=NAME
+  set:NAME=VALUE  script=FILE  builtin=NAME  protocol=NAME  clients=N
+  load:NAME=VALUE or load:NAME, with the name of a flag under Tables
   dsn=CONNINFO or command=LINE, which include all that follows; with a pooler
     dsn=CONNINFO,admin-dsn=CONNINFO
 `default` means none of them. If an arm has a command and a temporary server, as
 in `pg=18,command=pgbench -n -S -T {seconds}`, PGHOST, PGPORT, PGUSER and
 PGDATABASE name that server, with pgbench's tables in it.";
+
+/// Blocks unless `--blocks` says otherwise: of runs, and of slots, which take about as long.
+const BLOCKS: u32 = 16;
+const SLOT_BLOCKS: u32 = 32;
 
 /// Heading of the flags that name the subjects.
 const SUBJECTS: &str = "A and B (a flag given once is for both; given twice, first A's, then B's)";
@@ -88,6 +96,9 @@ pub struct Args {
     /// Query protocol: simple, extended, prepared [default: prepared]
     #[arg(long, short = 'M', value_name = "NAME", value_parser = protocol, help_heading = SUBJECTS)]
     protocol: Vec<Protocol>,
+    /// Client count [default: twice the number of CPUs]
+    #[arg(long, short, value_name = "N", value_parser = clients, help_heading = SUBJECTS)]
+    clients: Vec<u32>,
     /// Tries of a transaction after a serialization failure or a deadlock; 0 is any number [default: 1]
     #[arg(long, value_name = "N", help_heading = SUBJECTS)]
     max_tries: Option<u32>,
@@ -102,18 +113,14 @@ pub struct Args {
     #[arg(long, short, value_name = "N", help_heading = "Workload",
           value_parser = clap::value_parser!(u64).range(1..=100_000_000))]
     scale: Option<u64>,
-    /// Client count [default: twice the number of CPUs]
-    #[arg(long, short, value_name = "N", help_heading = "Workload",
-          value_parser = clap::value_parser!(u32).range(1..=100_000))]
-    clients: Option<u32>,
     /// Driver threads [default: one per driver CPU]
     #[arg(long, short, value_name = "N", help_heading = "Workload",
           value_parser = clap::value_parser!(u32).range(1..=1_024))]
     jobs: Option<u32>,
-    /// Measured interval of a run [default: 5s]
+    /// Measured interval of a run [default: 5s, or 2s with --slots]
     #[arg(long, short = 'T', value_name = "TIME", allow_hyphen_values = true, help_heading = "Workload")]
     duration: Option<Span>,
-    /// Warm-up before the measured interval [default: 1500ms]
+    /// Warm-up before the measured interval [default: 1500ms, or 500ms with --slots]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Workload")]
     warmup: Option<Span>,
     /// Always refused, with the reason
@@ -125,11 +132,16 @@ pub struct Args {
     /// CPUs of temporary servers [default: those that the driver does not use]
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Workload")]
     server_cpus: Option<String>,
-    /// Maximum number of blocks of one run of A and one of B; evaluated after 8, 12 and 16, then every 8
-    #[arg(long, value_name = "N", default_value_t = 16, help_heading = "Method",
+    /// Maximum number of blocks of one run of A and one of B; evaluated after 8, 12 and 16, then every 8 [default: 16,
+    /// or 32 with --slots]
+    #[arg(long, value_name = "N", help_heading = "Method",
           value_parser = clap::value_parser!(u32).range(i64::from(MIN_BLOCKS)..=i64::from(MAX_BLOCKS)))]
-    blocks: u32,
-    /// When both servers are started anew: auto, always (before every second block), never
+    blocks: Option<u32>,
+    /// Drive A and B in turn in short slots over connections that stay open, without CHECKPOINT or vacuum between them:
+    /// for effects of a few per cent, if the idle server does nothing
+    #[arg(long, help_heading = "Method")]
+    slots: bool,
+    /// When both servers are started anew: auto, always (before every second block; every fourth with --slots), never
     #[arg(long, value_name = "WHEN", value_parser = restart, help_heading = "Method")]
     restart: Option<Restart>,
     /// Count blocks that met other load, instead of measuring them again
@@ -226,6 +238,7 @@ impl Args {
         let (mut plan, files) = self.base_plan()?;
         self.refuse_rate(&plan)?;
         let arms = self.both_arms(&plan)?;
+        self.refuse_several(&plan, &arms)?;
         let works = match &files {
             Some(_) => {
                 self.refuse_other_work(&arms)?;
@@ -234,23 +247,28 @@ impl Args {
             None => [self.work(&arms[0], &plan)?, self.work(&arms[1], &plan)?],
         };
         self.refuse_by(&plan)?;
+        self.refuse_slots(&works, files.as_ref())?;
         self.apply(&mut plan, &works);
+        let own = arms_own::apply(&arms, &mut plan)?;
         plan.validate()?;
         let (servers, server_of_arm) = self.servers(&arms, &plan)?;
+        arms_own::refuse_shared(&own, server_of_arm)?;
         let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
         let asked = [Asked::default(), arms[0].asked(&arms[1])];
-        let jobs = works.into_iter().zip(said).zip(server_of_arm).zip(asked).zip(["A", "B"]);
+        let jobs = works.into_iter().zip(said).zip(server_of_arm).zip(asked).zip(own).zip(["A", "B"]);
         let subjects = jobs
-            .map(|((((work, said), server), asked), name)| {
+            .map(|(((((work, said), server), asked), own), name)| {
                 let said = pgdyno_record::redact(&said);
-                SubjectJob { name: name.to_owned(), said, asked, server, work }
+                let (load, clients) = (own.load, own.clients);
+                SubjectJob { name: name.to_owned(), said, asked, server, work, load, clients }
             })
             .collect();
         let compare = Compare {
-            looks: looks(self.blocks),
+            looks: looks(self.blocks()),
             by: self.by,
             margin: self.margin.0,
             keep_disturbed: self.keep_disturbed,
+            slots: self.slots,
             fail_if_slower: self.fail_if_slower,
         };
         Ok(Job {
@@ -313,6 +331,28 @@ impl Args {
             .hint("give a plan with a workload `tpcc` (--plan), or leave out --by"))
     }
 
+    /// Maximum number of blocks.
+    fn blocks(&self) -> u32 {
+        self.blocks.unwrap_or(if self.slots { SLOT_BLOCKS } else { BLOCKS })
+    }
+
+    /// Refuses slots of what pgdyno does not drive, and of what needs work between runs, or longer ones.
+    fn refuse_slots(&self, works: &[SubjectWork; 2], files: Option<&WorkloadFiles>) -> Result<(), Problem> {
+        let of_plan = || files.iter().flat_map(|files| &files.work);
+        let waits = |work: &Work| work.tpcc.is_some_and(|tpcc| tpcc.paced);
+        let why = match () {
+            () if !self.slots => return Ok(()),
+            () if works.iter().any(|work| matches!(work, SubjectWork::Command(_))) => {
+                "a command makes connections of its own for every run"
+            }
+            () if of_plan().any(|work| work.reset.is_some()) => "the plan resets its data before every run",
+            () if of_plan().any(waits) => "terminals with keying and think times need longer runs",
+            () => return Ok(()),
+        };
+        Err(Problem::wrong_request(format!("could not compare in slots: {why}"))
+            .hint("leave out --slots: A and B then alternate in whole runs"))
+    }
+
     /// The plan file, or a plan with defaults only. If it has tables or scripts of its own, or runs TPC-C, its files
     /// come with it.
     fn base_plan(&self) -> Result<(Plan, Option<WorkloadFiles>), Problem> {
@@ -332,19 +372,28 @@ impl Args {
             || plan.data.scaleup.is_some()
             || plan.workload.iter().any(|one| one.as_builtin().is_none());
         let files = Some(files).filter(|_| is_own);
+        Ok((plan, files))
+    }
+
+    /// Refuses a plan with several workloads, or with several client counts that the arms do not override.
+    fn refuse_several(&self, plan: &Plan, arms: &[Arm; 2]) -> Result<(), Problem> {
+        let Some(path) = &self.plan else { return Ok(()) };
         let clients = match &plan.measure.clients {
             Auto::Given(clients) => clients.len(),
             Auto::Auto => 1,
         };
-        if plan.workload.len() == 1 && (clients == 1 || self.clients.is_some()) {
-            return Ok((plan, files));
+        let overridden = arms.iter().all(|arm| arm.clients.is_some());
+        if plan.workload.len() == 1 && (clients == 1 || overridden) {
+            return Ok(());
         }
         let what = format!(
             "could not compare with the plan {}: it has {} workloads and {clients} client counts",
             path.display(),
             plan.workload.len()
         );
-        Err(Problem::wrong_request(what).hint("a comparison has one of each"))
+        Err(Problem::wrong_request(what).hint(
+            "a comparison has one of each; --clients N, or clients=N of both arms, overrides the plan's client counts",
+        ))
     }
 
     /// Arms A and B from the arguments and flags.
@@ -397,6 +446,7 @@ impl Args {
             self.script.len(),
             self.protocol.len(),
             self.command.len(),
+            self.clients.len(),
         ];
         let repeated =
             |(at, (name, _)): (usize, &(String, String))| self.set[..at].iter().any(|(set, _)| set == name);
@@ -415,6 +465,7 @@ impl Args {
         [a.script, b.script] = split("--script", &self.script)?;
         [a.protocol, b.protocol] = split("--protocol", &self.protocol)?;
         [a.command, b.command] = split("--command", &self.command)?;
+        [a.clients, b.clients] = split("--clients", &self.clients)?;
         let mut by_name: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for (name, value) in &self.set {
             by_name.entry(name).or_default().push(value.clone());
@@ -470,17 +521,19 @@ impl Args {
         }
         let measure = &mut plan.measure;
         let cpus = thread::available_parallelism().map_or(1, |count| count.get() as u32);
-        match (self.clients, &measure.clients) {
-            (Some(clients), _) => measure.clients = Auto::Given(vec![clients]),
-            (None, Auto::Auto) => measure.clients = Auto::Given(vec![2 * cpus]),
-            (None, Auto::Given(_)) => {}
+        if measure.clients == Auto::Auto {
+            measure.clients = Auto::Given(vec![2 * cpus]);
         }
         if let Some(jobs) = self.jobs {
             measure.jobs = Auto::Given(jobs);
         }
+        if self.slots {
+            measure.duration = Span::from_millis(slots::COUNTED_MS);
+            measure.warmup = Span::from_millis(slots::DROPPED_MS);
+        }
         measure.duration = self.duration.unwrap_or(measure.duration);
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
-        measure.blocks = 2 * self.blocks;
+        measure.blocks = 2 * self.blocks();
         measure.restart = self.restart.unwrap_or(measure.restart);
         measure.driver_cpus = self.driver_cpus.clone().or(measure.driver_cpus.take());
         plan.server.cpus = self.server_cpus.clone().or(plan.server.cpus.take());

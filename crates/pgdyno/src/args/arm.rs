@@ -1,14 +1,16 @@
 //! An arm of a comparison, or one of several subjects, as one argument: `pg=18,set:shared_buffers=1GB`.
 
-use std::path::PathBuf;
+use std::{collections::BTreeSet, path::PathBuf};
 
 use pgdyno_analysis::compare::{Asked, AskedProgram};
 use pgdyno_core::problem::Problem;
 use pgdyno_plan::{Plan, ServerPlan};
+use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
 
 use super::{
     connection::Connection,
+    load_option::load_option,
     own_server::{request, setting},
 };
 use pgdyno_lab::Wanted;
@@ -30,11 +32,18 @@ pub struct Arm {
     pub protocol: Option<Protocol>,
     /// External benchmark command.
     pub command: Option<String>,
+    /// Options for loading its tables.
+    pub load: LoadRequest,
+    /// Client count.
+    pub clients: Option<u32>,
 }
 
 /// The terms in the order in which help and errors list them.
 const TERMS: &str = "default, pg=VERSION, build=NAME, bindir=DIR, bundle, data=DIR, waldir=DIR, set:NAME=VALUE, \
-                     script=FILE, builtin=NAME, protocol=NAME, dsn=CONNINFO[,admin-dsn=CONNINFO], command=LINE";
+                     script=FILE, builtin=NAME, protocol=NAME, clients=N, load:NAME[=VALUE], \
+                     dsn=CONNINFO[,admin-dsn=CONNINFO], command=LINE";
+/// Most clients of a run.
+const MAX_CLIENTS: u32 = 100_000;
 /// Separates the connection string of the clients from that for setup, checks and monitoring.
 const ADMIN: &str = ",admin-dsn=";
 
@@ -82,6 +91,15 @@ impl Arm {
             }
             return Ok(Some(name));
         }
+        if let Some(option) = term.strip_prefix("load:") {
+            let option = load_option(option).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
+            let known = self.load.terms();
+            if option.terms().iter().any(|(name, _)| known.iter().any(|(other, _)| other == name)) {
+                return Err(wrong(text, &format!("`{term}` gives an option twice")));
+            }
+            self.load = option.over(&self.load);
+            return Ok(None);
+        }
         let (key, value) = match term.split_once('=') {
             Some((key, value)) => (key, Some(given(text, key, value)?)),
             None => (term, None),
@@ -97,6 +115,10 @@ impl Arm {
             ("protocol", Some(value)) => {
                 let protocol = protocol(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
                 self.protocol.replace(protocol).is_some()
+            }
+            ("clients", Some(value)) => {
+                let clients = clients(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
+                self.clients.replace(clients).is_some()
             }
             _ => {
                 let of_server = self.server.terms().into_iter().find(|(name, _)| *name == key);
@@ -122,6 +144,8 @@ impl Arm {
             builtin: if work { self.builtin } else { base.builtin },
             command: if work { self.command } else { base.command },
             protocol: self.protocol.or(base.protocol),
+            load: self.load.over(&base.load),
+            clients: self.clients.or(base.clients),
         }
     }
 
@@ -164,7 +188,22 @@ impl Arm {
         ];
         let work = work.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
         let places = (&own.data, &own.waldir) != (&theirs.data, &theirs.waldir);
-        Asked { program, settings, places, work: work.collect() }
+        let (of_own, of_other) = (self.load.terms(), other.load.terms());
+        let only = of_own.iter().filter(|term| !of_other.contains(term));
+        let only = only.chain(of_other.iter().filter(|term| !of_own.contains(term)));
+        let mut load: BTreeSet<String> = only.map(|(name, _)| name.clone()).collect();
+        if load.contains("partitions") {
+            // Where only one has partitions, only one has a method.
+            load.insert("partition-method".to_owned());
+        }
+        Asked {
+            program,
+            settings,
+            places,
+            work: work.collect(),
+            clients: self.clients != other.clients,
+            load,
+        }
     }
 
     /// The arm as an argument, without the terms that it shares with the other.
@@ -194,6 +233,13 @@ impl Arm {
             self.script.as_ref().map(|path| format!("script={}", path.display())),
             self.builtin.map(|builtin| format!("builtin={}", builtin.name())),
             self.protocol.map(|protocol| format!("protocol={}", protocol.name())),
+            self.clients.map(|clients| format!("clients={clients}")),
+        ]);
+        terms.extend(self.load.terms().into_iter().map(|(name, value)| {
+            let value = value.map(|value| format!("={value}")).unwrap_or_default();
+            Some(format!("load:{name}{value}"))
+        }));
+        terms.extend([
             self.dsn.as_ref().map(|dsn| format!("dsn={dsn}{}", self.admin())),
             self.command.as_ref().map(|command| format!("command={command}")),
         ]);
@@ -226,6 +272,18 @@ fn wrong(text: &str, why: &str) -> Problem {
 /// The possible names.
 pub fn builtin(name: &str) -> Result<Builtin, String> {
     Builtin::by_name(name).ok_or_else(|| "one of tpcb-like, simple-update, select-only".to_owned())
+}
+
+/// Parses a client count.
+///
+/// # Errors
+/// The possible counts.
+pub fn clients(text: &str) -> Result<u32, String> {
+    let count: u32 = text.parse().map_err(|_| format!("it is a number from 1 to {MAX_CLIENTS}"))?;
+    match count {
+        1..=MAX_CLIENTS => Ok(count),
+        _ => Err(format!("{count} is not between 1 and {MAX_CLIENTS}")),
+    }
 }
 
 /// Parses the name of a protocol.
@@ -267,6 +325,9 @@ mod tests {
         let work = asked("script=a.sql,protocol=simple", "builtin=select-only").work;
         assert_eq!(work, ["script", "protocol"]);
         assert!(asked("data=/a,pg=18", "pg=18").places && !asked("pg=18", "pg=17").places);
+        let own = asked("clients=8,load:unlogged,load:jobs=2", "clients=9,load:jobs=2,load:partitions=4");
+        assert!(own.clients && !asked("clients=8", "clients=8").clients);
+        assert_eq!(own.load.into_iter().collect::<Vec<_>>(), ["partition-method", "partitions", "unlogged"]);
     }
 
     #[test]
@@ -281,6 +342,8 @@ mod tests {
             "set:search_path=a,b,c,set:work_mem=64MB",
             "set:shared_preload_libraries=auto_explain,pg_stat_statements,script=a.sql,protocol=simple",
             "builtin=select-only",
+            "protocol=simple,clients=8,load:partitions=8,load:partition-method=hash,load:unlogged",
+            "load:fillfactor=50,load:method=chunks,load:jobs=2",
             "dsn=host=/tmp dbname=a,b",
             "dsn=host=pool port=6432,admin-dsn=host=db dbname=a,b",
             "pg=18,command=pgbench -n -S -T {seconds} -c 4, or so",
@@ -305,6 +368,14 @@ mod tests {
             ("set:jit=off,sett:jit=on", "`sett:jit=on` is not a term of an arm"),
             ("builtin=tpch", "one of tpcb-like"),
             ("protocol=udp", "one of simple"),
+            ("clients=0", "`clients=0`: 0 is not between 1 and 100000"),
+            ("clients=many", "it is a number from 1 to 100000"),
+            ("clients", "`clients` is not a term of an arm"),
+            ("clients=1,clients=2", "`clients` is given twice"),
+            ("load:fillfactor=5", "`load:fillfactor=5`: invalid value '5'"),
+            ("load:rows=5", "`load:rows=5`: there is no such option; the options are partitions,"),
+            ("load:jobs=1,load:load-jobs=2", "`load:load-jobs=2` gives an option twice"),
+            ("load:unlogged,load:unlogged", "gives an option twice"),
             ("dsn=", "`dsn=` has no value"),
         ] {
             let problem = Arm::parse(text).expect_err(text);
@@ -327,6 +398,9 @@ mod tests {
         assert_eq!(over("build=x"), "build=x,set:jit=on,set:work_mem=4MB,builtin=select-only");
         assert_eq!(over("bindir=/x"), "bindir=/x,set:jit=on,set:work_mem=4MB,builtin=select-only");
         assert_eq!(over("script=a.sql"), "pg=15,set:jit=on,set:work_mem=4MB,script=a.sql");
+        let both = Arm::parse("clients=4,load:fillfactor=50").expect("it is one");
+        let own = Arm::parse("clients=8,load:unlogged").expect("it is one").over(&both);
+        assert_eq!(own.said(), "clients=8,load:fillfactor=50,load:unlogged");
         let bundles = Arm::parse("bundle").expect("it is one");
         let over = |text: &str| Arm::parse(text).expect("it is one").over(&bundles).said();
         assert_eq!(over("pg=9.6"), "pg=9.6,bundle", "a version does not choose where it comes from");

@@ -3,6 +3,7 @@
 pub mod ab;
 pub mod analyse;
 mod arm;
+mod arms_own;
 pub mod bench;
 pub mod build;
 pub mod builds;
@@ -14,6 +15,7 @@ pub mod generate;
 pub mod history;
 mod list;
 pub mod load;
+mod load_option;
 mod measure;
 mod own_server;
 pub mod pgbench;

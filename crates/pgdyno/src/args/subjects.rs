@@ -101,6 +101,8 @@ pub(super) fn subjects(
         asked: full[0].arm.asked(&one.arm),
         server: Some(at),
         work: SubjectWork::Plan,
+        load: None,
+        clients: None,
     };
     Ok(Some((full.iter().enumerate().map(job).collect(), servers)))
 }
@@ -145,6 +147,12 @@ fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
             work || arm.command.is_some(),
             "the plan defines the workload",
             "leave out script, builtin, protocol and command",
+        ),
+        (
+            arm.clients.is_some() || !arm.load.is_default(),
+            "the plan defines clients and tables, which are those of all subjects",
+            "leave out clients= and load:, and write both into the plan ([measure], [load]); `pgdyno ab` compares two \
+             arms that differ in them",
         ),
         (
             arm.dsn.is_some() && !arm.server.is_default(),
@@ -260,6 +268,8 @@ mod tests {
         for (words, said) in [
             (&["pg=18", "builtin=select-only"][..], "the plan defines the workload"),
             (&["pg=18", "command=true"], "the plan defines the workload"),
+            (&["pg=18", "pg=18,clients=8"], "the plan defines clients and tables"),
+            (&["pg=18,load:unlogged", "pg=18"], "the plan defines clients and tables"),
             (&["pg=18,dsn=host=/x", "pg=18"], "describes a temporary one"),
             (&["bundle,bindir=/x", "pg=18"], "named twice"),
             (&["pg=18,data=/x", "pg=15,waldir=/x"], "has a directory of another"),

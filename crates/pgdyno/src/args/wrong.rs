@@ -13,6 +13,13 @@ pub fn problem(error: &Error, args: &[String], cli: &Command) -> Option<Problem>
     if help_or_version.contains(&error.kind()) {
         return None;
     }
+    let (what, remedy) = words(error);
+    let help = format!("see `{} --help`", sub_command(args, cli));
+    Some(Problem::wrong_request(what).hint(remedy.unwrap_or(help)))
+}
+
+/// Clap's error as one sentence, and its remedy if it knows one.
+pub fn words(error: &Error) -> (String, Option<String>) {
     let text = error.render().to_string();
     let mut paragraphs = text.split("\n\n").map(one_line);
     let what = paragraphs.next().unwrap_or_default();
@@ -22,8 +29,7 @@ pub fn problem(error: &Error, args: &[String], cli: &Command) -> Option<Problem>
         Some((what, values)) => (what.to_owned(), Some(format!("one of {}", values.trim_end_matches(']')))),
         None => (what, None),
     };
-    let help = format!("see `{} --help`", sub_command(args, cli));
-    Some(Problem::wrong_request(what).hint(tip.or(possible).unwrap_or(help)))
+    (what, tip.or(possible))
 }
 
 fn one_line(paragraph: &str) -> String {

@@ -3,7 +3,11 @@
 use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
 
 use pgdyno_analysis::{DoubtKind, compare::Verdict};
-use pgdyno_core::{facts::same_build, measure::Arm};
+use pgdyno_core::{
+    facts::same_build,
+    measure::Arm,
+    results::{Fairness, Why},
+};
 use pgdyno_provision::bundle::{self, Pin, version_num_of};
 use pgdyno_record::{ComparisonRecord, Run, Status};
 
@@ -244,6 +248,80 @@ fn more_clients_than_branches_are_said_before() {
     let err = dry(&two);
     assert!(err.contains("warning: scale 1 has fewer branches than there are clients (8)"), "{err}");
     assert!(!dry(&[&two[..], &["-b", "select-only"]].concat()).contains("branches"));
+    let of_each = |a: &str, b: &str| {
+        text(&place.run(&["ab", "--scale", "4", "--dry-run", a, b]).stderr).contains("fewer branches")
+    };
+    assert!(of_each("clients=2", "clients=8") && of_each("clients=8", "clients=2"));
+    assert!(!of_each("clients=8,builtin=select-only", "clients=4"), "only B updates branches");
+    let few = "clients=30,set:max_connections=20";
+    let err = place.refused(&["ab", "--dry-run", "clients=40", few], 3);
+    assert!(err.contains("B: 30 clients are more than the server's max_connections (20)"), "{err}");
+}
+
+/// Tables and clients differ because that was asked, nothing else does, and no server gets the tables of the other.
+#[test]
+fn arms_have_tables_and_clients_of_their_own() {
+    let place = Place::new();
+    let tiny = ["ab", "--pg", "18", "--bundle", "--scale", "1", "-b", "select-only", "--duration", brief()];
+    let rest = ["--warmup", "50ms", "--blocks", "8", "--restart", "always"];
+    let arms = ["clients=2,load:fillfactor=50", "clients=4,load:partitions=2,load:partition-method=hash"];
+    let args = [&tiny[..], &rest, &arms].concat();
+    let dry = text(&place.run(&[&args[..], &["--dry-run"]].concat()).stderr);
+    let dry: Vec<_> = dry.split_whitespace().collect();
+    let dry = dry.join(" ");
+    assert!(dry.contains("A 2 clients and B 4 clients at scale 1"), "{dry}");
+    assert!(dry.contains("tables A: one COPY per table, fill factor 50 %"), "{dry}");
+    assert!(dry.contains("tables B: COPY in chunks, 2 partitions by hash"), "{dry}");
+    place.done(&args);
+    let run = place.only_run();
+    is_complete(&run);
+    let loads: Vec<_> =
+        run.record.subjects.iter().filter_map(|arm| arm.load.as_ref()?.terms.clone()).collect();
+    let options = loads.iter().map(|of| (of.options.fillfactor, of.options.partitions));
+    assert_eq!(options.collect::<Vec<_>>(), [(Some(50), Some(0)), (Some(100), Some(2))]);
+    assert_eq!(run.record.plan.clients, [2, 4]);
+    for (arm, clients) in Arm::BOTH.into_iter().zip([2, 4]) {
+        let own = run.record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
+        assert!(own.clone().count() == 8 && own.clone().all(|run| run.workload.clients == clients));
+    }
+    assert!(run.record.starts.len() == 4 && run.record.starts.iter().all(|start| start.data_shift.is_none()));
+    let differences = &run.record.subjects[1].differences;
+    assert!(differences.iter().all(|row| row.why == Some(Why::Asked)), "{differences:?}");
+    let names: Vec<_> = differences.iter().map(|row| row.what.as_str()).collect();
+    let expected =
+        ["clients", "load", "partitions", "storage options", "partition method", "size of the data"];
+    assert_eq!(names, expected);
+    let comparable = run.record.subjects[1].comparable.as_ref().expect("it was judged");
+    assert_eq!(comparable.verdict, Fairness::AlikeButForWhatWasAsked);
+    let in_buffers =
+        run.record.subjects.iter().all(|arm| arm.load.as_ref().is_some_and(|of| of.prewarm.is_some()));
+    assert!(in_buffers, "both fit");
+    place.nothing_is_left();
+}
+
+/// At one existing server client counts may differ, and tables may not.
+#[test]
+fn two_client_counts_at_a_server_that_is_there() {
+    let place = Place::new();
+    place.done(&["up", "there"]);
+    let server = place.only();
+    let dsn =
+        format!("host={} port={} user=postgres dbname=postgres", word(&server, "socket_dir"), server["port"]);
+    let tiny =
+        ["ab", "--scale", "4", "--duration", brief(), "--warmup", "50ms", "--blocks", "3", "--dsn", &dsn];
+    let shared = place.refused(&[&tiny[..], &["load:unlogged", "default"]].concat(), 2);
+    assert!(shared.contains("both are on one existing server, which is loaded once"), "{shared}");
+    place.done(&[&tiny[..], &["--clients", "1", "--clients", "4"]].concat());
+    let run = place.only_run();
+    holds_together(&run);
+    let of = |letter: &str| {
+        let own = run.record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(letter));
+        own.map(|run| run.workload.clients).collect::<Vec<_>>()
+    };
+    assert_eq!((of("A"), of("B")), (vec![1; 3], vec![4; 3]));
+    let rows = run.record.subjects[1].differences.iter();
+    let rows: Vec<_> = rows.map(|row| (row.what.as_str(), row.b.as_deref(), row.why)).collect();
+    assert_eq!(rows, [("clients", Some("4"), Some(Why::Asked))]);
 }
 
 /// One existing server, named once for both arms: it is one subject, and nothing of pgdyno stays in it.

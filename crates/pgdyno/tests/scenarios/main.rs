@@ -28,6 +28,7 @@ mod resume;
 mod scaleup;
 mod selftest;
 mod servers;
+mod slots;
 mod starts;
 mod structure;
 mod subjects;

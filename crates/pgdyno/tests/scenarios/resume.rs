@@ -202,6 +202,26 @@ fn a_comparison_that_is_killed_goes_on() {
     kills(&WAYS[1], how_many());
 }
 
+/// Clients and tables of each arm are those of the killed run.
+#[test]
+fn a_comparison_of_different_tables_that_is_killed_goes_on() {
+    const ARMS: &[&str] =
+        &["ab", "--pg", "18", "--bundle", "--blocks", "8", "clients=1,load:fillfactor=50", "default"];
+    let place = Place::new();
+    let args = args(&Way { name: "ab", args: ARMS }, &place);
+    let killed = kill_after(&place, &args, 3, Duration::ZERO);
+    let run = resumed(&place);
+    goes_on_from(&killed, &run);
+    let loads = run.record.subjects.iter().filter_map(|arm| arm.load.as_ref()?.terms.as_ref());
+    assert_eq!(loads.map(|of| of.options.fillfactor).collect::<Vec<_>>(), [Some(50), Some(100)]);
+    let is_right = |run: &CellRun| match run.workload.subject.as_deref() {
+        Some("A") => run.workload.clients == 1,
+        _ => run.workload.clients == 2,
+    };
+    assert!(run.record.runs.iter().all(is_right));
+    place.nothing_is_left();
+}
+
 #[test]
 fn three_subjects_that_are_killed_go_on() {
     kills(&WAYS[2], how_many());

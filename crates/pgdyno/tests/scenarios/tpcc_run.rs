@@ -3,11 +3,15 @@
 use std::{fs, process::Stdio, thread, time::Duration};
 
 use pgdyno_analysis::DoubtKind;
-use pgdyno_core::{measure::CellRun, tpcc::Shape};
+use pgdyno_core::{
+    measure::CellRun,
+    tpcc::{Shape, Transaction},
+};
 use pgdyno_record::{ConsistencyRecord, Run, RunRecord};
+use pgdyno_script::tpcc::{script, setup};
 
 use crate::{
-    common::{Place, holds_together, kill, text, wait_until},
+    common::{Place, holds_together, kill, text, wait_until, word},
     tpcc_load::Loaded,
 };
 
@@ -97,6 +101,7 @@ fn every_shape_keeps_the_tables_consistent(pg: &str) {
         );
     }
     assert!(deliveries > 0);
+    orders_are_known_by_their_keys(&loaded);
     // Payments of terminals carry names of warehouse and district, and the numbers of their attempt, which those of
     // another command have not.
     let numbers = "substring(h_data FROM '^.{1,20} ([0-9a-z]+\\.[0-9a-z]+\\.[0-9a-z]+\\.[0-9a-z]+)$')";
@@ -106,6 +111,38 @@ fn every_shape_keeps_the_tables_consistent(pg: &str) {
     assert_eq!(count("SELECT count(*) FROM pg_proc WHERE proname ~ '^tpcc_'"), "0");
     // A stock that is always taken from never falls below ten.
     assert_eq!(count("SELECT count(*) FROM stock WHERE s_quantity NOT BETWEEN 10 AND 100"), "0");
+}
+
+/// After each New-Order a client knows the key of the row that it entered.
+fn orders_are_known_by_their_keys(loaded: &Loaded) {
+    let mut session = loaded.session();
+    session
+        .execute("CREATE TABLE entered (shape text, w_id int, d_id int, o_id int)")
+        .expect("it can be made");
+    for shape in Shape::ALL {
+        let name = shape.name();
+        setup(shape).map_or(Ok(()), |functions| session.execute(functions)).expect("they can be made");
+        let keeps = format!("\nINSERT INTO entered VALUES ('{name}', :w_id, :d_id, :o_id);\n");
+        let file = loaded.place.path("order.sql");
+        fs::write(&file, script(shape, Transaction::NewOrder).to_owned() + &keeps)
+            .expect("it can be written");
+        let file = file.display().to_string();
+        let server = loaded.place.only();
+        let (host, port) = (word(&server, "socket_dir"), server["port"].to_string());
+        let database = ["-h", host, "-p", &port, "-U", "postgres", "postgres"];
+        let drive = ["pgbench", "-n", "-M", "prepared", "-c", "3", "-t", "10", "-f", &file];
+        let terminal = ["w_id=1", "d_id=4", "c_id=5", "ol_cnt=2", "all_local=1", "i_ids={7,8}"];
+        let lines = ["supply_w_ids={1,1}", "quantities={3,4}"];
+        let input: Vec<_> = terminal.iter().chain(&lines).flat_map(|set| ["-D", *set]).collect();
+        loaded.place.done(&[&drive[..], &input, &database].concat());
+        let known = "FROM entered e JOIN orders o ON (e.w_id, e.d_id, e.o_id) = (o.o_w_id, o.o_d_id, o.o_id)";
+        let found = format!("SELECT count(DISTINCT e.o_id) {known} WHERE shape = '{name}' AND o_c_id = 5");
+        assert_eq!(session.value(&found).expect("it can be asked").as_deref(), Some("30"), "{name}");
+    }
+    let gone = "DO $$DECLARE made regprocedure; BEGIN \
+                FOR made IN SELECT oid FROM pg_proc WHERE proname ~ '^tpcc_' LOOP \
+                EXECUTE 'DROP FUNCTION ' || made; END LOOP; END$$; DROP TABLE entered";
+    session.execute(gone).expect("they are there");
 }
 
 #[test]
@@ -141,7 +178,8 @@ fn serialization_failures_are_tried_again_and_counted(loaded: &Loaded) {
         );
         assert!(run.errors.iter().any(|error| error.code == "40001"), "{:?}", run.errors);
         adds_up(run);
-        assert!(said.contains(&level.replace('-', " ")), "{said}");
+        let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(words.contains(&level.replace('-', " ")), "{said}");
     }
     let said = loaded.refused(&["--isolation", "serializable", "--max-tries", "1"]);
     let why = "serializable transactions can fail with serialization errors, but are tried only once";

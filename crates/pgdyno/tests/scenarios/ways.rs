@@ -178,7 +178,7 @@ fn tpcc_is_driven_through_a_pooler_by_what_its_sessions_need_not_be_told() {
         assert!(scripts[0].committed > 10, "{scripts:?}");
     }
     let said = there.place.refused(&flags("functions"), 2);
-    assert!(said.contains("through a pooler: its sessions cannot be told"), "{said}");
+    assert!(said.contains("through a pooler: its sessions cannot be configured"), "{said}");
 }
 
 /// What does a pooler cost? A connects through it, B does not; each has its own database.

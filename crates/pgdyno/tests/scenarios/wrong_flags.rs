@@ -206,6 +206,30 @@ const AB: &[(&str, &[&str])] = &[
         &["could not load tables for both arms: the command of B brings its own server"],
     ),
     ("command=x|default|--fillfactor|50", &["for both arms: the command of A brings", "pg=18,command=LINE"]),
+    (
+        "default|load:unlogged,command=x",
+        &["could not load tables for B: the command of B brings its own server", "pg=18,command=LINE"],
+    ),
+    ("default|clients=0", &["`clients=0`: 0 is not between 1 and 100000"]),
+    ("--clients|1|--clients|2|--clients|3", &["--clients is given 3 times"]),
+    ("--clients|4|--clients|4", &["there is nothing to compare", "here they are equal"]),
+    ("default|load:fillfactor=5", &["`load:fillfactor=5`", "5 is not between 10 and 100", "clients=N"]),
+    ("default|load:scale=2", &["there is no such option; the options are partitions, partition-method,"]),
+    ("default|load:unlogged=no", &["unexpected value 'no'"]),
+    ("default|load:partition-method=hash", &["B: a partition method is given, but there are no partitions"]),
+    ("default|load:tablespace=t", &["B: could not use the tablespace t: pgdyno's own server has none"]),
+    (
+        "pg=18|pg=9.6,load:partitions=2",
+        &["B: could not make partitions: the server is older than PostgreSQL 11"],
+    ),
+    (
+        "--dsn|host=/tmp|load:unlogged|default",
+        &["could not load different tables for A and B: both are on one existing server", "dsn=..."],
+    ),
+    (
+        "clients=4,command=x|clients=8,command=y",
+        &["could not use 4 clients for A: its command has no {clients}", "write {clients}"],
+    ),
 ];
 
 #[test]

@@ -69,6 +69,13 @@ impl Lines {
         }
     }
 
+    /// Takes a seat's socket, still connected; it must have no pending requests.
+    pub(super) fn release(&mut self, seat: usize) -> Option<OwnedFd> {
+        let line = &mut self.lines[seat];
+        line.generation = line.generation.wrapping_add(1);
+        line.socket.take()
+    }
+
     pub(super) fn close_all(&mut self) {
         (0..self.lines.len()).for_each(|seat| {
             self.close(seat);

@@ -19,7 +19,7 @@ use super::{
     client_scheduler::ClientScheduler,
     sockets::{Arrival, Sending, Sockets, TICK_NS, WaitLimit},
 };
-use crate::{Client, Target, WorkerReport, worker_schedule::WorkerSchedule};
+use crate::{Client, Target, report::Ended, worker_schedule::WorkerSchedule};
 
 /// Most and fewest submissions that fit in the ring; a full ring is submitted early.
 const MAX_SUBMISSIONS: usize = 4_096;
@@ -37,7 +37,7 @@ pub(super) fn check() -> io::Result<()> {
 pub(super) fn drive<T: Target>(
     clients: Vec<Client<T>>,
     schedule: Box<WorkerSchedule>,
-) -> io::Result<WorkerReport> {
+) -> io::Result<Ended<T>> {
     let mut ring = ring(clients.len() + NOTIFIERS)?;
     let (submitter, submissions, completions) = ring.split();
     let sockets = UringSockets::open(clients.len() + NOTIFIERS, submitter, submissions, completions)?;
@@ -66,6 +66,8 @@ struct UringSockets<'ring> {
     lent: Option<u16>,
     /// Whether a tick is pending.
     ticking: bool,
+    /// Whether all requests were cancelled, and none is made any more.
+    quiet: bool,
 }
 
 /// User data of a tick; no socket has this value.
@@ -83,7 +85,16 @@ impl<'ring> UringSockets<'ring> {
         let buffers = Buffers::register(&submitter, sockets)?;
         submitter.register_ring_fd()?;
         let lines = Lines::new(sockets);
-        Ok(Self { submitter, submissions, completions, lines, buffers, lent: None, ticking: false })
+        Ok(Self {
+            submitter,
+            submissions,
+            completions,
+            lines,
+            buffers,
+            lent: None,
+            ticking: false,
+            quiet: false,
+        })
     }
 
     /// Queues a request; a full queue is submitted first.
@@ -120,10 +131,21 @@ impl<'ring> UringSockets<'ring> {
         }
     }
 
+    /// Cancels all requests and waits for their end. Having nothing to cancel is an error of the kernel's; a ring that
+    /// cannot be entered has no pending requests.
+    fn cancel_all(&mut self) {
+        self.submissions.sync();
+        let _ = self.submitter.submit();
+        let _ = self.submitter.register_sync_cancel(None, types::CancelBuilder::any());
+    }
+
     /// Evaluates a completed receive; `None` if it has nothing to report.
     fn received(&mut self, seat: usize, completion: &cqueue::Entry) -> io::Result<Option<Arrived>> {
         let buffer = cqueue::buffer_select(completion.flags());
-        if !cqueue::more(completion.flags()) && completion.result() != 0 {
+        if self.quiet && completion.result() < 0 {
+            return Ok(None);
+        }
+        if !self.quiet && !cqueue::more(completion.flags()) && completion.result() != 0 {
             self.push(&self.lines.receive(seat))?;
         }
         Ok(match completion.result() {
@@ -158,6 +180,21 @@ impl Sockets for UringSockets<'_> {
             self.submitter.register_files_update(seat as u32, &[-1])?;
         }
         Ok(())
+    }
+
+    fn quiesce(&mut self) -> io::Result<()> {
+        self.quiet = true;
+        self.cancel_all();
+        self.completions.sync();
+        Ok(())
+    }
+
+    fn release(&mut self, seat: usize) -> io::Result<Option<std::os::fd::OwnedFd>> {
+        let socket = self.lines.release(seat);
+        if socket.is_some() {
+            self.submitter.register_files_update(seat as u32, &[-1])?;
+        }
+        Ok(socket)
     }
 
     #[inline]
@@ -219,9 +256,6 @@ impl Drop for UringSockets<'_> {
     /// Makes the kernel release all buffers before they are freed.
     fn drop(&mut self) {
         self.lines.close_all();
-        self.submissions.sync();
-        // Having nothing to cancel is an error too; a ring that cannot be entered has no pending requests.
-        let _ = self.submitter.submit();
-        let _ = self.submitter.register_sync_cancel(None, types::CancelBuilder::any());
+        self.cancel_all();
     }
 }

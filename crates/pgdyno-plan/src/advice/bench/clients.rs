@@ -41,6 +41,14 @@ pub(super) fn levels(
     Ok(levels)
 }
 
+/// Checks that a server and this process have room for so many clients.
+///
+/// # Errors
+/// There are too many, with the largest number that can connect.
+pub fn check_clients(clients: u32, facts: &BenchFacts<'_>) -> Result<(), Problem> {
+    Limits::new(facts).check(clients, facts)
+}
+
 /// Client counts of all workloads without duplicates, in order of first appearance.
 pub(super) fn union(levels: &[Vec<u32>]) -> Vec<u32> {
     let mut all = Vec::new();

@@ -86,6 +86,11 @@ impl Data {
     }
 }
 
+/// Estimated size in bytes of the tables that a plan loads, with their indexes.
+pub fn loaded_bytes(plan: &Plan, scale: Option<u64>, facts: &BenchFacts<'_>) -> u64 {
+    Data::new(plan, scale, facts).bytes
+}
+
 /// Most TPC-C transactions of all runs together. Terminals with keying and think times are bounded by those.
 fn of_tpcc(plan: &Plan, levels: &[Vec<u32>], server_cpus: usize) -> u64 {
     let measure = &plan.measure;

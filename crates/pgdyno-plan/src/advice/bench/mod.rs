@@ -11,7 +11,8 @@ use pgdyno_core::{facts::Choice, problem::Problem, span::Span, units};
 use pgdyno_rows::tpcb::ACCOUNTS_PER_SCALE;
 use pgdyno_script::Builtin;
 
-pub use cost::{Cost, LOAD_ROWS_PER_S, TRANSACTIONS_PER_CPU_S};
+pub use clients::check_clients;
+pub use cost::{Cost, LOAD_ROWS_PER_S, TRANSACTIONS_PER_CPU_S, loaded_bytes};
 pub use cpus::{CpuSplit, split};
 pub use facts::BenchFacts;
 

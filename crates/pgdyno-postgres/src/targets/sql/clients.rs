@@ -8,7 +8,7 @@ use std::{
 
 use pgdyno_core::{problem::Problem, random::Random, stop::Stop};
 use pgdyno_engine::{
-    Bookkeeping, Client, EngineError, Listeners, Paced, Pacing, Report, Settings, SocketDriver, run_keeping,
+    Bookkeeping, Client, EngineError, Listeners, Paced, Pacing, Report, Settings, SocketDriver, run_returning,
 };
 use pgdyno_script::{
     Automatic, Definition, Protocol, Scripts, Variables,
@@ -28,11 +28,10 @@ pub type SqlClient = Client<Paced<Link<SqlTarget>>>;
 /// The clients of every worker.
 pub type Workers = Vec<Vec<SqlClient>>;
 
-/// Runs these clients: the engine's [`run_keeping`], compiled here alone and not in every crate that calls it.
+/// Runs these clients: the engine's `run_keeping`, compiled here alone and not in every crate that calls it.
 ///
 /// # Errors
 /// [`EngineError`] if the run fails as a whole; failures of single attempts or clients are in the report.
-#[inline(never)]
 pub fn run_clients(
     driver: SocketDriver,
     workers: Workers,
@@ -41,7 +40,24 @@ pub fn run_clients(
     stop: &Stop,
     listeners: Listeners<'_>,
 ) -> Result<Report, EngineError> {
-    run_keeping(driver, workers, settings, bookkeeping, stop, listeners)
+    run_returning_clients(driver, workers, settings, bookkeeping, stop, listeners).map(|(report, _)| report)
+}
+
+/// Like [`run_clients`], and returns the clients that can begin another run, if
+/// [`Bookkeeping::returns_clients`] asks for them: the engine's [`run_returning`].
+///
+/// # Errors
+/// As [`run_clients`].
+#[inline(never)]
+pub fn run_returning_clients(
+    driver: SocketDriver,
+    workers: Workers,
+    settings: &Settings,
+    bookkeeping: &Bookkeeping,
+    stop: &Stop,
+    listeners: Listeners<'_>,
+) -> Result<(Report, Workers), EngineError> {
+    run_returning(driver, workers, settings, bookkeeping, stop, listeners)
 }
 
 /// Creates the clients of a measurement.

@@ -34,6 +34,12 @@ impl ClientState {
         if let (Some(sessions), Some(settings)) = (&self.sessions, settings) {
             sessions.end(settings);
         }
-        if is_over || fed.is_err() { Step::Done(Outcome::Committed) } else { Step::Receive }
+        if !is_over && fed.is_ok() {
+            return Step::Receive;
+        }
+        // Another run may follow.
+        self.state = State::Idle;
+        self.splitter.keep_rows(false);
+        Step::Done(Outcome::Committed)
     }
 }

@@ -22,7 +22,7 @@ mod store;
 mod target;
 mod terminal_input;
 
-pub use clients::{SqlClient, SqlClients, Workers, run_clients};
+pub use clients::{SqlClient, SqlClients, Workers, run_clients, run_returning_clients};
 pub use sessions::Sessions;
 pub use shared::{ClientBehavior, ErrorHandling, SharedScripts};
 pub use target::{SqlTarget, Start};

@@ -18,9 +18,11 @@ impl Sessions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).start = settings;
     }
 
-    /// The settings collected so far.
-    pub fn seen(&self) -> SessionsSeen {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner).clone()
+    /// The settings collected in a run. Another run of the same sessions is asked anew at its end.
+    pub fn take(&self) -> SessionsSeen {
+        let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
+        let end = std::mem::take(&mut seen.end);
+        SessionsSeen { end, ..seen.clone() }
     }
 
     /// Counts a session that ends with these settings.

@@ -20,11 +20,11 @@ impl InputCounts {
         place
     }
 
-    /// Sum over all clients.
-    pub fn sum(&self) -> Shares {
+    /// Sum over all clients since the last call.
+    pub fn take(&self) -> Shares {
         let mut sum = Shares::default();
         for place in self.0.lock().unwrap_or_else(PoisonError::into_inner).iter() {
-            sum.merge(&place.lock().unwrap_or_else(PoisonError::into_inner));
+            sum.merge(&std::mem::take(&mut *place.lock().unwrap_or_else(PoisonError::into_inner)));
         }
         sum
     }

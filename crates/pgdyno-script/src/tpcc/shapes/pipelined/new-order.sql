@@ -16,7 +16,9 @@ SELECT d_next_o_id - 1, d_id, d_w_id FROM district WHERE d_w_id = :w_id AND d_id
 \endpipeline
 -- A line each. An item that is named twice is supplied once, by its sum: what is left is as line by line,
 -- since quantities of up to 10 wrap around at 10 by 91 each time (2.4.2.2).
-WITH line AS (
+WITH placed AS (
+    SELECT d_next_o_id - 1 AS o_id FROM district WHERE d_w_id = :w_id AND d_id = :d_id
+), line AS (
     SELECT i_id, supply_w_id, quantity, number
     FROM unnest(:i_ids::int[], :supply_w_ids::int[], :quantities::int[])
          WITH ORDINALITY AS entered (i_id, supply_w_id, quantity, number)
@@ -47,11 +49,10 @@ WITH line AS (
 ), ordered AS (
     INSERT INTO order_line (ol_o_id, ol_d_id, ol_w_id, ol_number, ol_i_id, ol_supply_w_id, ol_quantity, ol_amount,
                             ol_dist_info)
-    SELECT (SELECT d_next_o_id - 1 FROM district WHERE d_w_id = :w_id AND d_id = :d_id), :d_id::int, :w_id::int,
-           number, i_id, supply_w_id, quantity, amount, s_dist
+    SELECT (SELECT o_id FROM placed), :d_id::int, :w_id::int, number, i_id, supply_w_id, quantity, amount, s_dist
     FROM priced
 )
-SELECT count(*) AS found,
+SELECT count(*) AS found, (SELECT o_id FROM placed) AS o_id,
        (SELECT sum(amount) * (1 - c_discount) * (1 + w_tax + d_tax) FROM warehouse, district, customer
         WHERE w_id = :w_id AND d_w_id = :w_id AND d_id = :d_id
           AND c_w_id = :w_id AND c_d_id = :d_id AND c_id = :c_id) AS total,
