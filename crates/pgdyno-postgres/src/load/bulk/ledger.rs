@@ -46,7 +46,7 @@ impl Job {
     }
 
     /// Arguments of the advisory lock that every session of the load shares.
-    pub(super) fn present(&self) -> String {
+    fn present(&self) -> String {
         format!("{LOCKS}, {}", PRESENT + self.id)
     }
 
@@ -180,9 +180,15 @@ fn make(session: &mut Session, target: &str, plan: &LoadPlan, what: &str) -> Res
     session
         .execute(&tasks_of)
         .and_then(|()| fill(session, &job))
+        .and_then(|()| be_present(session, &job))
         .and_then(|()| session.execute("COMMIT"))
         .map_err(|error| error.into_problem(what))?;
     Ok(job)
+}
+
+/// Counts this session among those that work on a load, until it ends.
+pub(super) fn be_present(session: &mut Session, job: &Job) -> Result<(), WireError> {
+    session.execute(&format!("SELECT pg_catalog.pg_advisory_lock_shared({})", job.present()))
 }
 
 /// Records all tasks as not done, and prepares the tables for them.

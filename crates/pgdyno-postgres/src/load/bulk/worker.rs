@@ -15,7 +15,7 @@ use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless};
 
 use super::{
     BulkProgress,
-    ledger::{Job, aim, holders, literal, settle},
+    ledger::{Job, aim, be_present, holders, literal, settle},
     watch::Span,
     work::{SETTINGS, TaskExecutor, failed},
 };
@@ -92,12 +92,11 @@ impl<'a> Worker<'a> {
     pub fn new(shared: &'a Shared<'a>, tell: Sender<BulkProgress>) -> Result<Self, Problem> {
         let mut session = connect_unless(shared.halt, shared.options)?;
         session.heed(shared.halt);
-        let present = format!("SELECT pg_catalog.pg_advisory_lock_shared({})", shared.job.present());
         settle(&mut session)
             .and_then(|()| aim(&mut session, &shared.job.target))
             .and_then(|()| session.execute(SETTINGS))
             .and_then(|()| session.execute(shared.settings))
-            .and_then(|()| session.execute(&present))
+            .and_then(|()| be_present(&mut session, shared.job))
             .map_err(|error| error.into_problem("could not prepare a session for loading"))?;
         shared.pids.lock().unwrap_or_else(PoisonError::into_inner).push(session.backend_pid());
         Ok(Self { session, shared, tell })
