@@ -11,6 +11,9 @@ use crate::{Failure, workspace::cargo};
 /// form are ignored without this command.
 const VARIABLE: &str = "PGDYNO_TEST_ALL";
 
+/// How many tests run at a time: most of the long ones compute.
+const THREADS: &str = "4";
+
 /// Flags of `test-all`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -57,6 +60,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
         .args(["test", "--no-fail-fast"])
         .args(with_ignored(&args.rest))
         .env(VARIABLE, "1")
+        .env("RUST_TEST_THREADS", THREADS)
         .stdout(Stdio::piped())
         .spawn()?;
     let mut sum = Sum::default();

@@ -27,41 +27,13 @@ fn verdict(run: &Run) -> Verdict {
     compared(run).result.as_ref().expect("there were blocks").verdict
 }
 
-/// Two scripts, of which the second waits 3 ms where the first waits for nothing: what it waits holds it up on a slow
-/// machine as well, and leaves enough commits of each client to be judged.
+/// Two scripts, of which the second waits 1 ms where the first waits for nothing: what it waits holds it up on a slow
+/// machine as well, and leaves enough commits of each client to be judged, also beside other tests.
 fn scripts(place: &Place) -> [String; 2] {
-    [("fast.sql", "SELECT 1;\n"), ("slow.sql", "SELECT pg_sleep(0.003);\n")].map(|(name, sql)| {
+    [("fast.sql", "SELECT 1;\n"), ("slow.sql", "SELECT pg_sleep(0.001);\n")].map(|(name, sql)| {
         fs::write(place.path(name), sql).expect("it can be written");
         place.path(name).display().to_string()
     })
-}
-
-#[test]
-fn a_planted_slowdown_is_found_on_two_servers() {
-    let place = Place::new();
-    let [fast, slow] = scripts(&place);
-    let args = ab(&["-f", &fast, "-f", &slow, "--blocks", "8", "--fail-if-slower"]);
-    let output = place.run(&args);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(1), "{out}{err}");
-    assert!(err.contains("--fail-if-slower"), "{err}");
-    let run = place.only_run();
-    is_complete(&run);
-    assert_eq!(verdict(&run), Verdict::Slower);
-    let comparison = compared(&run);
-    assert!(comparison.floor.as_ref().is_some_and(|floor| floor.blocks == 8));
-    let order: String = comparison.blocks.iter().map(|block| block.first.letter()).collect();
-    assert_eq!(order, "ABBABAAB");
-    let dirs =
-        run.record.subjects.iter().map(|arm| arm.server.as_ref().and_then(|s| s.data_directory.clone()));
-    let dirs: Vec<_> = dirs.collect();
-    assert!(dirs[0].is_some() && dirs[1].is_some() && dirs[0] != dirs[1], "each arm has a server of its own");
-    assert_eq!(run.record.subjects[1].differences, [], "two servers requested alike are alike");
-    cells_are_those_of_the_blocks(&run);
-    assert!(run.path.join("server-1.log").is_file() && run.path.join("server-2.log").is_file());
-    assert!(out.contains("\n\nB is ") && out.contains(" % slower ["), "{out}");
-    every_form_tells_the_answer(&place);
-    place.nothing_is_left();
 }
 
 /// The table beside the answer has what the answer rests on.
@@ -99,45 +71,6 @@ fn every_form_tells_the_answer(place: &Place) {
     assert!(html.contains("id=\"blocks\"") && html.contains("data-src=\"/comparison/result/effect\""));
 }
 
-/// Runs that write start from the same state, every commit is found again, and two builds are not called two versions.
-#[test]
-fn the_oldest_bundle_against_the_newest() {
-    let place = Place::new();
-    // No run may wait for the disk from its beginning to its end: there would be no result.
-    let args =
-        ab(&["--pg", "9.6", "--pg", "18", "--bundle", "--set", "fsync=off", "--blocks", "3", "--json"]);
-    let printed: serde_json::Value = serde_json::from_str(&place.done(&args)).expect("it is JSON");
-    let run = place.only_run();
-    is_complete(&run);
-    assert_eq!(printed, run.json);
-    for arm in Arm::BOTH {
-        let own = run.record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
-        let practice = run.record.starts.iter().flat_map(|start| &start.practice);
-        let practice = practice.filter(|of| of.subject == arm.letter()).map(|of| of.committed);
-        let committed: u64 = own.map(|run| run.counts_whole.committed).chain(practice).sum();
-        let balance = run.record.subjects[arm.index()].balance.as_ref().expect("it was checked");
-        assert_eq!((balance.violations, balance.history_rows, balance.committed), (0, committed, committed));
-        assert!(committed > 0 && balance.rows_examined > committed);
-    }
-    let versions: Vec<_> = run
-        .record
-        .subjects
-        .iter()
-        .filter_map(|arm| arm.server.as_ref())
-        .map(|server| server.version_num / 10_000)
-        .collect();
-    assert_eq!(versions, [9, 18]);
-    are_as_the_lock_says(&run);
-    let kinds: Vec<_> = run.record.doubts.iter().map(|doubt| doubt.kind).collect();
-    assert!(
-        kinds.contains(&DoubtKind::BuildDiffers) && kinds.contains(&DoubtKind::TooFewBlocks),
-        "{kinds:?}"
-    );
-    assert!(run.record.subjects[1].differences.iter().any(|difference| difference.what == "build"));
-    assert!(run.record.subjects[1].differences.iter().all(|difference| difference.what != "version"));
-    place.nothing_is_left();
-}
-
 /// What is said of bundles before they are fetched is what they tell by themselves.
 fn are_as_the_lock_says(run: &Run) {
     for server in run.record.subjects.iter().filter_map(|arm| arm.server.as_ref()) {
@@ -146,25 +79,6 @@ fn are_as_the_lock_says(run: &Run) {
         let pin = pins.into_iter().find(of).expect("it is pinned");
         assert_eq!(same_build(&pin.build, &server.build), Some(true), "{pin:?} {:?}", server.build);
     }
-}
-
-/// Of two sizes of shared buffers the tables fit into one: both servers read them in, and that is no difference.
-#[test]
-fn both_servers_begin_with_as_much_in_buffers_as_they_hold() {
-    let place = Place::new();
-    let sizes = ["--set", "shared_buffers=8MB", "--set", "shared_buffers=128MB", "-b", "select-only"];
-    place.done(&ab(&[&sizes[..], &["--blocks", "3"]].concat()));
-    let run = place.only_run();
-    is_complete(&run);
-    let read: Vec<_> =
-        run.record.subjects.iter().map(|arm| arm.load.as_ref().map(|load| load.prewarm.is_some())).collect();
-    assert_eq!(read, [Some(true), Some(true)]);
-    let differing: Vec<_> =
-        run.record.subjects[1].differences.iter().map(|difference| difference.what.as_str()).collect();
-    assert!(
-        !differing.contains(&"data in buffers") && differing.contains(&"shared_buffers"),
-        "{differing:?}"
-    );
 }
 
 /// Programs that tell a version, and how they were compiled, as far as anybody looks before they are started.
@@ -256,72 +170,6 @@ fn more_clients_than_branches_are_said_before() {
     let few = "clients=30,set:max_connections=20";
     let err = place.refused(&["ab", "--dry-run", "clients=40", few], 3);
     assert!(err.contains("B: 30 clients are more than the server's max_connections (20)"), "{err}");
-}
-
-/// Tables and clients differ because that was asked, nothing else does, and no server gets the tables of the other.
-#[test]
-fn arms_have_tables_and_clients_of_their_own() {
-    let place = Place::new();
-    let tiny = ["ab", "--pg", "18", "--bundle", "--scale", "1", "-b", "select-only", "--duration", brief()];
-    let rest = ["--warmup", "50ms", "--blocks", "8", "--restart", "always"];
-    let arms = ["clients=2,load:fillfactor=50", "clients=4,load:partitions=2,load:partition-method=hash"];
-    let args = [&tiny[..], &rest, &arms].concat();
-    let dry = text(&place.run(&[&args[..], &["--dry-run"]].concat()).stderr);
-    let dry: Vec<_> = dry.split_whitespace().collect();
-    let dry = dry.join(" ");
-    assert!(dry.contains("A 2 clients and B 4 clients at scale 1"), "{dry}");
-    assert!(dry.contains("tables A: one COPY per table, fill factor 50 %"), "{dry}");
-    assert!(dry.contains("tables B: COPY in chunks, 2 partitions by hash"), "{dry}");
-    place.done(&args);
-    let run = place.only_run();
-    is_complete(&run);
-    let loads: Vec<_> =
-        run.record.subjects.iter().filter_map(|arm| arm.load.as_ref()?.terms.clone()).collect();
-    let options = loads.iter().map(|of| (of.options.fillfactor, of.options.partitions));
-    assert_eq!(options.collect::<Vec<_>>(), [(Some(50), Some(0)), (Some(100), Some(2))]);
-    assert_eq!(run.record.plan.clients, [2, 4]);
-    for (arm, clients) in Arm::BOTH.into_iter().zip([2, 4]) {
-        let own = run.record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
-        assert!(own.clone().count() == 8 && own.clone().all(|run| run.workload.clients == clients));
-    }
-    assert!(run.record.starts.len() == 4 && run.record.starts.iter().all(|start| start.data_shift.is_none()));
-    let differences = &run.record.subjects[1].differences;
-    assert!(differences.iter().all(|row| row.why == Some(Why::Asked)), "{differences:?}");
-    let names: Vec<_> = differences.iter().map(|row| row.what.as_str()).collect();
-    let expected =
-        ["clients", "load", "partitions", "storage options", "partition method", "size of the data"];
-    assert_eq!(names, expected);
-    let comparable = run.record.subjects[1].comparable.as_ref().expect("it was judged");
-    assert_eq!(comparable.verdict, Fairness::AlikeButForWhatWasAsked);
-    let in_buffers =
-        run.record.subjects.iter().all(|arm| arm.load.as_ref().is_some_and(|of| of.prewarm.is_some()));
-    assert!(in_buffers, "both fit");
-    place.nothing_is_left();
-}
-
-/// At one existing server client counts may differ, and tables may not.
-#[test]
-fn two_client_counts_at_a_server_that_is_there() {
-    let place = Place::new();
-    place.done(&["up", "there"]);
-    let server = place.only();
-    let dsn =
-        format!("host={} port={} user=postgres dbname=postgres", word(&server, "socket_dir"), server["port"]);
-    let tiny =
-        ["ab", "--scale", "4", "--duration", brief(), "--warmup", "50ms", "--blocks", "3", "--dsn", &dsn];
-    let shared = place.refused(&[&tiny[..], &["load:unlogged", "default"]].concat(), 2);
-    assert!(shared.contains("both are on one existing server, which is loaded once"), "{shared}");
-    place.done(&[&tiny[..], &["--clients", "1", "--clients", "4"]].concat());
-    let run = place.only_run();
-    holds_together(&run);
-    let of = |letter: &str| {
-        let own = run.record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(letter));
-        own.map(|run| run.workload.clients).collect::<Vec<_>>()
-    };
-    assert_eq!((of("A"), of("B")), (vec![1; 3], vec![4; 3]));
-    let rows = run.record.subjects[1].differences.iter();
-    let rows: Vec<_> = rows.map(|row| (row.what.as_str(), row.b.as_deref(), row.why)).collect();
-    assert_eq!(rows, [("clients", Some("4"), Some(Why::Asked))]);
 }
 
 /// One existing server, named once for both arms: it is one subject, and nothing of pgdyno stays in it.
@@ -426,79 +274,267 @@ fn a_command_that_fails_keeps_what_was_measured() {
     }
 }
 
-/// pgbench against pgbench at servers made for them, found by the environment.
-#[test]
-fn a_command_finds_the_server_of_its_arm() {
-    let pgbench = ["/usr/lib/postgresql/15/bin/pgbench", "/usr/bin/pgbench"].map(PathBuf::from);
-    // Debian's wrapper in /usr/bin stays where the programs of all versions are gone.
-    let runs =
-        |path: &&PathBuf| Command::new(path).arg("--version").output().is_ok_and(|of| of.status.success());
-    let Some(pgbench) = pgbench.iter().find(runs) else {
-        left_out("there is no pgbench on this machine");
-        return;
-    };
-    let place = Place::new();
-    let arm =
-        |more: &str| format!("{more}command={} -n -S -T 1 -c {{clients}} -j {{jobs}}", pgbench.display());
-    let (a, b) = (arm("set:jit=on,"), arm("set:jit=off,"));
-    place.done(&["ab", "--scale", "1", "--clients", "2", "--blocks", "3", &a, &b]);
-    let run = place.only_run();
-    holds_together(&run);
-    assert!(compared(&run).blocks.iter().all(|block| block.a_per_s > 0.0 && block.b_per_s > 0.0));
-    let jit = run.record.subjects[1].differences.iter().find(|difference| difference.what == "jit");
-    assert_eq!(jit.and_then(|jit| jit.b.as_deref()), Some("off"));
-    place.nothing_is_left();
-}
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
 
-/// A plan with a table and a script of its own runs on both servers, which pass on their data.
-#[test]
-fn a_plan_of_its_own_is_compared_on_two_servers() {
-    let place = Place::new();
-    let plan = format!(
-        "name = \"mine\"\n[data]\nsetup_text = \"CREATE TABLE t AS SELECT generate_series(1, 100) AS n\"\n[measure]\n\
-         duration = \"{}\"\nwarmup = \"50ms\"\n[[workload]]\nname = \"count\"\nclients = [2]\n\
-         text = \"SELECT count(*) FROM t;\"\n",
-        brief()
-    );
-    fs::write(place.path("mine.toml"), &plan).expect("it can be written");
-    let file = place.path("mine.toml").display().to_string();
-    let arms = ["--set", "jit=on", "--set", "jit=off"];
-    place.done(&[&["ab", "--plan", &file, "--pg", "18", "--bundle", "--blocks", "3"], &arms[..]].concat());
-    let run = place.only_run();
-    holds_together(&run);
-    assert_eq!((compared(&run).blocks.len(), run.record.runs.len()), (3, 6));
-    assert!(run.record.runs.iter().all(|run| run.workload.script == "count" && run.workload.clients == 2));
-    let setup = run.record.subjects.iter().map(|arm| arm.setup.as_ref().map(|done| done.tables));
-    assert_eq!(setup.collect::<Vec<_>>(), [Some(1), Some(1)]);
-    let other = place.refused(&[&["ab", "--plan", &file, "-b", "select-only"], &arms[..]].concat(), 2);
-    assert!(other.contains("could not use --builtin: the plan has its own tables or scripts"), "{other}");
-    let by = place.refused(&[&["ab", "--plan", &file, "--by", "new-orders"], &arms[..]].concat(), 2);
-    assert!(by.contains("only TPC-C has them"), "{by}");
-    place.nothing_is_left();
-}
-
-/// TPC-C is compared by its New-Orders, and the tables of both arms are consistent afterwards.
-#[test]
-fn tpcc_is_compared_by_new_orders() {
-    let place = Place::new();
-    let plan = "name = \"orders\"\n[data]\ntpcc = { warehouses = 1 }\n[measure]\nclients = [2]\n\
-                duration = \"1500ms\"\nwarmup = \"100ms\"\n[[workload]]\ntpcc = {}\n";
-    fs::write(place.path("orders.toml"), plan).expect("it can be written");
-    let file = place.path("orders.toml").display().to_string();
-    let args = ["ab", "--plan", &file, "--pg", "18", "--bundle", "--blocks", "3", "--by", "new-orders"];
-    let out = place.done(&[&args[..], &["default", "default"]].concat());
-    let run = place.only_run();
-    holds_together(&run);
-    let block = &compared(&run).blocks[0];
-    let of_a = run.record.runs.iter().find(|run| run.workload.subject.as_deref() == Some("A"));
-    let nopm = of_a.and_then(|run| run.nopm).expect("it is TPC-C");
-    assert!((block.a_per_s - nopm / 60.0).abs() < 1e-9, "{block:?}, {nopm}");
-    for arm in &run.record.subjects {
-        assert_eq!(arm.consistency.as_ref().map(|found| found.violations), Some(0));
+    /// TPC-C is compared by its New-Orders, and the tables of both arms are consistent afterwards.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn tpcc_is_compared_by_new_orders() {
+        let place = Place::new();
+        let plan = "name = \"orders\"\n[data]\ntpcc = { warehouses = 1 }\n[measure]\nclients = [2]\n\
+                    duration = \"1500ms\"\nwarmup = \"100ms\"\n[[workload]]\ntpcc = {}\n";
+        fs::write(place.path("orders.toml"), plan).expect("it can be written");
+        let file = place.path("orders.toml").display().to_string();
+        let args = ["ab", "--plan", &file, "--pg", "18", "--bundle", "--blocks", "3", "--by", "new-orders"];
+        let out = place.done(&[&args[..], &["default", "default"]].concat());
+        let run = place.only_run();
+        holds_together(&run);
+        let block = &compared(&run).blocks[0];
+        let of_a = run.record.runs.iter().find(|run| run.workload.subject.as_deref() == Some("A"));
+        let nopm = of_a.and_then(|run| run.nopm).expect("it is TPC-C");
+        assert!((block.a_per_s - nopm / 60.0).abs() < 1e-9, "{block:?}, {nopm}");
+        for arm in &run.record.subjects {
+            assert_eq!(arm.consistency.as_ref().map(|found| found.violations), Some(0));
+        }
+        assert!(
+            out.split_whitespace().collect::<Vec<_>>().join(" ").contains("by New-Orders per second"),
+            "{out}"
+        );
+        place.nothing_is_left();
     }
-    assert!(
-        out.split_whitespace().collect::<Vec<_>>().join(" ").contains("by New-Orders per second"),
-        "{out}"
-    );
-    place.nothing_is_left();
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_planted_slowdown_is_found_on_two_servers() {
+        let place = Place::new();
+        let [fast, slow] = scripts(&place);
+        let args = ab(&["-f", &fast, "-f", &slow, "--blocks", "8", "--fail-if-slower"]);
+        let output = place.run(&args);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{out}{err}");
+        assert!(err.contains("--fail-if-slower"), "{err}");
+        let run = place.only_run();
+        is_complete(&run);
+        assert_eq!(verdict(&run), Verdict::Slower);
+        let comparison = compared(&run);
+        assert!(comparison.floor.as_ref().is_some_and(|floor| floor.blocks == 8));
+        let order: String = comparison.blocks.iter().map(|block| block.first.letter()).collect();
+        assert_eq!(order, "ABBABAAB");
+        let dirs =
+            run.record.subjects.iter().map(|arm| arm.server.as_ref().and_then(|s| s.data_directory.clone()));
+        let dirs: Vec<_> = dirs.collect();
+        assert!(
+            dirs[0].is_some() && dirs[1].is_some() && dirs[0] != dirs[1],
+            "each arm has a server of its own"
+        );
+        assert_eq!(run.record.subjects[1].differences, [], "two servers requested alike are alike");
+        cells_are_those_of_the_blocks(&run);
+        assert!(run.path.join("server-1.log").is_file() && run.path.join("server-2.log").is_file());
+        assert!(out.contains("\n\nB is ") && out.contains(" % slower ["), "{out}");
+        every_form_tells_the_answer(&place);
+        place.nothing_is_left();
+    }
+
+    /// Tables and clients differ because that was asked, nothing else does, and no server gets the tables of the other.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn arms_have_tables_and_clients_of_their_own() {
+        let place = Place::new();
+        let tiny =
+            ["ab", "--pg", "18", "--bundle", "--scale", "1", "-b", "select-only", "--duration", brief()];
+        let rest = ["--warmup", "50ms", "--blocks", "8", "--restart", "always"];
+        let arms = ["clients=2,load:fillfactor=50", "clients=4,load:partitions=2,load:partition-method=hash"];
+        let args = [&tiny[..], &rest, &arms].concat();
+        let dry = text(&place.run(&[&args[..], &["--dry-run"]].concat()).stderr);
+        let dry: Vec<_> = dry.split_whitespace().collect();
+        let dry = dry.join(" ");
+        assert!(dry.contains("A 2 clients and B 4 clients at scale 1"), "{dry}");
+        assert!(dry.contains("tables A: one COPY per table, fill factor 50 %"), "{dry}");
+        assert!(dry.contains("tables B: COPY in chunks, 2 partitions by hash"), "{dry}");
+        place.done(&args);
+        let run = place.only_run();
+        is_complete(&run);
+        let loads: Vec<_> =
+            run.record.subjects.iter().filter_map(|arm| arm.load.as_ref()?.terms.clone()).collect();
+        let options = loads.iter().map(|of| (of.options.fillfactor, of.options.partitions));
+        assert_eq!(options.collect::<Vec<_>>(), [(Some(50), Some(0)), (Some(100), Some(2))]);
+        assert_eq!(run.record.plan.clients, [2, 4]);
+        for (arm, clients) in Arm::BOTH.into_iter().zip([2, 4]) {
+            let own =
+                run.record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
+            assert!(own.clone().count() == 8 && own.clone().all(|run| run.workload.clients == clients));
+        }
+        assert!(
+            run.record.starts.len() == 4 && run.record.starts.iter().all(|start| start.data_shift.is_none())
+        );
+        let differences = &run.record.subjects[1].differences;
+        assert!(differences.iter().all(|row| row.why == Some(Why::Asked)), "{differences:?}");
+        let names: Vec<_> = differences.iter().map(|row| row.what.as_str()).collect();
+        let expected =
+            ["clients", "load", "partitions", "storage options", "partition method", "size of the data"];
+        assert_eq!(names, expected);
+        let comparable = run.record.subjects[1].comparable.as_ref().expect("it was judged");
+        assert_eq!(comparable.verdict, Fairness::AlikeButForWhatWasAsked);
+        let in_buffers =
+            run.record.subjects.iter().all(|arm| arm.load.as_ref().is_some_and(|of| of.prewarm.is_some()));
+        assert!(in_buffers, "both fit");
+        place.nothing_is_left();
+    }
+
+    /// pgbench against pgbench at servers made for them, found by the environment.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_command_finds_the_server_of_its_arm() {
+        let pgbench = ["/usr/lib/postgresql/15/bin/pgbench", "/usr/bin/pgbench"].map(PathBuf::from);
+        // Debian's wrapper in /usr/bin stays where the programs of all versions are gone.
+        let runs = |path: &&PathBuf| {
+            Command::new(path).arg("--version").output().is_ok_and(|of| of.status.success())
+        };
+        let Some(pgbench) = pgbench.iter().find(runs) else {
+            left_out("there is no pgbench on this machine");
+            return;
+        };
+        let place = Place::new();
+        let arm =
+            |more: &str| format!("{more}command={} -n -S -T 1 -c {{clients}} -j {{jobs}}", pgbench.display());
+        let (a, b) = (arm("set:jit=on,"), arm("set:jit=off,"));
+        place.done(&["ab", "--scale", "1", "--clients", "2", "--blocks", "3", &a, &b]);
+        let run = place.only_run();
+        holds_together(&run);
+        assert!(compared(&run).blocks.iter().all(|block| block.a_per_s > 0.0 && block.b_per_s > 0.0));
+        let jit = run.record.subjects[1].differences.iter().find(|difference| difference.what == "jit");
+        assert_eq!(jit.and_then(|jit| jit.b.as_deref()), Some("off"));
+        place.nothing_is_left();
+    }
+
+    /// A plan with a table and a script of its own runs on both servers, which pass on their data.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_plan_of_its_own_is_compared_on_two_servers() {
+        let place = Place::new();
+        let plan = format!(
+            "name = \"mine\"\n[data]\nsetup_text = \"CREATE TABLE t AS SELECT generate_series(1, 100) AS n\"\n\
+             [measure]\nduration = \"{}\"\nwarmup = \"50ms\"\n[[workload]]\nname = \"count\"\nclients = [2]\n\
+             text = \"SELECT count(*) FROM t;\"\n",
+            brief()
+        );
+        fs::write(place.path("mine.toml"), &plan).expect("it can be written");
+        let file = place.path("mine.toml").display().to_string();
+        let arms = ["--set", "jit=on", "--set", "jit=off"];
+        place
+            .done(&[&["ab", "--plan", &file, "--pg", "18", "--bundle", "--blocks", "3"], &arms[..]].concat());
+        let run = place.only_run();
+        holds_together(&run);
+        assert_eq!((compared(&run).blocks.len(), run.record.runs.len()), (3, 6));
+        assert!(
+            run.record.runs.iter().all(|run| run.workload.script == "count" && run.workload.clients == 2)
+        );
+        let setup = run.record.subjects.iter().map(|arm| arm.setup.as_ref().map(|done| done.tables));
+        assert_eq!(setup.collect::<Vec<_>>(), [Some(1), Some(1)]);
+        let other = place.refused(&[&["ab", "--plan", &file, "-b", "select-only"], &arms[..]].concat(), 2);
+        assert!(other.contains("could not use --builtin: the plan has its own tables or scripts"), "{other}");
+        let by = place.refused(&[&["ab", "--plan", &file, "--by", "new-orders"], &arms[..]].concat(), 2);
+        assert!(by.contains("only TPC-C has them"), "{by}");
+        place.nothing_is_left();
+    }
+
+    /// At one existing server client counts may differ, and tables may not.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn two_client_counts_at_a_server_that_is_there() {
+        let place = Place::new();
+        place.done(&["up", "there"]);
+        let server = place.only();
+        let dsn = format!(
+            "host={} port={} user=postgres dbname=postgres",
+            word(&server, "socket_dir"),
+            server["port"]
+        );
+        let tiny =
+            ["ab", "--scale", "4", "--duration", brief(), "--warmup", "50ms", "--blocks", "3", "--dsn", &dsn];
+        let shared = place.refused(&[&tiny[..], &["load:unlogged", "default"]].concat(), 2);
+        assert!(shared.contains("both are on one existing server, which is loaded once"), "{shared}");
+        place.done(&[&tiny[..], &["--clients", "1", "--clients", "4"]].concat());
+        let run = place.only_run();
+        holds_together(&run);
+        let of = |letter: &str| {
+            let own = run.record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(letter));
+            own.map(|run| run.workload.clients).collect::<Vec<_>>()
+        };
+        assert_eq!((of("A"), of("B")), (vec![1; 3], vec![4; 3]));
+        let rows = run.record.subjects[1].differences.iter();
+        let rows: Vec<_> = rows.map(|row| (row.what.as_str(), row.b.as_deref(), row.why)).collect();
+        assert_eq!(rows, [("clients", Some("4"), Some(Why::Asked))]);
+    }
+
+    /// Runs that write start from the same state, every commit is found again, and two builds are not called two
+    /// versions.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn the_oldest_bundle_against_the_newest() {
+        let place = Place::new();
+        // No run may wait for the disk from its beginning to its end: there would be no result.
+        let args =
+            ab(&["--pg", "9.6", "--pg", "18", "--bundle", "--set", "fsync=off", "--blocks", "3", "--json"]);
+        let printed: serde_json::Value = serde_json::from_str(&place.done(&args)).expect("it is JSON");
+        let run = place.only_run();
+        is_complete(&run);
+        assert_eq!(printed, run.json);
+        for arm in Arm::BOTH {
+            let own =
+                run.record.runs.iter().filter(|run| run.workload.subject.as_deref() == Some(arm.letter()));
+            let practice = run.record.starts.iter().flat_map(|start| &start.practice);
+            let practice = practice.filter(|of| of.subject == arm.letter()).map(|of| of.committed);
+            let committed: u64 = own.map(|run| run.counts_whole.committed).chain(practice).sum();
+            let balance = run.record.subjects[arm.index()].balance.as_ref().expect("it was checked");
+            assert_eq!(
+                (balance.violations, balance.history_rows, balance.committed),
+                (0, committed, committed)
+            );
+            assert!(committed > 0 && balance.rows_examined > committed);
+        }
+        let versions: Vec<_> = run
+            .record
+            .subjects
+            .iter()
+            .filter_map(|arm| arm.server.as_ref())
+            .map(|server| server.version_num / 10_000)
+            .collect();
+        assert_eq!(versions, [9, 18]);
+        are_as_the_lock_says(&run);
+        let kinds: Vec<_> = run.record.doubts.iter().map(|doubt| doubt.kind).collect();
+        assert!(
+            kinds.contains(&DoubtKind::BuildDiffers) && kinds.contains(&DoubtKind::TooFewBlocks),
+            "{kinds:?}"
+        );
+        assert!(run.record.subjects[1].differences.iter().any(|difference| difference.what == "build"));
+        assert!(run.record.subjects[1].differences.iter().all(|difference| difference.what != "version"));
+        place.nothing_is_left();
+    }
+
+    /// Of two sizes of shared buffers the tables fit into one: both servers read them in, and that is no difference.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn both_servers_begin_with_as_much_in_buffers_as_they_hold() {
+        let place = Place::new();
+        let sizes = ["--set", "shared_buffers=8MB", "--set", "shared_buffers=128MB", "-b", "select-only"];
+        place.done(&ab(&[&sizes[..], &["--blocks", "3"]].concat()));
+        let run = place.only_run();
+        is_complete(&run);
+        let read: Vec<_> = run
+            .record
+            .subjects
+            .iter()
+            .map(|arm| arm.load.as_ref().map(|load| load.prewarm.is_some()))
+            .collect();
+        assert_eq!(read, [Some(true), Some(true)]);
+        let differing: Vec<_> =
+            run.record.subjects[1].differences.iter().map(|difference| difference.what.as_str()).collect();
+        assert!(
+            !differing.contains(&"data in buffers") && differing.contains(&"shared_buffers"),
+            "{differing:?}"
+        );
+    }
 }

@@ -106,11 +106,6 @@ fn tells(dir: &Path, secret: &str) -> bool {
 }
 
 #[test]
-fn a_bench_on_the_oldest_major() {
-    a_whole_bench("9.6");
-}
-
-#[test]
 fn a_bench_on_the_newest_major() {
     a_whole_bench("18");
 }
@@ -256,11 +251,6 @@ fn every_report_is_of_its_form(outs: &[String]) {
 }
 
 #[test]
-fn every_way_to_a_foreign_server_of_the_newest_major() {
-    every_way_to("18");
-}
-
-#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_way_to_a_foreign_server_of_the_oldest_major() {
     every_way_to("9.6");
@@ -295,29 +285,6 @@ fn what_keeps_a_foreign_server_from_being_measured_is_said() {
     assert_eq!(foreign.possessions(), before);
 }
 
-/// A balance changed by another session is found, whether all accounts are checked or those in history.
-#[test]
-fn a_wrong_balance_is_a_failure() {
-    let foreign = Foreign::new("18");
-    let flags = ["-h", foreign.socket(), "-p", &foreign.port, "-U", "postgres", "--duration", "1s"];
-    for mode in ["full", "touched"] {
-        let output = thread::scope(|scope| {
-            let bench = scope.spawn(|| foreign.bench(&[&flags[..], &["--check", mode]].concat(), &[]));
-            falsify(&foreign.server);
-            bench.join().expect("it does not panic")
-        });
-        let said = text(&output.stderr) + &text(&output.stdout);
-        assert_eq!(output.status.code(), Some(1), "{said}");
-        let run = newest(&foreign.place);
-        assert_eq!(run.record.status, Status::Complete);
-        holds_together(&run);
-        let balance = run.record.subjects[0].balance.as_ref().expect("it was checked");
-        assert_eq!((balance.violations, &balance.mode[..]), (1, mode), "{:?}", balance.examples);
-        assert!(said.contains("error: the balance check found 1 violation"), "{said}");
-        assert!(said.contains("accounts: aid "), "{said}");
-    }
-}
-
 /// Adds 1 to an account of history as soon as there is one, past history.
 fn falsify(server: &Value) {
     let mut session = admin(server);
@@ -327,4 +294,45 @@ fn falsify(server: &Value) {
         thread::sleep(Duration::from_millis(10));
         session.query(update).is_ok_and(|rows| rows.len() == 1)
     });
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn every_way_to_a_foreign_server_of_the_newest_major() {
+        every_way_to("18");
+    }
+
+    /// A balance changed by another session is found, whether all accounts are checked or those in history.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_wrong_balance_is_a_failure() {
+        let foreign = Foreign::new("18");
+        let flags = ["-h", foreign.socket(), "-p", &foreign.port, "-U", "postgres", "--duration", "1s"];
+        for mode in ["full", "touched"] {
+            let output = thread::scope(|scope| {
+                let bench = scope.spawn(|| foreign.bench(&[&flags[..], &["--check", mode]].concat(), &[]));
+                falsify(&foreign.server);
+                bench.join().expect("it does not panic")
+            });
+            let said = text(&output.stderr) + &text(&output.stdout);
+            assert_eq!(output.status.code(), Some(1), "{said}");
+            let run = newest(&foreign.place);
+            assert_eq!(run.record.status, Status::Complete);
+            holds_together(&run);
+            let balance = run.record.subjects[0].balance.as_ref().expect("it was checked");
+            assert_eq!((balance.violations, &balance.mode[..]), (1, mode), "{:?}", balance.examples);
+            assert!(said.contains("error: the balance check found 1 violation"), "{said}");
+            assert!(said.contains("accounts: aid "), "{said}");
+        }
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_bench_on_the_oldest_major() {
+        a_whole_bench("9.6");
+    }
 }

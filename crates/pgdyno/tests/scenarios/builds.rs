@@ -118,30 +118,6 @@ fn blocks_are_those_of_the_build() {
     place.nothing_is_left();
 }
 
-#[test]
-fn a_bench_of_a_build_records_what_it_was_made_from() {
-    let place = with_builds(&[("quick", "-O3 -march=native")]);
-    place.done(&tiny(&["--build", "quick"]));
-    let run = place.only_run();
-    is_complete(&run);
-    let server = run.record.subjects[0].server.as_ref().expect("it is recorded");
-    assert_eq!(server.source, ServerSource::Built);
-    let made = server.build.made.as_ref().expect("it is a build");
-    assert_eq!((made.name.as_str(), made.patches.len()), ("quick", 1));
-    assert_eq!(made.source_sha256, "5a".repeat(32));
-    assert!(server.build.features.is_some() && server.wal_block_bytes == Some(8_192));
-    assert_eq!(server.segment_bytes, Some(1 << 30));
-    assert!(server.defaults.as_ref().is_some_and(|defaults| defaults.contains_key("jit")));
-    // Lines break where they are full.
-    let report = place.done(&["show", "last"]).split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in ["built by pgdyno", "quick from debian:18, SHA-256 5a5a", "fast.patch, SHA-256 7b7b"] {
-        assert!(report.contains(words), "{words}: {report}");
-    }
-    let csv = place.done(&["report", "last", "--format", "csv"]);
-    assert!(csv.lines().skip(1).all(|line| line.contains(",built,quick,")), "{csv}");
-    place.nothing_is_left();
-}
-
 fn comparable(run: &Run) -> &Comparable {
     run.record.subjects[1].comparable.as_ref().expect("it was judged")
 }
@@ -150,70 +126,6 @@ fn ab<'a>(more: &[&'a str]) -> Vec<&'a str> {
     let short = ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms"];
     let method = ["--blocks", "3", "-b", "select-only"];
     ["ab"].iter().chain(&short).chain(&method).chain(more).copied().collect()
-}
-
-#[test]
-fn two_builds_of_other_flags_are_compared_as_builds() {
-    let place = with_builds(&[("quick", "-O3"), ("usual", "-O2")]);
-    place.done(&ab(&["--build", "usual", "--build", "quick"]));
-    let run = place.only_run();
-    holds_together(&run);
-    let found = comparable(&run);
-    assert_eq!(found.verdict, Fairness::AlikeButForWhatWasAsked, "{found:?}");
-    assert_eq!(found.asked, ["build", "flags"]);
-    let flags =
-        run.record.subjects[1].differences.iter().find(|row| row.what == "flags").expect("they differ");
-    assert_eq!((flags.a.as_deref(), flags.b.as_deref()), (Some("-O2"), Some("-O3")));
-    assert_eq!(flags.why, Some(Why::Asked));
-    assert!(run.record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::BuildDiffers));
-    assert_eq!(run.record.subjects[0].said, "build=usual");
-    let sentence = "A and B are identical except the requested differences: build, flags";
-    let report = place.done(&["show", "last"]);
-    assert!(report.contains(sentence) && report.contains("  flags "), "{report}");
-    let markdown = place.done(&["report", "last", "--format", "markdown"]);
-    assert!(
-        markdown.contains(sentence) && markdown.contains("| flags | -O2 | -O3 | requested |"),
-        "{markdown}"
-    );
-    assert!(place.done(&["report", "last", "--out", "-"]).contains("/subjects/1/comparable/asked/0"));
-    place.nothing_is_left();
-}
-
-/// The same program from two directories is the same, however it came there.
-#[test]
-fn twins_are_alike_and_a_setting_of_one_is_what_was_asked() {
-    let place = with_builds(&[("one", "-O2"), ("other", "-O2")]);
-    let dirs = ["a0", "a1"].map(|digest| place.path(&format!("cache/builds/made/{digest}/bin")));
-    let [one, other] = dirs.map(|dir| dir.display().to_string());
-    place.done(&ab(&["--bindir", &one, "--bindir", &other]));
-    let run = place.only_run();
-    assert_eq!(comparable(&run).verdict, Fairness::Alike, "{:?}", run.record.subjects[1].differences);
-    assert_eq!(run.record.subjects[1].differences, []);
-    let place = with_builds(&[("one", "-O2")]);
-    place.done(&ab(&["build=one,set:jit=on", "build=one,set:jit=off"]));
-    let run = place.only_run();
-    assert_eq!(
-        (comparable(&run).verdict, &comparable(&run).asked[..]),
-        (Fairness::AlikeButForWhatWasAsked, &["jit".to_owned()][..])
-    );
-}
-
-/// An installed server against the bundle of its major: what differs is not the version.
-#[test]
-fn a_bundle_against_what_is_installed_differs_in_its_build() {
-    let installed = Path::new("/usr/lib/postgresql/15/bin");
-    if !installed.join("postgres").is_file() {
-        left_out("PostgreSQL 15 is not installed on this machine");
-        return;
-    }
-    let place = Place::new();
-    place.done(&ab(&["bindir=/usr/lib/postgresql/15/bin", "pg=15,bundle"]));
-    let run = place.only_run();
-    let rows = &run.record.subjects[1].differences;
-    let has = |what: &str| rows.iter().any(|row| row.what == what);
-    assert!(has("build") && has("compiler") && has("flags") && !has("version"), "{rows:?}");
-    let kinds: Vec<_> = run.record.doubts.iter().map(|doubt| doubt.kind).collect();
-    assert!(kinds.contains(&DoubtKind::BuildDiffers) && kinds.contains(&DoubtKind::BuildNotOptimised));
 }
 
 /// The programs of a build are asked what they take before a cluster is made, and nothing of it is left.
@@ -226,4 +138,101 @@ fn a_setting_that_a_build_refuses_is_a_wrong_request() {
     assert!(said.contains("refuses the setting max_connections: "), "{said}");
     assert!(said.contains("invalid value") && said.contains("hint: "), "{said}");
     place.nothing_is_left();
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    /// The same program from two directories is the same, however it came there.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn twins_are_alike_and_a_setting_of_one_is_what_was_asked() {
+        let place = with_builds(&[("one", "-O2"), ("other", "-O2")]);
+        let dirs = ["a0", "a1"].map(|digest| place.path(&format!("cache/builds/made/{digest}/bin")));
+        let [one, other] = dirs.map(|dir| dir.display().to_string());
+        place.done(&ab(&["--bindir", &one, "--bindir", &other]));
+        let run = place.only_run();
+        assert_eq!(comparable(&run).verdict, Fairness::Alike, "{:?}", run.record.subjects[1].differences);
+        assert_eq!(run.record.subjects[1].differences, []);
+        let place = with_builds(&[("one", "-O2")]);
+        place.done(&ab(&["build=one,set:jit=on", "build=one,set:jit=off"]));
+        let run = place.only_run();
+        assert_eq!(
+            (comparable(&run).verdict, &comparable(&run).asked[..]),
+            (Fairness::AlikeButForWhatWasAsked, &["jit".to_owned()][..])
+        );
+    }
+
+    /// An installed server against the bundle of its major: what differs is not the version.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_bundle_against_what_is_installed_differs_in_its_build() {
+        let installed = Path::new("/usr/lib/postgresql/15/bin");
+        if !installed.join("postgres").is_file() {
+            left_out("PostgreSQL 15 is not installed on this machine");
+            return;
+        }
+        let place = Place::new();
+        place.done(&ab(&["bindir=/usr/lib/postgresql/15/bin", "pg=15,bundle"]));
+        let run = place.only_run();
+        let rows = &run.record.subjects[1].differences;
+        let has = |what: &str| rows.iter().any(|row| row.what == what);
+        assert!(has("build") && has("compiler") && has("flags") && !has("version"), "{rows:?}");
+        let kinds: Vec<_> = run.record.doubts.iter().map(|doubt| doubt.kind).collect();
+        assert!(kinds.contains(&DoubtKind::BuildDiffers) && kinds.contains(&DoubtKind::BuildNotOptimised));
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_bench_of_a_build_records_what_it_was_made_from() {
+        let place = with_builds(&[("quick", "-O3 -march=native")]);
+        place.done(&tiny(&["--build", "quick"]));
+        let run = place.only_run();
+        is_complete(&run);
+        let server = run.record.subjects[0].server.as_ref().expect("it is recorded");
+        assert_eq!(server.source, ServerSource::Built);
+        let made = server.build.made.as_ref().expect("it is a build");
+        assert_eq!((made.name.as_str(), made.patches.len()), ("quick", 1));
+        assert_eq!(made.source_sha256, "5a".repeat(32));
+        assert!(server.build.features.is_some() && server.wal_block_bytes == Some(8_192));
+        assert_eq!(server.segment_bytes, Some(1 << 30));
+        assert!(server.defaults.as_ref().is_some_and(|defaults| defaults.contains_key("jit")));
+        // Lines break where they are full.
+        let report = place.done(&["show", "last"]).split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in ["built by pgdyno", "quick from debian:18, SHA-256 5a5a", "fast.patch, SHA-256 7b7b"] {
+            assert!(report.contains(words), "{words}: {report}");
+        }
+        let csv = place.done(&["report", "last", "--format", "csv"]);
+        assert!(csv.lines().skip(1).all(|line| line.contains(",built,quick,")), "{csv}");
+        place.nothing_is_left();
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn two_builds_of_other_flags_are_compared_as_builds() {
+        let place = with_builds(&[("quick", "-O3"), ("usual", "-O2")]);
+        place.done(&ab(&["--build", "usual", "--build", "quick"]));
+        let run = place.only_run();
+        holds_together(&run);
+        let found = comparable(&run);
+        assert_eq!(found.verdict, Fairness::AlikeButForWhatWasAsked, "{found:?}");
+        assert_eq!(found.asked, ["build", "flags"]);
+        let flags =
+            run.record.subjects[1].differences.iter().find(|row| row.what == "flags").expect("they differ");
+        assert_eq!((flags.a.as_deref(), flags.b.as_deref()), (Some("-O2"), Some("-O3")));
+        assert_eq!(flags.why, Some(Why::Asked));
+        assert!(run.record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::BuildDiffers));
+        assert_eq!(run.record.subjects[0].said, "build=usual");
+        let sentence = "A and B are identical except the requested differences: build, flags";
+        let report = place.done(&["show", "last"]);
+        assert!(report.contains(sentence) && report.contains("  flags "), "{report}");
+        let markdown = place.done(&["report", "last", "--format", "markdown"]);
+        assert!(
+            markdown.contains(sentence) && markdown.contains("| flags | -O2 | -O3 | requested |"),
+            "{markdown}"
+        );
+        assert!(place.done(&["report", "last", "--out", "-"]).contains("/subjects/1/comparable/asked/0"));
+        place.nothing_is_left();
+    }
 }

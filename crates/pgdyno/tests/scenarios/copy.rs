@@ -258,16 +258,6 @@ fn databases_are_gone_on_with(source: &Source) {
     assert!(said.contains("database src_2: it is not a copy of what was loaded"), "{said}");
 }
 
-#[test]
-fn copies_that_broke_off_in_the_oldest_server() {
-    copies_are_gone_on_with("9.6");
-}
-
-#[test]
-fn copies_that_broke_off_in_the_newest_server() {
-    copies_are_gone_on_with("18");
-}
-
 /// What may go wrong in the middle of a copy, as SQL for a trigger of the copied accounts or for a command there, and
 /// what is said of it.
 const FAULTS: [(&str, &str, &str); 6] = [
@@ -345,30 +335,51 @@ fn faulty_copies_are_named(pg: &str) {
 }
 
 #[test]
-fn faulty_copies_in_the_oldest_server() {
-    faulty_copies_are_named("9.6");
-}
-
-#[test]
-fn faulty_copies_in_the_newest_server() {
-    faulty_copies_are_named("18");
-}
-
-#[test]
-fn copies_in_the_oldest_server() {
-    copies_are_what_was_loaded("9.6", &["--foreign-keys", "--fillfactor", "90"]);
-}
-
-#[test]
-fn copies_in_the_newest_server() {
-    copies_are_what_was_loaded("18", &["--partitions", "3"]);
-}
-
-#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn copies_of_every_kind() {
     copies_are_what_was_loaded("18", &["--partitions", "3", "--partition-method", "hash", "--foreign-keys"]);
     copies_are_what_was_loaded("18", &["--method", "chunks", "--unlogged"]);
     copies_are_what_was_loaded("12", &["--partitions", "2"]);
     copies_are_what_was_loaded("15", &[]);
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn copies_that_broke_off_in_the_oldest_server() {
+        copies_are_gone_on_with("9.6");
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn copies_that_broke_off_in_the_newest_server() {
+        copies_are_gone_on_with("18");
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn copies_in_the_oldest_server() {
+        copies_are_what_was_loaded("9.6", &["--foreign-keys", "--fillfactor", "90"]);
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn faulty_copies_in_the_newest_server() {
+        faulty_copies_are_named("18");
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn faulty_copies_in_the_oldest_server() {
+        faulty_copies_are_named("9.6");
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn copies_in_the_newest_server() {
+        copies_are_what_was_loaded("18", &["--partitions", "3"]);
+    }
 }

@@ -45,35 +45,6 @@ fn a_report_that_cannot_be_written_is_printed() {
     place.nothing_is_left();
 }
 
-/// A server that takes no writes any more keeps the schema: the end names it, with the statement that removes it.
-#[test]
-fn a_schema_that_is_left_behind_is_named() {
-    let place = Place::new();
-    place.done(&["up", "--pg", "18", "--bundle"]);
-    let server = place.only();
-    let port = server["port"].to_string();
-    let mut session: Session = admin(&server);
-    let flags = ["-h", word(&server, "socket_dir"), "-p", &port, "-U", "postgres", "--blocks", "20"];
-    let child = started(&place, &tiny(&flags));
-    wait_until("something was measured", || {
-        let loaded = session.value("SELECT count(*) FROM pgdyno.pgbench_history");
-        loaded.is_ok_and(|rows| rows.is_some_and(|rows| rows != "0"))
-    });
-    session.execute("ALTER SYSTEM SET default_transaction_read_only = on").expect("it can be set");
-    session.execute("SELECT pg_reload_conf()").expect("it can be told");
-    let (code, _, err) = ended(child);
-    assert_eq!(code, Some(3), "{err}");
-    assert_eq!(err.matches("error: ").count(), 1, "{err}");
-    assert!(err.contains("schema pgdyno was left in database postgres: "), "{err}");
-    assert!(err.contains("DROP SCHEMA pgdyno CASCADE"), "{err}");
-    let left = "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'";
-    assert_eq!(session.value(left).expect("it can be asked").as_deref(), Some("1"));
-    // What it says is enough.
-    let writes = "BEGIN READ WRITE; DROP SCHEMA pgdyno CASCADE; COMMIT";
-    session.execute(writes).expect("the statement removes it");
-    assert_eq!(session.value(left).expect("it can be asked").as_deref(), Some("0"));
-}
-
 /// A script whose transactions all fail: not complete, and the statement and its error are printed once.
 #[test]
 fn a_plan_that_never_commits_is_not_complete() {
@@ -93,4 +64,39 @@ fn a_plan_that_never_commits_is_not_complete() {
     assert_eq!((run.record.status, run.record.runs.len()), (Status::Stopped, 1));
     holds_together(&run);
     place.nothing_is_left();
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    /// A server that takes no writes any more keeps the schema: the end names it, with the statement that removes it.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_schema_that_is_left_behind_is_named() {
+        let place = Place::new();
+        place.done(&["up", "--pg", "18", "--bundle"]);
+        let server = place.only();
+        let port = server["port"].to_string();
+        let mut session: Session = admin(&server);
+        let flags = ["-h", word(&server, "socket_dir"), "-p", &port, "-U", "postgres", "--blocks", "20"];
+        let child = started(&place, &tiny(&flags));
+        wait_until("something was measured", || {
+            let loaded = session.value("SELECT count(*) FROM pgdyno.pgbench_history");
+            loaded.is_ok_and(|rows| rows.is_some_and(|rows| rows != "0"))
+        });
+        session.execute("ALTER SYSTEM SET default_transaction_read_only = on").expect("it can be set");
+        session.execute("SELECT pg_reload_conf()").expect("it can be told");
+        let (code, _, err) = ended(child);
+        assert_eq!(code, Some(3), "{err}");
+        assert_eq!(err.matches("error: ").count(), 1, "{err}");
+        assert!(err.contains("schema pgdyno was left in database postgres: "), "{err}");
+        assert!(err.contains("DROP SCHEMA pgdyno CASCADE"), "{err}");
+        let left = "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'";
+        assert_eq!(session.value(left).expect("it can be asked").as_deref(), Some("1"));
+        // What it says is enough.
+        let writes = "BEGIN READ WRITE; DROP SCHEMA pgdyno CASCADE; COMMIT";
+        session.execute(writes).expect("the statement removes it");
+        assert_eq!(session.value(left).expect("it can be asked").as_deref(), Some("0"));
+    }
 }

@@ -53,67 +53,6 @@ fn tpcb(place: &Place, measure: &str) {
     fs::write(place.path("plan.toml"), plan).expect("it can be written");
 }
 
-/// A run in which nothing was answered, or nothing any more, ends the measurement, and what is said names it. Rows that
-/// the stopped process does not hold let the next clients carry out some transactions before they wait as well.
-#[test]
-fn a_server_process_that_is_stopped_ends_the_run() {
-    let place = Place::new();
-    tpcb(&place, "duration = \"2s\"\nblocks = 200");
-    let args = ["run", "plan.toml", "--pg", "18", "--bundle"];
-    let child = place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
-    wait_until("it has begun to measure", || {
-        place.runs().first().is_some_and(|run| !run.record.runs.is_empty())
-    });
-    let mut session = admin(&place.only());
-    let _stopped = stop_a_holder(&mut session);
-    let output = child.wait_with_output().expect("it ends by itself");
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(3), "{out}{err}");
-    let words = ["answered nothing", "stopped answering"];
-    let told = words.map(|words| format!("the server {words} in tpcb-like with 4 clients"));
-    assert!(told.iter().any(|told| err.contains(told)), "{err}");
-    assert!(out.starts_with("stopped after "), "{out}");
-    let run = place.only_run();
-    assert_eq!(run.record.status, Status::Stopped);
-    let error = run.record.error.as_ref().expect("it is kept");
-    assert!(words.iter().any(|words| error.contains(words)), "{error}");
-    holds_together(&run);
-    drop(session);
-    place.nothing_is_left();
-}
-
-/// On a server that is somebody else's, its tables cannot be dropped: who holds them is named, the wait has a limit,
-/// and one Ctrl-C ends it.
-#[test]
-fn a_server_process_that_is_stopped_does_not_keep_the_end_waiting() {
-    let place = Place::new();
-    place.done(&["up", "--pg", "18", "--bundle"]);
-    let server = place.only();
-    let (dir, port) = (server["socket_dir"].as_str().expect("it has one"), &server["port"]);
-    let dsn = format!("host={dir} port={port} user=postgres dbname=postgres");
-    tpcb(&place, "duration = \"15s\"\nblocks = 1");
-    let args = ["run", "plan.toml", "--dsn", &dsn];
-    let said = place.path("stderr");
-    let file = fs::File::create(&said).expect("it can be made");
-    let mut child = place.command(&args).stdout(Stdio::null()).stderr(file).spawn().expect("it runs");
-    let mut session = admin(&server);
-    let stopped = stop_a_holder(&mut session);
-    let heard = || fs::read_to_string(&said).expect("it is there");
-    let waits = format!("waiting up to 30 s for server process {} (pgdyno, idle in transaction)", stopped.0);
-    wait_until("who holds the tables is named", || heard().contains(&waits));
-    kill(child.id().into(), "-INT");
-    let status = child.wait().expect("one Ctrl-C is enough");
-    let err = heard();
-    assert_eq!(status.code(), Some(3), "{err}");
-    assert!(err.contains("schema pgdyno was left in database"), "{err}");
-    assert!(err.contains("DROP SCHEMA pgdyno CASCADE") && err.contains(&stopped.0.to_string()), "{err}");
-    assert_eq!(place.only_run().record.status, Status::Stopped);
-    drop(stopped);
-    wait_until("it can be removed by hand", || {
-        session.execute("DROP SCHEMA IF EXISTS pgdyno CASCADE").is_ok()
-    });
-}
-
 /// A cell that measured nothing ends its run.
 fn measures_nothing(sql: &str, words: [&str; 2]) {
     let place = Place::new();
@@ -137,12 +76,6 @@ fn a_cell_whose_transactions_all_fail_is_not_complete() {
     measures_nothing("SELECT 1/0;", ["every transaction of x/1 failed: division by zero", "22012"]);
 }
 
-#[test]
-fn a_cell_whose_transactions_take_longer_than_the_run_is_not_complete() {
-    let words = ["the server answered nothing in x with 1 client", "--duration"];
-    measures_nothing("SELECT pg_sleep(60);", words);
-}
-
 /// A run in which a statement is not answered from the middle of the interval on ends with this status and these words.
 fn is_silent(statement: &str, code: i32, words: &str) {
     let place = Place::new();
@@ -162,18 +95,6 @@ fn is_silent(statement: &str, code: i32, words: &str) {
     place.nothing_is_left();
 }
 
-#[test]
-fn silence_of_all_clients_ends_the_measurement() {
-    let words = "the server stopped answering in x with 2 clients: not one answer in the last 1";
-    is_silent("SELECT pg_sleep(60)", 3, words);
-}
-
-#[test]
-fn one_client_that_gets_no_answer_is_told_and_the_measurement_goes_on() {
-    let words = "1 transaction of x with 2 clients got no answer within 10 s";
-    is_silent("SELECT pg_sleep(60) WHERE :client_id = 0", 0, words);
-}
-
 /// A temporary server does not get the CPUs of the driver, and that is announced before it is created.
 #[test]
 fn the_processors_of_a_server_are_announced() {
@@ -187,4 +108,96 @@ fn the_processors_of_a_server_are_announced() {
     let output = place.run(&["run", "plan.toml", "--dry-run"]);
     let said = format!("server on CPU {server} of {}, driver on CPU {driver}", host.cpu.allowed.len());
     assert!(text(&output.stderr).contains(&said), "{}", text(&output.stderr));
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    /// On a server that is somebody else's, its tables cannot be dropped: who holds them is named, the wait has a
+    /// limit, and one Ctrl-C ends it.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_server_process_that_is_stopped_does_not_keep_the_end_waiting() {
+        let place = Place::new();
+        place.done(&["up", "--pg", "18", "--bundle"]);
+        let server = place.only();
+        let (dir, port) = (server["socket_dir"].as_str().expect("it has one"), &server["port"]);
+        let dsn = format!("host={dir} port={port} user=postgres dbname=postgres");
+        tpcb(&place, "duration = \"15s\"\nblocks = 1");
+        let args = ["run", "plan.toml", "--dsn", &dsn];
+        let said = place.path("stderr");
+        let file = fs::File::create(&said).expect("it can be made");
+        let mut child = place.command(&args).stdout(Stdio::null()).stderr(file).spawn().expect("it runs");
+        let mut session = admin(&server);
+        let stopped = stop_a_holder(&mut session);
+        let heard = || fs::read_to_string(&said).expect("it is there");
+        let waits =
+            format!("waiting up to 30 s for server process {} (pgdyno, idle in transaction)", stopped.0);
+        wait_until("who holds the tables is named", || heard().contains(&waits));
+        kill(child.id().into(), "-INT");
+        let status = child.wait().expect("one Ctrl-C is enough");
+        let err = heard();
+        assert_eq!(status.code(), Some(3), "{err}");
+        assert!(err.contains("schema pgdyno was left in database"), "{err}");
+        assert!(err.contains("DROP SCHEMA pgdyno CASCADE") && err.contains(&stopped.0.to_string()), "{err}");
+        assert_eq!(place.only_run().record.status, Status::Stopped);
+        drop(stopped);
+        wait_until("it can be removed by hand", || {
+            session.execute("DROP SCHEMA IF EXISTS pgdyno CASCADE").is_ok()
+        });
+    }
+
+    /// A run in which nothing was answered, or nothing any more, ends the measurement, and what is said names it. Rows
+    /// that the stopped process does not hold let the next clients carry out some transactions before they wait as
+    /// well.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_server_process_that_is_stopped_ends_the_run() {
+        let place = Place::new();
+        tpcb(&place, "duration = \"2s\"\nblocks = 200");
+        let args = ["run", "plan.toml", "--pg", "18", "--bundle"];
+        let child =
+            place.command(&args).stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it runs");
+        wait_until("it has begun to measure", || {
+            place.runs().first().is_some_and(|run| !run.record.runs.is_empty())
+        });
+        let mut session = admin(&place.only());
+        let _stopped = stop_a_holder(&mut session);
+        let output = child.wait_with_output().expect("it ends by itself");
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(3), "{out}{err}");
+        let words = ["answered nothing", "stopped answering"];
+        let told = words.map(|words| format!("the server {words} in tpcb-like with 4 clients"));
+        assert!(told.iter().any(|told| err.contains(told)), "{err}");
+        assert!(out.starts_with("stopped after "), "{out}");
+        let run = place.only_run();
+        assert_eq!(run.record.status, Status::Stopped);
+        let error = run.record.error.as_ref().expect("it is kept");
+        assert!(words.iter().any(|words| error.contains(words)), "{error}");
+        holds_together(&run);
+        drop(session);
+        place.nothing_is_left();
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn silence_of_all_clients_ends_the_measurement() {
+        let words = "the server stopped answering in x with 2 clients: not one answer in the last 1";
+        is_silent("SELECT pg_sleep(60)", 3, words);
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn one_client_that_gets_no_answer_is_told_and_the_measurement_goes_on() {
+        let words = "1 transaction of x with 2 clients got no answer within 10 s";
+        is_silent("SELECT pg_sleep(60) WHERE :client_id = 0", 0, words);
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_cell_whose_transactions_take_longer_than_the_run_is_not_complete() {
+        let words = ["the server answered nothing in x with 1 client", "--duration"];
+        measures_nothing("SELECT pg_sleep(60);", words);
+    }
 }

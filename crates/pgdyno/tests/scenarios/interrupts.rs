@@ -204,23 +204,6 @@ fn ctrl_c_while_loading_leaves_nothing_running() {
     place.nothing_is_left();
 }
 
-#[test]
-fn a_signal_while_measuring_keeps_what_was_measured() {
-    for signal in ["-INT", "-TERM", "-HUP"] {
-        let place = Place::new();
-        let mut bench = Bench::start(&place, &["--blocks", "200"]);
-        bench.measured(2);
-        bench.signal(signal);
-        let ended = bench.end();
-        ended.could_not(&["stopped", "partial record: "]);
-        // A short report: the whole one is in the run directory.
-        assert!(ended.stdout.starts_with("stopped after "), "{}", ended.stdout);
-        assert!(ended.stdout.contains("again:") && ended.stdout.lines().count() <= 29, "{}", ended.stdout);
-        kept_as_stopped(&place, 2);
-        place.nothing_is_left();
-    }
-}
-
 /// `timeout` sends its signal to the process and to its group: that is nobody's second Ctrl-C.
 #[test]
 fn a_signal_to_process_and_group_is_one() {
@@ -233,95 +216,6 @@ fn a_signal_to_process_and_group_is_one() {
     assert!(!ended.stderr.contains("exited immediately"), "{}", ended.stderr);
     kept_as_stopped(&place, 2);
     place.nothing_is_left();
-}
-
-/// A terminal that is gone: what is said cannot be written, and the request to stop is obeyed all the same.
-#[test]
-fn a_signal_is_obeyed_when_nobody_reads_stderr_any_more() {
-    for signal in ["-HUP", "-INT"] {
-        let place = Place::new();
-        let mut command = place.command(&tiny(&["--pg", "18", "--bundle", "--blocks", "200"]));
-        let mut child =
-            command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
-        drop(child.stderr.take());
-        let stdout = child.stdout.take().map(Heard::from);
-        let mut bench = Bench { place: &place, child, stdout, stderr: None };
-        bench.measured(2);
-        bench.signal(signal);
-        let ended = bench.end();
-        assert_eq!(ended.code, Some(3), "{}", ended.stdout);
-        assert!(ended.stdout.starts_with("stopped after "), "{}", ended.stdout);
-        kept_as_stopped(&place, 2);
-        place.nothing_is_left();
-    }
-}
-
-/// A signal that is ignored from the start stays ignored: `nohup` means what it says.
-#[test]
-fn nohup_lets_a_run_go_on() {
-    let place = Place::new();
-    let args = tiny(&["--pg", "18", "--bundle", "--blocks", "200"]);
-    let plain = place.command(&args);
-    let mut command = Command::new("nohup");
-    command.arg(env!("CARGO_BIN_EXE_pgdyno")).args(&args).stdin(Stdio::null());
-    plain.get_envs().for_each(|(name, value)| match value {
-        Some(value) => drop(command.env(name, value)),
-        None => drop(command.env_remove(name)),
-    });
-    command.current_dir(place.dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
-    let mut child = command.spawn().expect("nohup can be run");
-    let (stdout, stderr) = (child.stdout.take().map(Heard::from), child.stderr.take().map(Heard::from));
-    let mut bench = Bench { place: &place, child, stdout, stderr };
-    bench.measured(2);
-    bench.signal("-HUP");
-    let so_far = bench.record().map_or(0, |record| record["runs"].as_array().map_or(0, Vec::len));
-    bench.measured(so_far + 3);
-    assert!(bench.is_running());
-    bench.signal("-TERM");
-    let ended = bench.end();
-    ended.could_not(&["stopped", "partial record: "]);
-    kept_as_stopped(&place, so_far + 3);
-    place.nothing_is_left();
-}
-
-/// Of a comparison all whole blocks are kept, and both servers go.
-#[test]
-fn ctrl_c_keeps_the_blocks_of_a_comparison() {
-    let place = Place::new();
-    let mut bench = Bench::start_ab(&place);
-    bench.measured(5);
-    bench.signal("-INT");
-    let ended = bench.end();
-    ended.could_not(&["stopped", "partial record: "]);
-    assert!(ended.stdout.contains("Partial run"), "{}", ended.stdout);
-    kept_as_stopped(&place, 5);
-    let run = place.only_run();
-    let comparison = run.record.comparison.as_ref().expect("it is a comparison");
-    assert!(comparison.blocks.len() >= 2, "{} blocks", comparison.blocks.len());
-    assert!(comparison.blocks.iter().all(|block| block.a_per_s > 0.0 && block.b_per_s > 0.0));
-    place.nothing_is_left();
-}
-
-/// Both servers of a comparison are frozen: the second Ctrl-C waits for neither.
-#[test]
-fn the_second_ctrl_c_ends_a_comparison_at_once() {
-    let place = Place::new();
-    let mut bench = Bench::start_ab(&place);
-    bench.measured(2);
-    let servers: Vec<u64> =
-        place.ps().iter().map(|server| server["pid"].as_u64().expect("it runs")).collect();
-    assert_eq!(servers.len(), 2);
-    servers.iter().for_each(|server| kill(*server, "-STOP"));
-    bench.interrupt();
-    // What comes within a second is the same signal.
-    thread::sleep(Duration::from_millis(1_100));
-    assert!(bench.is_running(), "a server that does not stop is waited for");
-    bench.signal("-INT");
-    let ended = bench.end();
-    servers.iter().for_each(|server| kill(*server, "-CONT"));
-    assert_eq!(ended.code, Some(3), "{}", ended.stderr);
-    assert!(ended.stderr.contains("exited immediately"), "{}", ended.stderr);
-    after_a_kill(&place, "the second Ctrl-C of a comparison");
 }
 
 /// A server that does not answer keeps the first Ctrl-C waiting; the second waits for nothing.
@@ -413,35 +307,6 @@ fn killed_in(stage: &str, delay: Duration) -> &'static str {
 }
 
 #[test]
-fn a_kill_in_any_stage_leaves_nothing_hidden() {
-    let mut instants = Instants::new();
-    let lengths = lengths();
-    let all = test_all();
-    let mut hits: BTreeMap<&str, u32> = BTreeMap::new();
-    for stage in STAGES.iter().filter(|stage| all || **stage != "prepare") {
-        let wanted = if all { 3 } else { 1 };
-        let mut length = lengths[*stage];
-        for _ in 0..20 {
-            let delay = instants.within(length);
-            let hit = killed_in(stage, delay);
-            *hits.entry(hit).or_default() += 1;
-            // A stage may be over before its kill comes: then an earlier instant is drawn, where all are wanted.
-            if hit != *stage {
-                length = delay;
-            }
-            if !all || hits.get(stage).is_some_and(|hits| *hits >= wanted) {
-                break;
-            }
-        }
-    }
-    println!("{hits:?}");
-    if all {
-        assert!(STAGES.iter().all(|stage| hits.get(stage).is_some_and(|hits| *hits >= 2)), "{hits:?}");
-        assert!(hits.values().sum::<u32>() >= 20, "{hits:?}");
-    }
-}
-
-#[test]
 fn a_killed_server_is_told_and_what_was_measured_is_kept() {
     let place = Place::new();
     let mut bench = Bench::start(&place, &["--blocks", "200"]);
@@ -465,47 +330,6 @@ fn kill_a_backend(place: &Place) {
         client.is_some()
     });
     kill(client.expect("there is one"), "-9");
-}
-
-/// A server that pgdyno made does not start again by itself: a crash ends its run.
-#[test]
-fn a_killed_backend_is_told_and_what_was_measured_is_kept() {
-    let place = Place::new();
-    let mut bench = Bench::start(&place, &["--blocks", "200"]);
-    bench.measured(2);
-    kill_a_backend(&place);
-    let ended = bench.end();
-    ended.could_not(&["hint: ", "partial record: "]);
-    println!("{}", ended.stderr);
-    kept_as_stopped(&place, 2);
-    place.nothing_is_left();
-}
-
-/// A server that recovers by itself: the run completes and says what happened, and nothing is lost.
-#[test]
-fn a_server_that_recovers_is_driven_on() {
-    let place = Place::new();
-    // A run is long enough for the recovery on a busy machine too: one in which nothing succeeded is an error.
-    let more = ["--blocks", "1", "--duration", "10s", "--set", "restart_after_crash=on"];
-    let mut bench = Bench::start(&place, &more);
-    bench.measured(1);
-    kill_a_backend(&place);
-    let ended = bench.end();
-    assert_eq!(ended.code, Some(0), "{}", ended.stderr);
-    assert!(ended.stdout.contains("connections were lost"), "{}", ended.stdout);
-    let run = place.only_run();
-    assert_eq!((run.record.status, run.record.runs.len()), (Status::Complete, 2));
-    let outages: Vec<_> = run.record.runs.iter().filter_map(|run| run.outage).collect();
-    let [outage] = outages[..] else { panic!("{outages:?}") };
-    // Recovery may take longer than what is left of the run, for one client or for both.
-    let in_time = outage.made_again == 2 || outage.made_again < 2 && outage.refused > 0;
-    assert!(outage.lost == 2 && in_time, "{outage:?}");
-    let whole = run.record.runs.iter().filter(|run| run.outage.is_none());
-    assert!(whole.into_iter().all(|run| run.counts.committed > 0));
-    let balance = run.record.subjects[0].balance.as_ref().expect("it was checked");
-    assert_eq!(balance.violations, 0, "{:?}", balance.examples);
-    holds_together(&run);
-    place.nothing_is_left();
 }
 
 /// A small file system in memory, for disks that fill up.
@@ -540,33 +364,6 @@ impl Drop for SmallDisk {
 
 fn shown(path: &Path) -> String {
     path.display().to_string()
-}
-
-/// A disk that fills up while the server is made, while rows are loaded, or while cells are measured.
-#[test]
-fn a_full_disk_under_the_data_is_named() {
-    for stage in ["storage check", "load", "measure"] {
-        let place = Place::new();
-        let Some(disk) = SmallDisk::new(&place, "disk", 1500) else { return };
-        let data = shown(&disk.0.join("data"));
-        let mut bench =
-            Bench::start(&place, &["--data", &data, "--scale", "3", "--blocks", "9", "--duration", "1s"]);
-        // The reserved space is used up by now, and the rest fills quickly.
-        bench.reach("storage check");
-        disk.fill(200);
-        bench.reach(stage);
-        disk.fill(0);
-        let ended = bench.end();
-        println!("{stage}: {}", ended.stderr);
-        ended.could_not(&[&format!("the disk of {data} is full"), "hint: free space there"]);
-        // A server that found no room has said so in its log.
-        match place.runs().len() {
-            0 => assert!(!ended.stderr.contains("SQLSTATE 53100"), "{}", ended.stderr),
-            _ => kept_as_stopped(&place, 0),
-        }
-        place.nothing_is_left();
-        assert!(!Path::new(&data).exists(), "what was made there is gone");
-    }
 }
 
 #[test]
@@ -606,4 +403,225 @@ fn a_full_disk_under_the_runs_is_named() {
     assert!(run.record.runs.len() >= 2 && run.record.status != Status::Complete);
     holds_together(&run);
     place.nothing_is_left();
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_kill_in_any_stage_leaves_nothing_hidden() {
+        let mut instants = Instants::new();
+        let lengths = lengths();
+        let all = test_all();
+        let mut hits: BTreeMap<&str, u32> = BTreeMap::new();
+        for stage in STAGES.iter().filter(|stage| all || **stage != "prepare") {
+            let wanted = if all { 3 } else { 1 };
+            let mut length = lengths[*stage];
+            for _ in 0..20 {
+                let delay = instants.within(length);
+                let hit = killed_in(stage, delay);
+                *hits.entry(hit).or_default() += 1;
+                // A stage may be over before its kill comes: then an earlier instant is drawn, where all are wanted.
+                if hit != *stage {
+                    length = delay;
+                }
+                if !all || hits.get(stage).is_some_and(|hits| *hits >= wanted) {
+                    break;
+                }
+            }
+        }
+        println!("{hits:?}");
+        if all {
+            assert!(STAGES.iter().all(|stage| hits.get(stage).is_some_and(|hits| *hits >= 2)), "{hits:?}");
+            assert!(hits.values().sum::<u32>() >= 20, "{hits:?}");
+        }
+    }
+
+    /// A server that recovers by itself: the run completes and says what happened, and nothing is lost.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_server_that_recovers_is_driven_on() {
+        let place = Place::new();
+        // A run is long enough for the recovery on a busy machine too: one in which nothing succeeded is an error.
+        let more = ["--blocks", "1", "--duration", "10s", "--set", "restart_after_crash=on"];
+        let mut bench = Bench::start(&place, &more);
+        bench.measured(1);
+        kill_a_backend(&place);
+        let ended = bench.end();
+        assert_eq!(ended.code, Some(0), "{}", ended.stderr);
+        assert!(ended.stdout.contains("connections were lost"), "{}", ended.stdout);
+        let run = place.only_run();
+        assert_eq!((run.record.status, run.record.runs.len()), (Status::Complete, 2));
+        let outages: Vec<_> = run.record.runs.iter().filter_map(|run| run.outage).collect();
+        let [outage] = outages[..] else { panic!("{outages:?}") };
+        // Recovery may take longer than what is left of the run, for one client or for both.
+        let in_time = outage.made_again == 2 || outage.made_again < 2 && outage.refused > 0;
+        assert!(outage.lost == 2 && in_time, "{outage:?}");
+        let whole = run.record.runs.iter().filter(|run| run.outage.is_none());
+        assert!(whole.into_iter().all(|run| run.counts.committed > 0));
+        let balance = run.record.subjects[0].balance.as_ref().expect("it was checked");
+        assert_eq!(balance.violations, 0, "{:?}", balance.examples);
+        holds_together(&run);
+        place.nothing_is_left();
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_signal_while_measuring_keeps_what_was_measured() {
+        for signal in ["-INT", "-TERM", "-HUP"] {
+            let place = Place::new();
+            let mut bench = Bench::start(&place, &["--blocks", "200"]);
+            bench.measured(2);
+            bench.signal(signal);
+            let ended = bench.end();
+            ended.could_not(&["stopped", "partial record: "]);
+            // A short report: the whole one is in the run directory.
+            assert!(ended.stdout.starts_with("stopped after "), "{}", ended.stdout);
+            assert!(
+                ended.stdout.contains("again:") && ended.stdout.lines().count() <= 29,
+                "{}",
+                ended.stdout
+            );
+            kept_as_stopped(&place, 2);
+            place.nothing_is_left();
+        }
+    }
+
+    /// Both servers of a comparison are frozen: the second Ctrl-C waits for neither.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn the_second_ctrl_c_ends_a_comparison_at_once() {
+        let place = Place::new();
+        let mut bench = Bench::start_ab(&place);
+        bench.measured(2);
+        let servers: Vec<u64> =
+            place.ps().iter().map(|server| server["pid"].as_u64().expect("it runs")).collect();
+        assert_eq!(servers.len(), 2);
+        servers.iter().for_each(|server| kill(*server, "-STOP"));
+        bench.interrupt();
+        // What comes within a second is the same signal.
+        thread::sleep(Duration::from_millis(1_100));
+        assert!(bench.is_running(), "a server that does not stop is waited for");
+        bench.signal("-INT");
+        let ended = bench.end();
+        servers.iter().for_each(|server| kill(*server, "-CONT"));
+        assert_eq!(ended.code, Some(3), "{}", ended.stderr);
+        assert!(ended.stderr.contains("exited immediately"), "{}", ended.stderr);
+        after_a_kill(&place, "the second Ctrl-C of a comparison");
+    }
+
+    /// A signal that is ignored from the start stays ignored: `nohup` means what it says.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn nohup_lets_a_run_go_on() {
+        let place = Place::new();
+        let args = tiny(&["--pg", "18", "--bundle", "--blocks", "200"]);
+        let plain = place.command(&args);
+        let mut command = Command::new("nohup");
+        command.arg(env!("CARGO_BIN_EXE_pgdyno")).args(&args).stdin(Stdio::null());
+        plain.get_envs().for_each(|(name, value)| match value {
+            Some(value) => drop(command.env(name, value)),
+            None => drop(command.env_remove(name)),
+        });
+        command.current_dir(place.dir.path()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        let mut child = command.spawn().expect("nohup can be run");
+        let (stdout, stderr) = (child.stdout.take().map(Heard::from), child.stderr.take().map(Heard::from));
+        let mut bench = Bench { place: &place, child, stdout, stderr };
+        bench.measured(2);
+        bench.signal("-HUP");
+        let so_far = bench.record().map_or(0, |record| record["runs"].as_array().map_or(0, Vec::len));
+        bench.measured(so_far + 3);
+        assert!(bench.is_running());
+        bench.signal("-TERM");
+        let ended = bench.end();
+        ended.could_not(&["stopped", "partial record: "]);
+        kept_as_stopped(&place, so_far + 3);
+        place.nothing_is_left();
+    }
+
+    /// A disk that fills up while the server is made, while rows are loaded, or while cells are measured.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_full_disk_under_the_data_is_named() {
+        for stage in ["storage check", "load", "measure"] {
+            let place = Place::new();
+            let Some(disk) = SmallDisk::new(&place, "disk", 1500) else { return };
+            let data = shown(&disk.0.join("data"));
+            let mut bench =
+                Bench::start(&place, &["--data", &data, "--scale", "3", "--blocks", "9", "--duration", "1s"]);
+            // The reserved space is used up by now, and the rest fills quickly.
+            bench.reach("storage check");
+            disk.fill(200);
+            bench.reach(stage);
+            disk.fill(0);
+            let ended = bench.end();
+            println!("{stage}: {}", ended.stderr);
+            ended.could_not(&[&format!("the disk of {data} is full"), "hint: free space there"]);
+            // A server that found no room has said so in its log.
+            match place.runs().len() {
+                0 => assert!(!ended.stderr.contains("SQLSTATE 53100"), "{}", ended.stderr),
+                _ => kept_as_stopped(&place, 0),
+            }
+            place.nothing_is_left();
+            assert!(!Path::new(&data).exists(), "what was made there is gone");
+        }
+    }
+
+    /// Of a comparison all whole blocks are kept, and both servers go.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn ctrl_c_keeps_the_blocks_of_a_comparison() {
+        let place = Place::new();
+        let mut bench = Bench::start_ab(&place);
+        bench.measured(5);
+        bench.signal("-INT");
+        let ended = bench.end();
+        ended.could_not(&["stopped", "partial record: "]);
+        assert!(ended.stdout.contains("Partial run"), "{}", ended.stdout);
+        kept_as_stopped(&place, 5);
+        let run = place.only_run();
+        let comparison = run.record.comparison.as_ref().expect("it is a comparison");
+        assert!(comparison.blocks.len() >= 2, "{} blocks", comparison.blocks.len());
+        assert!(comparison.blocks.iter().all(|block| block.a_per_s > 0.0 && block.b_per_s > 0.0));
+        place.nothing_is_left();
+    }
+
+    /// A terminal that is gone: what is said cannot be written, and the request to stop is obeyed all the same.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_signal_is_obeyed_when_nobody_reads_stderr_any_more() {
+        for signal in ["-HUP", "-INT"] {
+            let place = Place::new();
+            let mut command = place.command(&tiny(&["--pg", "18", "--bundle", "--blocks", "200"]));
+            let mut child =
+                command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
+            drop(child.stderr.take());
+            let stdout = child.stdout.take().map(Heard::from);
+            let mut bench = Bench { place: &place, child, stdout, stderr: None };
+            bench.measured(2);
+            bench.signal(signal);
+            let ended = bench.end();
+            assert_eq!(ended.code, Some(3), "{}", ended.stdout);
+            assert!(ended.stdout.starts_with("stopped after "), "{}", ended.stdout);
+            kept_as_stopped(&place, 2);
+            place.nothing_is_left();
+        }
+    }
+
+    /// A server that pgdyno made does not start again by itself: a crash ends its run.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_killed_backend_is_told_and_what_was_measured_is_kept() {
+        let place = Place::new();
+        let mut bench = Bench::start(&place, &["--blocks", "200"]);
+        bench.measured(2);
+        kill_a_backend(&place);
+        let ended = bench.end();
+        ended.could_not(&["hint: ", "partial record: "]);
+        println!("{}", ended.stderr);
+        kept_as_stopped(&place, 2);
+        place.nothing_is_left();
+    }
 }

@@ -141,11 +141,6 @@ const HASH: (&str, &[&str], &[&str]) = (
 );
 
 #[test]
-fn equals_pgbench_in_the_oldest_server() {
-    equals_pgbench("9.6", &[CHUNKS, KEYED, SERVER]);
-}
-
-#[test]
 fn equals_pgbench_in_the_newest_server() {
     equals_pgbench("18", &[CHUNKS, KEYED, RANGE, HASH, SERVER_RANGE]);
 }
@@ -323,63 +318,6 @@ fn held_at(
 const BEFORE_LAST_KEY: (&str, &str) = ("pgbench_branches", "ACCESS SHARE");
 /// The table whose foreign keys come last, in a mode that disturbs nothing else.
 const BEFORE_LAST_FOREIGN_KEYS: (&str, &str) = ("pgbench_history", "ROW EXCLUSIVE");
-
-/// A crash of the server in the middle: what was committed is there, and unlogged tables are filled anew, whatever keys
-/// they had.
-#[test]
-fn a_crash_of_the_server_is_gone_on_from() {
-    let loaded = Loaded::new("18");
-    let databases = [("logged", &[][..]), ("unlogged", &["--unlogged"][..])];
-    let foreign = ["--foreign-keys"];
-    let parted = ["--foreign-keys", "--partitions", "3"];
-    let held = [
-        ("keyed", &["--method", "chunks"][..], BEFORE_LAST_KEY, Stage::Keys),
-        ("referring", &foreign[..], BEFORE_LAST_FOREIGN_KEYS, Stage::ForeignKeys),
-        ("parted", &parted[..], BEFORE_LAST_FOREIGN_KEYS, Stage::ForeignKeys),
-    ];
-    let held = held.map(|(name, more, lock, at)| (name, held_at(&loaded, name, more, lock, at)));
-    let children = databases.map(|(database, more)| {
-        loaded.make_database(database);
-        let mut admin = loaded.database(database);
-        hold_keys(&mut admin); // neither is to be done when the server ends
-        let child = loaded.start(&Loaded::load(
-            database,
-            &[&["--scale", "3", "--jobs", "1", "--method", "chunks"], more].concat(),
-        ));
-        wait_until("tasks are done", || stage(&mut admin).is_some() && tasks_done(&mut admin) > 2);
-        (child, admin)
-    });
-    kill(loaded.server["pid"].as_u64().expect("it has one"), "-QUIT"); // an immediate shutdown: it recovers
-    let (held, held_children): (Vec<_>, Vec<_>) =
-        held.into_iter().map(|(name, (child, _))| (name, child)).unzip();
-    for child in children.into_iter().map(|(child, _)| child).chain(held_children) {
-        let output = child.wait_with_output().expect("it has ended");
-        let said = text(&output.stderr);
-        assert_eq!(output.status.code(), Some(3), "{said}");
-        assert!(said.contains("--resume continues from there"), "{said}");
-    }
-    wait_until("the server is gone", || loaded.place.only()["pid"].is_null());
-    loaded.place.done(&["up"]);
-    let [logged, unlogged] = databases.map(|(database, _)| tasks_done(&mut loaded.database(database)));
-    assert!(logged > 2 && unlogged == 0, "{logged} {unlogged}");
-    for (database, _) in databases {
-        loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
-        assert!(loaded.verify(database).contains("verified: 300,033 rows"));
-    }
-    let keys = "SELECT count(*) FROM pg_constraint WHERE contype IN ('f', 'p')";
-    for (database, keys_after) in held.into_iter().zip(["3", "8", "8"]) {
-        let mut admin = loaded.database(database);
-        assert_eq!(tasks_done(&mut admin), 0, "{database}");
-        loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
-        assert!(loaded.verify(database).contains("verified: 200,022 rows"));
-        let of_load = format!("{keys} AND conparentid = 0 AND connamespace = 'public'::regnamespace");
-        assert_eq!(
-            admin.value(&of_load).expect("it can be asked").as_deref(),
-            Some(keys_after),
-            "{database}"
-        );
-    }
-}
 
 /// A key whose loader is gone is not built to its end: the server looks after its client every ten seconds.
 #[test]
@@ -713,4 +651,73 @@ fn a_proof_can_be_left_for_later() {
     }
     let said = loaded.place.refused(&Loaded::load("later", &["--resume"]), 2);
     assert!(said.contains("the load of scale 1 is finished"), "{said}");
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn equals_pgbench_in_the_oldest_server() {
+        equals_pgbench("9.6", &[CHUNKS, KEYED, SERVER]);
+    }
+
+    /// A crash of the server in the middle: what was committed is there, and unlogged tables are filled anew, whatever
+    /// keys they had.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_crash_of_the_server_is_gone_on_from() {
+        let loaded = Loaded::new("18");
+        let databases = [("logged", &[][..]), ("unlogged", &["--unlogged"][..])];
+        let foreign = ["--foreign-keys"];
+        let parted = ["--foreign-keys", "--partitions", "3"];
+        let held = [
+            ("keyed", &["--method", "chunks"][..], BEFORE_LAST_KEY, Stage::Keys),
+            ("referring", &foreign[..], BEFORE_LAST_FOREIGN_KEYS, Stage::ForeignKeys),
+            ("parted", &parted[..], BEFORE_LAST_FOREIGN_KEYS, Stage::ForeignKeys),
+        ];
+        let held = held.map(|(name, more, lock, at)| (name, held_at(&loaded, name, more, lock, at)));
+        let children = databases.map(|(database, more)| {
+            loaded.make_database(database);
+            let mut admin = loaded.database(database);
+            hold_keys(&mut admin); // neither is to be done when the server ends
+            let child = loaded.start(&Loaded::load(
+                database,
+                &[&["--scale", "3", "--jobs", "1", "--method", "chunks"], more].concat(),
+            ));
+            wait_until("tasks are done", || stage(&mut admin).is_some() && tasks_done(&mut admin) > 2);
+            (child, admin)
+        });
+        kill(loaded.server["pid"].as_u64().expect("it has one"), "-QUIT"); // an immediate shutdown: it recovers
+        let (held, held_children): (Vec<_>, Vec<_>) =
+            held.into_iter().map(|(name, (child, _))| (name, child)).unzip();
+        for child in children.into_iter().map(|(child, _)| child).chain(held_children) {
+            let output = child.wait_with_output().expect("it has ended");
+            let said = text(&output.stderr);
+            assert_eq!(output.status.code(), Some(3), "{said}");
+            assert!(said.contains("--resume continues from there"), "{said}");
+        }
+        wait_until("the server is gone", || loaded.place.only()["pid"].is_null());
+        loaded.place.done(&["up"]);
+        let [logged, unlogged] = databases.map(|(database, _)| tasks_done(&mut loaded.database(database)));
+        assert!(logged > 2 && unlogged == 0, "{logged} {unlogged}");
+        for (database, _) in databases {
+            loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
+            assert!(loaded.verify(database).contains("verified: 300,033 rows"));
+        }
+        let keys = "SELECT count(*) FROM pg_constraint WHERE contype IN ('f', 'p')";
+        for (database, keys_after) in held.into_iter().zip(["3", "8", "8"]) {
+            let mut admin = loaded.database(database);
+            assert_eq!(tasks_done(&mut admin), 0, "{database}");
+            loaded.place.done(&Loaded::load(database, &["--resume", "--jobs", "2"]));
+            assert!(loaded.verify(database).contains("verified: 200,022 rows"));
+            let of_load = format!("{keys} AND conparentid = 0 AND connamespace = 'public'::regnamespace");
+            assert_eq!(
+                admin.value(&of_load).expect("it can be asked").as_deref(),
+                Some(keys_after),
+                "{database}"
+            );
+        }
+    }
 }

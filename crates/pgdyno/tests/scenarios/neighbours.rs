@@ -176,32 +176,38 @@ fn cut_off(place: &Place, args: &[&str]) -> Output {
     command.env_remove("NO_PROXY").env_remove("no_proxy").output().expect("pgdyno can be run")
 }
 
-#[test]
-fn a_damaged_bundle_heals_or_says_what_is_wrong() {
-    let place = Place::with_empty_cache();
-    let bundle = crate::builds::bundle();
-    let cached = place.path("cache/bundles").join(bundle.file_name().expect("it has a name"));
-    fs::create_dir_all(place.path("cache/bundles")).expect("it can be made");
-    let copied = Command::new("cp").arg("-a").arg(bundle).arg(&cached).status();
-    assert!(copied.expect("cp can be run").success());
-    let up = ["up", "--pg", "18", "--bundle"];
-    // What is pinned of it heals it without a network.
-    for gone in ["archive.sha256", "files.json"] {
-        fs::remove_file(cached.join(gone)).expect("it is there");
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_damaged_bundle_heals_or_says_what_is_wrong() {
+        let place = Place::with_empty_cache();
+        let bundle = crate::builds::bundle();
+        let cached = place.path("cache/bundles").join(bundle.file_name().expect("it has a name"));
+        fs::create_dir_all(place.path("cache/bundles")).expect("it can be made");
+        let copied = Command::new("cp").arg("-a").arg(bundle).arg(&cached).status();
+        assert!(copied.expect("cp can be run").success());
+        let up = ["up", "--pg", "18", "--bundle"];
+        // What is pinned of it heals it without a network.
+        for gone in ["archive.sha256", "files.json"] {
+            fs::remove_file(cached.join(gone)).expect("it is there");
+            let output = cut_off(&place, &up);
+            assert!(output.status.success(), "{gone}: {}", text(&output.stderr));
+            assert!(!text(&output.stdout).contains("not tested"), "{}", text(&output.stdout));
+            place.done(&["down", "main", "--remove"]);
+            assert!(cached.join(gone).is_file());
+        }
+        let program = fs::read(cached.join("bin/postgres")).expect("it is there");
+        fs::write(cached.join("bin/postgres"), &program[..program.len() / 2]).expect("it can be written");
         let output = cut_off(&place, &up);
-        assert!(output.status.success(), "{gone}: {}", text(&output.stderr));
-        assert!(!text(&output.stdout).contains("not tested"), "{}", text(&output.stdout));
-        place.done(&["down", "main", "--remove"]);
-        assert!(cached.join(gone).is_file());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(3), "{said}");
+        for words in ["in the cache is damaged", "bin/postgres has ", "hint: run once with a network"] {
+            assert!(said.contains(words), "{said}");
+        }
+        assert!(!place.path("state/servers/main").exists());
+        wait_until("nothing is left", || place.ps().is_empty());
     }
-    let program = fs::read(cached.join("bin/postgres")).expect("it is there");
-    fs::write(cached.join("bin/postgres"), &program[..program.len() / 2]).expect("it can be written");
-    let output = cut_off(&place, &up);
-    let said = text(&output.stderr);
-    assert_eq!(output.status.code(), Some(3), "{said}");
-    for words in ["in the cache is damaged", "bin/postgres has ", "hint: run once with a network"] {
-        assert!(said.contains(words), "{said}");
-    }
-    assert!(!place.path("state/servers/main").exists());
-    wait_until("nothing is left", || place.ps().is_empty());
 }

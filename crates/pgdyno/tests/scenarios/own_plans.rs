@@ -168,16 +168,6 @@ fn the_texts_are_kept(run: &Run) {
 }
 
 #[test]
-fn a_plan_of_its_own_on_the_oldest_major() {
-    a_plan_of_its_own("9.6");
-}
-
-#[test]
-fn a_plan_of_its_own_on_the_newest_major() {
-    a_plan_of_its_own("18");
-}
-
-#[test]
 fn a_setup_that_fails_shows_its_place() {
     let place = Place::new();
     let path =
@@ -295,11 +285,6 @@ fn its_tables_are_loaded(place: &Place, run: &Run) {
 }
 
 #[test]
-fn the_bundled_plan_on_the_oldest_major() {
-    the_bundled_plan("9.6");
-}
-
-#[test]
 fn the_bundled_plan_on_the_newest_major() {
     the_bundled_plan("18");
 }
@@ -328,4 +313,27 @@ fn serialization_failures_are_tried_again() {
     let wrong = plan.replace("max_tries = 0", "max_tries = -1");
     fs::write(place.path("hot.toml"), wrong).expect("it can be written");
     assert!(place.refused(&["run", &file], 2).contains("max_tries"));
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_plan_of_its_own_on_the_oldest_major() {
+        a_plan_of_its_own("9.6");
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn the_bundled_plan_on_the_oldest_major() {
+        the_bundled_plan("9.6");
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_plan_of_its_own_on_the_newest_major() {
+        a_plan_of_its_own("18");
+    }
 }

@@ -260,11 +260,6 @@ fn sessions_that_the_server_ends_are_told(bench: &Bench) {
 }
 
 #[test]
-fn runs_at_the_oldest_major() {
-    runs("9.6");
-}
-
-#[test]
 fn runs_at_the_newest_major() {
     runs("18");
 }
@@ -374,21 +369,6 @@ fn lower_the_ceiling(bench: &Bench) {
         serde_json::from_slice(&fs::read(&kept).expect("it is kept")).expect("it is JSON");
     found.ceilings.iter_mut().for_each(|ceiling| ceiling.round_trips_per_cpu_s = 10.0);
     fs::write(&kept, serde_json::to_string(&found).expect("it is JSON")).expect("it can be written");
-}
-
-#[test]
-fn load_in_steps() {
-    let bench = Bench::new("18");
-    bench.says("-i -q", 0);
-    steps(&bench);
-}
-
-#[test]
-fn a_rate_that_keeps_a_limit_is_found() {
-    let bench = Bench::new("18");
-    bench.says("-i -q", 0);
-    lower_the_ceiling(&bench);
-    find_rate(&bench);
 }
 
 /// Without a server: the same under both names, and statuses as pgbench's.
@@ -524,12 +504,6 @@ fn tablespaces_are_those_of_pgbench(pg: &str, partitions: bool) {
 }
 
 #[test]
-fn tablespaces_of_old_servers_are_those_of_pgbench() {
-    tablespaces_are_those_of_pgbench("9.6", false);
-    tablespaces_are_those_of_pgbench("11", true);
-}
-
-#[test]
 fn tablespaces_of_other_servers_are_those_of_pgbench() {
     tablespaces_are_those_of_pgbench("18", true);
 }
@@ -542,5 +516,40 @@ fn tablespaces_of_servers_between_are_those_of_pgbench() {
     }
     for pg in ["12", "15", "17"] {
         tablespaces_are_those_of_pgbench(pg, true);
+    }
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_rate_that_keeps_a_limit_is_found() {
+        let bench = Bench::new("18");
+        bench.says("-i -q", 0);
+        lower_the_ceiling(&bench);
+        find_rate(&bench);
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn load_in_steps() {
+        let bench = Bench::new("18");
+        bench.says("-i -q", 0);
+        steps(&bench);
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn runs_at_the_oldest_major() {
+        runs("9.6");
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn tablespaces_of_old_servers_are_those_of_pgbench() {
+        tablespaces_are_those_of_pgbench("9.6", false);
+        tablespaces_are_those_of_pgbench("11", true);
     }
 }

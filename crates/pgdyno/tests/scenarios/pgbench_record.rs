@@ -88,18 +88,6 @@ fn files(run: &Run) -> Vec<(String, Vec<u8>)> {
     entries.map(|path| (path.display().to_string(), fs::read(&path).expect("it can be read"))).collect()
 }
 
-#[test]
-fn a_run_of_pgbench_is_recorded() {
-    let server = Server::new();
-    server.says("-i -s 1 -q");
-    output_is_the_same(&server);
-    one_script(&server);
-    several_scripts(&server);
-    branches_have_no_factor(&server);
-    built_in(&server);
-    the_others_read_it(&server);
-}
-
 /// With `--record` stdout is what it is without, and stderr has a line more.
 fn output_is_the_same(server: &Server) {
     let line = "-n -c 2 -t 6 -f own.sql --random-seed=7 -r";
@@ -211,4 +199,22 @@ fn unlogged_tables_are_not_called_durable() {
     server.says("--record -n -t 2");
     let tier = server.last().record.subjects[0].server.as_ref().map(|facts| facts.durability);
     assert_eq!(tier, Some(server.place.tier()));
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_run_of_pgbench_is_recorded() {
+        let server = Server::new();
+        server.says("-i -s 1 -q");
+        output_is_the_same(&server);
+        one_script(&server);
+        several_scripts(&server);
+        branches_have_no_factor(&server);
+        built_in(&server);
+        the_others_read_it(&server);
+    }
 }

@@ -49,43 +49,52 @@ fn wal_in_memory_is_never_durable(pg: &str) {
     place.nothing_is_left();
 }
 
-#[test]
-fn wal_of_the_oldest_server_in_memory_is_never_durable() {
-    wal_in_memory_is_never_durable("9.6");
-}
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
 
-#[test]
-fn wal_of_the_newest_server_in_memory_is_never_durable() {
-    wal_in_memory_is_never_durable("18");
-}
+    /// One arm in memory is another question than one on a disk, unless that is what was asked.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn arms_in_other_places_are_told_apart() {
+        let (place, memory) = (Place::new(), in_memory());
+        let wal = format!("pg=18,waldir={}", memory.path().join("wal").display());
+        let args = "ab --scale 1 --clients 1 --duration 1s --warmup 50ms --blocks 3 pg=18";
+        let (record, said) = measured(&place, &args.split(' ').chain([&*wal]).collect::<Vec<_>>());
+        let tiers = record.subjects.iter().map(|arm| arm.server.as_ref().expect("known").durability);
+        assert_eq!(tiers.collect::<Vec<_>>(), [place.tier(), DurabilityTier::InMemory]);
+        let differs =
+            record.subjects[1].differences.iter().map(|difference| &*difference.what).collect::<Vec<_>>();
+        assert!(differs.contains(&"storage of WAL"), "{differs:?} {said}");
+        place.nothing_is_left();
+    }
 
-/// A tablespace in memory is no harm until something that is measured lies in it.
-#[test]
-fn tables_in_memory_are_never_durable() {
-    let (place, memory) = (Place::new(), in_memory());
-    let space = format!("fast={}", memory.path().join("fast").display());
-    place.done(&["up", "theirs", "--pg", "18", "--tablespace", &space]);
-    let server = place.only();
-    let port = server["port"].to_string();
-    let there = ["-h", word(&server, "socket_dir"), "-p", &port, "-U", "postgres", "-d", "postgres"];
-    let (record, _) = measured(&place, &tiny(&there));
-    assert_eq!(tier(&record), place.tier());
-    let (record, _) = measured(&place, &tiny(&[&there[..], &["--index-tablespace", "fast"]].concat()));
-    assert_eq!(tier(&record), DurabilityTier::InMemory);
-    place.done(&["down", "theirs", "--remove"]);
-}
+    /// A tablespace in memory is no harm until something that is measured lies in it.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn tables_in_memory_are_never_durable() {
+        let (place, memory) = (Place::new(), in_memory());
+        let space = format!("fast={}", memory.path().join("fast").display());
+        place.done(&["up", "theirs", "--pg", "18", "--tablespace", &space]);
+        let server = place.only();
+        let port = server["port"].to_string();
+        let there = ["-h", word(&server, "socket_dir"), "-p", &port, "-U", "postgres", "-d", "postgres"];
+        let (record, _) = measured(&place, &tiny(&there));
+        assert_eq!(tier(&record), place.tier());
+        let (record, _) = measured(&place, &tiny(&[&there[..], &["--index-tablespace", "fast"]].concat()));
+        assert_eq!(tier(&record), DurabilityTier::InMemory);
+        place.done(&["down", "theirs", "--remove"]);
+    }
 
-/// One arm in memory is another question than one on a disk, unless that is what was asked.
-#[test]
-fn arms_in_other_places_are_told_apart() {
-    let (place, memory) = (Place::new(), in_memory());
-    let wal = format!("pg=18,waldir={}", memory.path().join("wal").display());
-    let args = "ab --scale 1 --clients 1 --duration 1s --warmup 50ms --blocks 3 pg=18";
-    let (record, said) = measured(&place, &args.split(' ').chain([&*wal]).collect::<Vec<_>>());
-    let tiers = record.subjects.iter().map(|arm| arm.server.as_ref().expect("known").durability);
-    assert_eq!(tiers.collect::<Vec<_>>(), [place.tier(), DurabilityTier::InMemory]);
-    let differs =
-        record.subjects[1].differences.iter().map(|difference| &*difference.what).collect::<Vec<_>>();
-    assert!(differs.contains(&"storage of WAL"), "{differs:?} {said}");
-    place.nothing_is_left();
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn wal_of_the_newest_server_in_memory_is_never_durable() {
+        wal_in_memory_is_never_durable("18");
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn wal_of_the_oldest_server_in_memory_is_never_durable() {
+        wal_in_memory_is_never_durable("9.6");
+    }
 }

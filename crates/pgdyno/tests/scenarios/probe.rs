@@ -252,11 +252,6 @@ fn no_name_reaches_the_terminal(probed: &Probed, session: &mut Session) {
 }
 
 #[test]
-fn changes_of_the_oldest_server_are_taken_back() {
-    changes_are_timed_and_taken_back("9.6", true);
-}
-
-#[test]
 fn changes_of_the_newest_server_are_taken_back() {
     changes_are_timed_and_taken_back("18", false);
 }
@@ -473,4 +468,15 @@ fn a_role_that_may_only_read_is_served() {
     assert!(sizes.contains("one.pgbench_accounts "), "{sizes}");
     let output = probed.place.run(&["prewarm", "--dsn", &dsn, "--create-extension", "one.pgbench_accounts"]);
     assert!(output.status.success(), "they are there already: {}", text(&output.stderr));
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn changes_of_the_oldest_server_are_taken_back() {
+        changes_are_timed_and_taken_back("9.6", true);
+    }
 }

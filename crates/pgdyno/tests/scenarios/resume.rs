@@ -198,100 +198,6 @@ fn a_bench_that_is_killed_goes_on() {
 }
 
 #[test]
-fn a_comparison_that_is_killed_goes_on() {
-    kills(&WAYS[1], how_many());
-}
-
-/// Clients and tables of each arm are those of the killed run.
-#[test]
-fn a_comparison_of_different_tables_that_is_killed_goes_on() {
-    const ARMS: &[&str] =
-        &["ab", "--pg", "18", "--bundle", "--blocks", "8", "clients=1,load:fillfactor=50", "default"];
-    let place = Place::new();
-    let args = args(&Way { name: "ab", args: ARMS }, &place);
-    let killed = kill_after(&place, &args, 3, Duration::ZERO);
-    let run = resumed(&place);
-    goes_on_from(&killed, &run);
-    let loads = run.record.subjects.iter().filter_map(|arm| arm.load.as_ref()?.terms.as_ref());
-    assert_eq!(loads.map(|of| of.options.fillfactor).collect::<Vec<_>>(), [Some(50), Some(100)]);
-    let is_right = |run: &CellRun| match run.workload.subject.as_deref() {
-        Some("A") => run.workload.clients == 1,
-        _ => run.workload.clients == 2,
-    };
-    assert!(run.record.runs.iter().all(is_right));
-    place.nothing_is_left();
-}
-
-#[test]
-fn three_subjects_that_are_killed_go_on() {
-    kills(&WAYS[2], how_many());
-}
-
-#[test]
-fn tpcc_that_is_killed_goes_on() {
-    kills(&WAYS[3], how_many());
-}
-
-/// A run killed while it loads has measured nothing, and a run stopped twice was resumed twice.
-#[test]
-fn a_run_may_be_killed_while_it_loads_and_stopped_after_that() {
-    let place = Place::new();
-    let args = args(&WAYS[0], &place);
-    let killed = kill_after(&place, &args, 0, Duration::ZERO);
-    assert_eq!(killed.runs.len(), 0);
-    let mut child = start(&place, &["resume".to_owned()]);
-    wait_until("it measures", || record(&place).is_some_and(|record| runs_in(&record) >= 1));
-    kill(u64::from(child.id()), "-INT");
-    assert_eq!(child.wait().expect("it is ours").code(), Some(3));
-    assert_eq!(place.only_run().record.status, Status::Stopped);
-    let run = resumed(&place);
-    assert_eq!(run.record.resumed.len(), 2);
-    let why = run.record.resumed[1].ended_by.as_deref();
-    assert!(why.is_some_and(|why| why.contains("stopped")), "{why:?}");
-    let first = run.record.resumed[1].first_run;
-    assert!(first >= 1 && (first as usize) < run.record.runs.len(), "{first}");
-    place.nothing_is_left();
-}
-
-#[test]
-fn what_cannot_be_resumed_is_refused_by_name() {
-    let place = Place::new();
-    place.done(&tiny(&["--pg", "18", "--bundle"]));
-    let said = place.refused(&["resume"], 2);
-    assert!(said.contains("it is complete"), "{said}");
-    let said = place.refused(&["resume", "nothing"], 2);
-    assert!(said.contains("nothing"), "{said}");
-
-    let place = Place::new();
-    // One server is enough: what is refused does not depend on how many there are.
-    let args = args(&Way { name: "run", args: &["run", "PLAN", "--pg", "18", "--bundle"] }, &place);
-    kill_after(&place, &args, 1, Duration::ZERO);
-    let path = place.path("plan.toml");
-    let plan = fs::read_to_string(&path).expect("it is there");
-    fs::write(&path, plan.replace("blocks = 2", "blocks = 4")).expect("it can be written");
-    let said = place.refused(&["resume"], 2);
-    assert!(said.contains("the plan has changed: blocks was 2 and is 4"), "{said}");
-    fs::write(&path, plan.replace("tpcb-like", "simple-update")).expect("it can be written");
-    let said = place.refused(&["resume"], 2);
-    assert!(said.contains("has changed since it was begun"), "{said}");
-    fs::write(&path, &plan).expect("it can be written");
-    // Two at the same time: the second is refused, and the first completes.
-    let mut first = start(&place, &["resume".to_owned()]);
-    wait_until("the first goes on", || {
-        record(&place).is_some_and(|record| record["resumed"].as_array().is_some_and(|all| !all.is_empty()))
-    });
-    // However late the second one is, the first has not ended.
-    kill(u64::from(first.id()), "-STOP");
-    let refused = place.run(&["resume"]);
-    kill(u64::from(first.id()), "-CONT");
-    let said = text(&refused.stderr);
-    assert_eq!(refused.status.code(), Some(3), "{said}");
-    assert!(said.contains("another pgdyno is writing to it"), "{said}");
-    assert_eq!(first.wait().expect("it is ours").code(), Some(0));
-    place.nothing_is_left();
-}
-
-#[test]
 fn a_run_can_be_judged_again() {
     let place = Place::new();
     place.done(&tiny(&["--pg", "18", "--bundle"]));
@@ -303,4 +209,110 @@ fn a_run_can_be_judged_again() {
     let json: Value = serde_json::from_str(&place.done(&["analyse", "--json"])).expect("it is JSON");
     assert_eq!(json["cells"], run.json["cells"]);
     assert_eq!(json["doubts"], run.json["doubts"]);
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn three_subjects_that_are_killed_go_on() {
+        kills(&WAYS[2], how_many());
+    }
+
+    /// Clients and tables of each arm are those of the killed run.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_comparison_of_different_tables_that_is_killed_goes_on() {
+        const ARMS: &[&str] =
+            &["ab", "--pg", "18", "--bundle", "--blocks", "8", "clients=1,load:fillfactor=50", "default"];
+        let place = Place::new();
+        let args = args(&Way { name: "ab", args: ARMS }, &place);
+        let killed = kill_after(&place, &args, 3, Duration::ZERO);
+        let run = resumed(&place);
+        goes_on_from(&killed, &run);
+        let loads = run.record.subjects.iter().filter_map(|arm| arm.load.as_ref()?.terms.as_ref());
+        assert_eq!(loads.map(|of| of.options.fillfactor).collect::<Vec<_>>(), [Some(50), Some(100)]);
+        let is_right = |run: &CellRun| match run.workload.subject.as_deref() {
+            Some("A") => run.workload.clients == 1,
+            _ => run.workload.clients == 2,
+        };
+        assert!(run.record.runs.iter().all(is_right));
+        place.nothing_is_left();
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_comparison_that_is_killed_goes_on() {
+        kills(&WAYS[1], how_many());
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn tpcc_that_is_killed_goes_on() {
+        kills(&WAYS[3], how_many());
+    }
+
+    /// A run killed while it loads has measured nothing, and a run stopped twice was resumed twice.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_run_may_be_killed_while_it_loads_and_stopped_after_that() {
+        let place = Place::new();
+        let args = args(&WAYS[0], &place);
+        let killed = kill_after(&place, &args, 0, Duration::ZERO);
+        assert_eq!(killed.runs.len(), 0);
+        let mut child = start(&place, &["resume".to_owned()]);
+        wait_until("it measures", || record(&place).is_some_and(|record| runs_in(&record) >= 1));
+        kill(u64::from(child.id()), "-INT");
+        assert_eq!(child.wait().expect("it is ours").code(), Some(3));
+        assert_eq!(place.only_run().record.status, Status::Stopped);
+        let run = resumed(&place);
+        assert_eq!(run.record.resumed.len(), 2);
+        let why = run.record.resumed[1].ended_by.as_deref();
+        assert!(why.is_some_and(|why| why.contains("stopped")), "{why:?}");
+        let first = run.record.resumed[1].first_run;
+        assert!(first >= 1 && (first as usize) < run.record.runs.len(), "{first}");
+        place.nothing_is_left();
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn what_cannot_be_resumed_is_refused_by_name() {
+        let place = Place::new();
+        place.done(&tiny(&["--pg", "18", "--bundle"]));
+        let said = place.refused(&["resume"], 2);
+        assert!(said.contains("it is complete"), "{said}");
+        let said = place.refused(&["resume", "nothing"], 2);
+        assert!(said.contains("nothing"), "{said}");
+
+        let place = Place::new();
+        // One server is enough: what is refused does not depend on how many there are.
+        let args = args(&Way { name: "run", args: &["run", "PLAN", "--pg", "18", "--bundle"] }, &place);
+        kill_after(&place, &args, 1, Duration::ZERO);
+        let path = place.path("plan.toml");
+        let plan = fs::read_to_string(&path).expect("it is there");
+        fs::write(&path, plan.replace("blocks = 2", "blocks = 4")).expect("it can be written");
+        let said = place.refused(&["resume"], 2);
+        assert!(said.contains("the plan has changed: blocks was 2 and is 4"), "{said}");
+        fs::write(&path, plan.replace("tpcb-like", "simple-update")).expect("it can be written");
+        let said = place.refused(&["resume"], 2);
+        assert!(said.contains("has changed since it was begun"), "{said}");
+        fs::write(&path, &plan).expect("it can be written");
+        // Two at the same time: the second is refused, and the first completes.
+        let mut first = start(&place, &["resume".to_owned()]);
+        wait_until("the first goes on", || {
+            record(&place)
+                .is_some_and(|record| record["resumed"].as_array().is_some_and(|all| !all.is_empty()))
+        });
+        // However late the second one is, the first has not ended.
+        kill(u64::from(first.id()), "-STOP");
+        let refused = place.run(&["resume"]);
+        kill(u64::from(first.id()), "-CONT");
+        let said = text(&refused.stderr);
+        assert_eq!(refused.status.code(), Some(3), "{said}");
+        assert!(said.contains("another pgdyno is writing to it"), "{said}");
+        assert_eq!(first.wait().expect("it is ours").code(), Some(0));
+        place.nothing_is_left();
+    }
 }

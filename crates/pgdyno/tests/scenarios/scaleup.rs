@@ -164,16 +164,6 @@ fn faults_are_named(loaded: &Loaded) {
 }
 
 #[test]
-fn the_articles_tables_in_the_oldest_server() {
-    equals_the_article("9.6", &[&["--method", "stream"], &["--method", "chunks"], &["--method", "server"]]);
-}
-
-#[test]
-fn a_killed_load_goes_on_and_is_copied() {
-    kills_and_copies(&Loaded::new("18"));
-}
-
-#[test]
 fn the_articles_tables_in_the_newest_server() {
     let hash = ["--partitions", "3", "--partition-method", "hash"];
     equals_the_article(
@@ -255,4 +245,24 @@ fn kills_and_copies(loaded: &Loaded) {
     let copy = ["load", "copy", "--server", "main", "-d", "killed", "--into-schemas", "1"];
     let said = loaded.place.done(&copy);
     assert!(said.contains("public_1: verified: 400,000 rows"), "{said}");
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn the_articles_tables_in_the_oldest_server() {
+        equals_the_article(
+            "9.6",
+            &[&["--method", "stream"], &["--method", "chunks"], &["--method", "server"]],
+        );
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_killed_load_goes_on_and_is_copied() {
+        kills_and_copies(&Loaded::new("18"));
+    }
 }

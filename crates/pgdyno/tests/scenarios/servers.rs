@@ -352,11 +352,6 @@ fn killed_ups_leave_nothing_hidden(kills: u32) {
 }
 
 #[test]
-fn a_killed_up_leaves_nothing_hidden() {
-    killed_ups_leave_nothing_hidden(4);
-}
-
-#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn many_killed_ups_leave_nothing_hidden() {
     killed_ups_leave_nothing_hidden(12);
@@ -369,4 +364,15 @@ fn everything_is_shown(place: &Place, when: &str) {
         let shown: Vec<u64> = place.ps().iter().filter_map(|server| server["pid"].as_u64()).collect();
         processes_of(&place.path("state")).iter().all(|pid| shown.contains(&u64::from(*pid)))
     });
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_killed_up_leaves_nothing_hidden() {
+        killed_ups_leave_nothing_hidden(4);
+    }
 }

@@ -66,34 +66,6 @@ fn is_done(run: &Run) {
     holds_together(run);
 }
 
-#[test]
-fn a_planted_slowdown_is_found_at_every_level() {
-    let place = Place::new();
-    // What a busy machine adds to every pause is the same for both and hides their difference, so they pause longer.
-    let (duration, pauses) = match is_busy_machine() {
-        true => ("6s", ["0.02", "0.08"]),
-        false => ("1200ms", ["0.004", "0.016"]),
-    };
-    let path = written(&place, &PAUSED.replace("1200ms", duration));
-    let words = [format!("pg=9.6,set:own.pause={}", pauses[0]), format!("pg=18,set:own.pause={}", pauses[1])];
-    let words = words.each_ref().map(String::as_str);
-    let args = ["run", &path, "--bundle", "--subject", words[0], "--subject", words[1], "--seed", "3"];
-    let output = place.run(&args);
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert!(output.status.success(), "{out}{err}");
-    assert!(err.contains("16 (8 of each subject)") && err.contains(words[1]), "{err}");
-    let run = place.only_run();
-    is_done(&run);
-    each_has_a_server_of_its_own(&run);
-    subjects_take_turns(&run);
-    slower_at_every_level(&run);
-    time_and_waits_are_kept(&run);
-    assert!(out.contains("slower") && out.contains("LEVEL BY LEVEL"), "{out}");
-    let csv = place.done(&["report", &run.record.id, "--format", "csv"]);
-    assert!(csv.contains(",9.6.24,") && csv.contains(&format!(",\"{}\"", words[0])), "{csv}");
-    place.nothing_is_left();
-}
-
 fn each_has_a_server_of_its_own(run: &Run) {
     let list = &run.record.subjects;
     let servers: Vec<_> = list.iter().map(|subject| subject.server.as_ref().expect("it was there")).collect();
@@ -160,28 +132,6 @@ fn time_and_waits_are_kept(run: &Run) {
     assert!(of_18.into_iter().any(|event| event.event == "Timeout:PgSleep"), "18 tells that they sleep");
 }
 
-#[test]
-fn the_data_of_each_subject_of_a_plan_is_checked() {
-    let place = Place::new();
-    let path = written(&place, TPCB);
-    place.done(&["run", &path, "--seed", "4"]);
-    let run = place.only_run();
-    is_done(&run);
-    assert_eq!(run.record.names(), ["one", "other"]);
-    for subject in &run.record.subjects {
-        let balance = subject.balance.as_ref().expect("it was checked");
-        let own = run.record.runs.iter().filter(|run| run.workload.subject.as_ref() == Some(&subject.name));
-        let practice = run.record.starts.iter().flat_map(|start| &start.practice);
-        let practice = practice.filter(|of| of.subject == subject.name).map(|of| of.committed);
-        let committed: u64 = own.map(|run| run.counts_whole.committed).chain(practice).sum();
-        assert_eq!((balance.violations, balance.committed), (0, committed));
-        assert!(balance.history_rows == committed && balance.mode == "sums" && committed > 0);
-    }
-    let other = run.record.subjects[1].comparable.as_ref().expect("it was judged");
-    assert_eq!((other.verdict, &run.record.subjects[1].differences), (Fairness::Alike, &vec![]));
-    place.nothing_is_left();
-}
-
 /// Counting rows, as the log shows it.
 const COUNT: &str = "SELECT pg_catalog.sum(n) FROM (SELECT pg_catalog.count(*)";
 
@@ -221,63 +171,6 @@ fn put_to_rest_in_time(run: &Run, log: &str) -> Vec<String> {
     needed
 }
 
-/// Every run begins with tables as the load left them, and leaves nothing to be written while another one is measured.
-#[test]
-fn tables_are_put_back_and_written_out_after_every_run() {
-    let place = Place::new();
-    let path = written(&place, TPCB);
-    place.done(&["run", &path, "--seed", "7", "--set", "log_statement=all"]);
-    let run = place.only_run();
-    is_done(&run);
-    let of_run = [
-        "TRUNCATE pgbench_history",
-        "VACUUM pgbench_branches",
-        "VACUUM pgbench_tellers",
-        "VACUUM pgbench_accounts",
-        "CHECKPOINT",
-    ];
-    // Of a practice run, and of one in each of two blocks.
-    let expected = [&["CHECKPOINT"], &of_run[..], &of_run[..], &of_run[..]].concat();
-    assert_eq!(put_to_rest_in_time(&run, "server-1.log"), expected);
-    assert_eq!(put_to_rest_in_time(&run, "server-2.log"), expected);
-    for cell in &run.record.runs {
-        assert!(cell.reset_s.is_some_and(|s| s > 0.0) && cell.checkpoint_s.is_some_and(|s| s > 0.0));
-        let idle = cell.idle.expect("the other one is here, too");
-        assert!(idle.written_bytes.is_some(), "{idle:?}");
-    }
-    let tables = run.record.choices.iter().find(|choice| choice.name == "TPC-B tables");
-    assert!(tables.is_some_and(|choice| choice.value.starts_with("history emptied, the others vacuumed")));
-    assert_eq!(run.record.plan.balance_check, "sums");
-    place.nothing_is_left();
-}
-
-/// What a reset throws away is not written out first, and a reset that nothing came after is not done again.
-#[test]
-fn a_reset_follows_its_run_at_once() {
-    let place = Place::new();
-    let data = "[data]\nsetup_text = \"CREATE TABLE log (number int)\"\n[[workload]]\nname = \"insert\"\n\
-                text = \"INSERT INTO log VALUES (1)\"\nreset = \"TRUNCATE log\"\n";
-    let plan = TPCB.replace("[data]\nscale = 1\n[[workload]]\nscript = \"tpcb-like\"\n", data);
-    let path = written(&place, &plan.replace("[2]", "[1, 2]"));
-    place.done(&["run", &path, "--seed", "8", "--set", "log_statement=all"]);
-    let run = place.only_run();
-    is_done(&run);
-    // The first is a practice run. The CHECKPOINT before it has something to write; before the others nothing came
-    // after the last. Rows are counted before it as well as before a run, so that this has nothing left to write.
-    let first = ["count", "CHECKPOINT", "TRUNCATE log", "count", "CHECKPOINT"];
-    let after_run = ["TRUNCATE log", "count", "CHECKPOINT"];
-    let of_others = [&["count"][..], &after_run].concat().repeat(4);
-    let expected = [&first, &after_run[..], &of_others].concat();
-    assert_eq!(put_to_rest_in_time(&run, "server-1.log"), expected);
-    assert_eq!(put_to_rest_in_time(&run, "server-2.log"), expected);
-    for cell in &run.record.runs {
-        assert_eq!(cell.data_state.and_then(|state| state.rows), Some(0));
-        // Of a disk that is busy a commit may come after the interval.
-        assert!(cell.reset_s.is_some_and(|s| s > 0.0) && cell.counts_whole.committed > 0);
-    }
-    place.nothing_is_left();
-}
-
 /// Whether the servers were told anything while they ran: turning autovacuum off and on is all that pgdyno changes.
 fn were_told(run: &Run) -> [bool; 2] {
     ["server-1.log", "server-2.log"].map(|name| {
@@ -289,32 +182,6 @@ fn were_told(run: &Run) -> [bool; 2] {
 fn of_autovacuum(run: &Run) -> &str {
     let choice = run.record.choices.iter().find(|choice| choice.name == "autovacuum");
     &choice.expect("it is among the choices").value
-}
-
-#[test]
-fn autovacuum_that_was_asked_for_is_left_alone() {
-    let second_place = elsewhere();
-    let place = Place::new();
-    let path = written(&place, TPCB);
-    let elsewhere = second_place.as_ref().map(|dir| dir.path().join("data"));
-    let place_of_data = elsewhere.as_ref().map(|dir| format!(",data={}", dir.display())).unwrap_or_default();
-    let second = format!("bundle,pg=18,set:Autovacuum_naptime=50{place_of_data}");
-    let logged = ["--set", "log_statement=all"];
-    let args = ["run", &path, "--subject", "bundle,pg=18", "--subject", &second, "--seed", "5"];
-    place.done(&[&args[..], &logged].concat());
-    let run = place.only_run();
-    is_done(&run);
-    let told = put_to_rest(&run, "server-2.log");
-    assert!(told.contains(&"VACUUM pgbench_tellers".to_owned()), "{told:?}");
-    assert!(!told.contains(&"VACUUM pgbench_accounts".to_owned()), "they are left to autovacuum: {told:?}");
-    let twice = ["CHECKPOINT", "CHECKPOINT"];
-    assert!(told.windows(2).any(|pair| pair == twice), "what it does is written out before a run: {told:?}");
-    assert_eq!((of_autovacuum(&run), were_told(&run)), ("as requested", [false, false]));
-    match elsewhere {
-        Some(dir) => storage_of_each_is_kept(&run, &dir),
-        None => left_out("there is no second file system with room"),
-    }
-    place.nothing_is_left();
 }
 
 /// A place in another file system than that of the other servers, with room for one.
@@ -342,22 +209,6 @@ fn storage_of_each_is_kept(run: &Run, dir: &Path) {
 }
 
 #[test]
-fn kept_data_have_their_autovacuum_back() {
-    let place = Place::new();
-    let path = written(&place, TPCB);
-    place.done(&["run", &path, "--keep", "--seed", "6"]);
-    let run = place.only_run();
-    is_done(&run);
-    assert_eq!((of_autovacuum(&run), were_told(&run)), ("off after the load", [true, true]));
-    for subject in &run.record.subjects {
-        let data = subject.server.as_ref().and_then(|server| server.data_directory.clone());
-        let conf = Path::new(&data.expect("it is ours")).join("postgresql.auto.conf");
-        let conf = fs::read_to_string(conf).expect("it was kept");
-        assert!(!conf.contains("autovacuum"), "{conf}");
-    }
-}
-
-#[test]
 fn what_cannot_be_is_said_before_anything_begins() {
     let place = Place::new();
     let path = written(&place, PAUSED);
@@ -381,4 +232,177 @@ fn what_cannot_be_is_said_before_anything_begins() {
     let told = format!(" in {first}, {second} and {wal}, removed at the end");
     assert!(dry.status.success() && err.contains(&told), "{err}");
     place.nothing_is_left();
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_planted_slowdown_is_found_at_every_level() {
+        let place = Place::new();
+        // What a busy machine adds to every pause is the same for both and hides their difference, so they pause
+        // longer.
+        let (duration, pauses) = match is_busy_machine() {
+            true => ("6s", ["0.02", "0.08"]),
+            false => ("1200ms", ["0.004", "0.016"]),
+        };
+        let path = written(&place, &PAUSED.replace("1200ms", duration));
+        let words =
+            [format!("pg=9.6,set:own.pause={}", pauses[0]), format!("pg=18,set:own.pause={}", pauses[1])];
+        let words = words.each_ref().map(String::as_str);
+        let args = ["run", &path, "--bundle", "--subject", words[0], "--subject", words[1], "--seed", "3"];
+        let output = place.run(&args);
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert!(output.status.success(), "{out}{err}");
+        assert!(err.contains("16 (8 of each subject)") && err.contains(words[1]), "{err}");
+        let run = place.only_run();
+        is_done(&run);
+        each_has_a_server_of_its_own(&run);
+        subjects_take_turns(&run);
+        slower_at_every_level(&run);
+        time_and_waits_are_kept(&run);
+        assert!(out.contains("slower") && out.contains("LEVEL BY LEVEL"), "{out}");
+        let csv = place.done(&["report", &run.record.id, "--format", "csv"]);
+        assert!(csv.contains(",9.6.24,") && csv.contains(&format!(",\"{}\"", words[0])), "{csv}");
+        place.nothing_is_left();
+    }
+
+    /// What a reset throws away is not written out first, and a reset that nothing came after is not done again.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_reset_follows_its_run_at_once() {
+        let place = Place::new();
+        let data = "[data]\nsetup_text = \"CREATE TABLE log (number int)\"\n[[workload]]\nname = \"insert\"\n\
+                    text = \"INSERT INTO log VALUES (1)\"\nreset = \"TRUNCATE log\"\n";
+        let plan = TPCB.replace("[data]\nscale = 1\n[[workload]]\nscript = \"tpcb-like\"\n", data);
+        let path = written(&place, &plan.replace("[2]", "[1, 2]"));
+        place.done(&["run", &path, "--seed", "8", "--set", "log_statement=all"]);
+        let run = place.only_run();
+        is_done(&run);
+        // The first is a practice run. The CHECKPOINT before it has something to write; before the others nothing came
+        // after the last. Rows are counted before it as well as before a run, so that this has nothing left to write.
+        let first = ["count", "CHECKPOINT", "TRUNCATE log", "count", "CHECKPOINT"];
+        let after_run = ["TRUNCATE log", "count", "CHECKPOINT"];
+        let of_others = [&["count"][..], &after_run].concat().repeat(4);
+        let expected = [&first, &after_run[..], &of_others].concat();
+        assert_eq!(put_to_rest_in_time(&run, "server-1.log"), expected);
+        assert_eq!(put_to_rest_in_time(&run, "server-2.log"), expected);
+        for cell in &run.record.runs {
+            assert_eq!(cell.data_state.and_then(|state| state.rows), Some(0));
+            // Of a disk that is busy a commit may come after the interval.
+            assert!(cell.reset_s.is_some_and(|s| s > 0.0) && cell.counts_whole.committed > 0);
+        }
+        place.nothing_is_left();
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn autovacuum_that_was_asked_for_is_left_alone() {
+        let second_place = elsewhere();
+        let place = Place::new();
+        let path = written(&place, TPCB);
+        let elsewhere = second_place.as_ref().map(|dir| dir.path().join("data"));
+        let place_of_data =
+            elsewhere.as_ref().map(|dir| format!(",data={}", dir.display())).unwrap_or_default();
+        let second = format!("bundle,pg=18,set:Autovacuum_naptime=50{place_of_data}");
+        let logged = ["--set", "log_statement=all"];
+        let args = ["run", &path, "--subject", "bundle,pg=18", "--subject", &second, "--seed", "5"];
+        place.done(&[&args[..], &logged].concat());
+        let run = place.only_run();
+        is_done(&run);
+        let told = put_to_rest(&run, "server-2.log");
+        assert!(told.contains(&"VACUUM pgbench_tellers".to_owned()), "{told:?}");
+        assert!(
+            !told.contains(&"VACUUM pgbench_accounts".to_owned()),
+            "they are left to autovacuum: {told:?}"
+        );
+        let twice = ["CHECKPOINT", "CHECKPOINT"];
+        assert!(
+            told.windows(2).any(|pair| pair == twice),
+            "what it does is written out before a run: {told:?}"
+        );
+        assert_eq!((of_autovacuum(&run), were_told(&run)), ("as requested", [false, false]));
+        match elsewhere {
+            Some(dir) => storage_of_each_is_kept(&run, &dir),
+            None => left_out("there is no second file system with room"),
+        }
+        place.nothing_is_left();
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn kept_data_have_their_autovacuum_back() {
+        let place = Place::new();
+        let path = written(&place, TPCB);
+        place.done(&["run", &path, "--keep", "--seed", "6"]);
+        let run = place.only_run();
+        is_done(&run);
+        assert_eq!((of_autovacuum(&run), were_told(&run)), ("off after the load", [true, true]));
+        for subject in &run.record.subjects {
+            let data = subject.server.as_ref().and_then(|server| server.data_directory.clone());
+            let conf = Path::new(&data.expect("it is ours")).join("postgresql.auto.conf");
+            let conf = fs::read_to_string(conf).expect("it was kept");
+            assert!(!conf.contains("autovacuum"), "{conf}");
+        }
+    }
+
+    /// Every run begins with tables as the load left them, and leaves nothing to be written while another one is
+    /// measured.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn tables_are_put_back_and_written_out_after_every_run() {
+        let place = Place::new();
+        let path = written(&place, TPCB);
+        place.done(&["run", &path, "--seed", "7", "--set", "log_statement=all"]);
+        let run = place.only_run();
+        is_done(&run);
+        let of_run = [
+            "TRUNCATE pgbench_history",
+            "VACUUM pgbench_branches",
+            "VACUUM pgbench_tellers",
+            "VACUUM pgbench_accounts",
+            "CHECKPOINT",
+        ];
+        // Of a practice run, and of one in each of two blocks.
+        let expected = [&["CHECKPOINT"], &of_run[..], &of_run[..], &of_run[..]].concat();
+        assert_eq!(put_to_rest_in_time(&run, "server-1.log"), expected);
+        assert_eq!(put_to_rest_in_time(&run, "server-2.log"), expected);
+        for cell in &run.record.runs {
+            assert!(cell.reset_s.is_some_and(|s| s > 0.0) && cell.checkpoint_s.is_some_and(|s| s > 0.0));
+            let idle = cell.idle.expect("the other one is here, too");
+            assert!(idle.written_bytes.is_some(), "{idle:?}");
+        }
+        let tables = run.record.choices.iter().find(|choice| choice.name == "TPC-B tables");
+        assert!(
+            tables.is_some_and(|choice| choice.value.starts_with("history emptied, the others vacuumed"))
+        );
+        assert_eq!(run.record.plan.balance_check, "sums");
+        place.nothing_is_left();
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn the_data_of_each_subject_of_a_plan_is_checked() {
+        let place = Place::new();
+        let path = written(&place, TPCB);
+        place.done(&["run", &path, "--seed", "4"]);
+        let run = place.only_run();
+        is_done(&run);
+        assert_eq!(run.record.names(), ["one", "other"]);
+        for subject in &run.record.subjects {
+            let balance = subject.balance.as_ref().expect("it was checked");
+            let own =
+                run.record.runs.iter().filter(|run| run.workload.subject.as_ref() == Some(&subject.name));
+            let practice = run.record.starts.iter().flat_map(|start| &start.practice);
+            let practice = practice.filter(|of| of.subject == subject.name).map(|of| of.committed);
+            let committed: u64 = own.map(|run| run.counts_whole.committed).chain(practice).sum();
+            assert_eq!((balance.violations, balance.committed), (0, committed));
+            assert!(balance.history_rows == committed && balance.mode == "sums" && committed > 0);
+        }
+        let other = run.record.subjects[1].comparable.as_ref().expect("it was judged");
+        assert_eq!((other.verdict, &run.record.subjects[1].differences), (Fairness::Alike, &vec![]));
+        place.nothing_is_left();
+    }
 }

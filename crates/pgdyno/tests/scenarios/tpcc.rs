@@ -204,11 +204,6 @@ fn said_of(said: &str, file: &str) -> u64 {
 }
 
 #[test]
-fn files_are_a_population_in_the_newest_server() {
-    the_files_are_a_population("18", 1);
-}
-
-#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn files_of_two_warehouses_are_a_population_in_every_server() {
     ["9.6", "12", "15", "18"].into_iter().for_each(|pg| the_files_are_a_population(pg, 2));
@@ -262,17 +257,29 @@ fn an_interrupted_export_leaves_nothing() {
     assert!(!dir.exists());
 }
 
-/// Files that another process writes to the same directory meanwhile are kept.
-#[test]
-fn files_of_somebody_else_are_left_alone() {
-    let place = Place::new();
-    let dir = place.path("csv");
-    let mut command = place.command(&export(&dir, &["--warehouses", "20"]));
-    let mut child = command.stderr(Stdio::null()).spawn().expect("pgdyno can be run");
-    wait_until("a large file is begun", || dir.join("stock.csv.part").exists());
-    fs::write(dir.join("order-line.csv.part"), "theirs").expect("it is ours");
-    assert_eq!(child.wait().expect("it is ours").code(), Some(3));
-    let left: Vec<_> =
-        fs::read_dir(&dir).expect("it is there").flatten().map(|entry| entry.file_name()).collect();
-    assert_eq!(left, ["order-line.csv.part"]);
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn files_are_a_population_in_the_newest_server() {
+        the_files_are_a_population("18", 1);
+    }
+
+    /// Files that another process writes to the same directory meanwhile are kept.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn files_of_somebody_else_are_left_alone() {
+        let place = Place::new();
+        let dir = place.path("csv");
+        let mut command = place.command(&export(&dir, &["--warehouses", "20"]));
+        let mut child = command.stderr(Stdio::null()).spawn().expect("pgdyno can be run");
+        wait_until("a large file is begun", || dir.join("stock.csv.part").exists());
+        fs::write(dir.join("order-line.csv.part"), "theirs").expect("it is ours");
+        assert_eq!(child.wait().expect("it is ours").code(), Some(3));
+        let left: Vec<_> =
+            fs::read_dir(&dir).expect("it is there").flatten().map(|entry| entry.file_name()).collect();
+        assert_eq!(left, ["order-line.csv.part"]);
+    }
 }

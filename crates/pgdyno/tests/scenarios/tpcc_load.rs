@@ -269,11 +269,6 @@ fn faults_are_found(pg: &str) {
 }
 
 #[test]
-fn faults_are_found_in_the_newest_server() {
-    faults_are_found("18");
-}
-
-#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn faults_are_found_in_older_servers() {
     ["9.6", "12", "15"].into_iter().for_each(faults_are_found);
@@ -326,11 +321,6 @@ fn every_way_gives_the_same(pg: &str, warehouses: u64, ways: &[&[&str]]) {
 }
 
 #[test]
-fn ways_of_loading_warehouses_give_the_same() {
-    every_way_gives_the_same("18", 1, &[WAYS[0], &["--partitions", "1", "--foreign-keys"]]);
-}
-
-#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_way_of_loading_warehouses_gives_the_same_in_every_server() {
     ["9.6", "12", "15", "18"].into_iter().for_each(|pg| every_way_gives_the_same(pg, 2, &WAYS));
@@ -361,35 +351,6 @@ fn a_killed_load_of_warehouses_goes_on() {
 }
 
 #[test]
-fn sets_of_tables_are_loaded_side_by_side() {
-    let loaded = Loaded::new("18");
-    let args = Loaded::load(&["--warehouses", "1", "--schemas", "2"]);
-    let said = loaded.place.done(&args);
-    assert_eq!(said.matches("verified: ").count(), 2, "{said}");
-    let within = |number| {
-        let mut options = loaded.options.clone();
-        options.startup.push(("search_path".to_owned(), format!("tpcc_{number}")));
-        Loaded { place: Place::new(), options }
-    };
-    let [one, other] = [1, 2].map(|number| within(number).contents());
-    assert!(
-        one.iter().zip(&other).filter(|(one, other)| one == other).count() == 1,
-        "new_order alone is equal"
-    );
-    assert_eq!(within(2).check(1).violations, vec![]);
-    let said = loaded.place.refused(&args, 2);
-    assert!(said.contains("schema tpcc_1 holds a load already"), "{said}");
-    loaded.session().execute("DROP SCHEMA tpcc_2 CASCADE").expect("it is ours");
-    let resume = ["load", "tpcc", "--server", "main", "--warehouses", "1", "--schemas", "2", "--resume"];
-    let said = loaded.place.done(&resume);
-    assert!(
-        said.starts_with("tpcc_1: loaded and verified before\n") && said.contains("verified: "),
-        "{said}"
-    );
-    assert_eq!(within(2).contents(), other);
-}
-
-#[test]
 fn what_cannot_be_is_named_before() {
     let loaded = Loaded::new("18");
     for (more, said) in [
@@ -409,4 +370,51 @@ fn what_cannot_be_is_named_before() {
     session.execute("CREATE TABLE warehouse (w_id int); CREATE TABLE item (i_id int)").expect("new names");
     let said = loaded.place.refused(&["tpcc", "check", "--server", "main"], 2);
     assert!(said.contains("there is no warehouse"), "{said}");
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn sets_of_tables_are_loaded_side_by_side() {
+        let loaded = Loaded::new("18");
+        let args = Loaded::load(&["--warehouses", "1", "--schemas", "2"]);
+        let said = loaded.place.done(&args);
+        assert_eq!(said.matches("verified: ").count(), 2, "{said}");
+        let within = |number| {
+            let mut options = loaded.options.clone();
+            options.startup.push(("search_path".to_owned(), format!("tpcc_{number}")));
+            Loaded { place: Place::new(), options }
+        };
+        let [one, other] = [1, 2].map(|number| within(number).contents());
+        assert!(
+            one.iter().zip(&other).filter(|(one, other)| one == other).count() == 1,
+            "new_order alone is equal"
+        );
+        assert_eq!(within(2).check(1).violations, vec![]);
+        let said = loaded.place.refused(&args, 2);
+        assert!(said.contains("schema tpcc_1 holds a load already"), "{said}");
+        loaded.session().execute("DROP SCHEMA tpcc_2 CASCADE").expect("it is ours");
+        let resume = ["load", "tpcc", "--server", "main", "--warehouses", "1", "--schemas", "2", "--resume"];
+        let said = loaded.place.done(&resume);
+        assert!(
+            said.starts_with("tpcc_1: loaded and verified before\n") && said.contains("verified: "),
+            "{said}"
+        );
+        assert_eq!(within(2).contents(), other);
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn ways_of_loading_warehouses_give_the_same() {
+        every_way_gives_the_same("18", 1, &[WAYS[0], &["--partitions", "1", "--foreign-keys"]]);
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn faults_are_found_in_the_newest_server() {
+        faults_are_found("18");
+    }
 }

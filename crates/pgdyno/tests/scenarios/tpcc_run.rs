@@ -146,22 +146,9 @@ fn orders_are_known_by_their_keys(loaded: &Loaded) {
 }
 
 #[test]
-fn every_shape_keeps_the_tables_of_the_newest_server_consistent() {
-    every_shape_keeps_the_tables_consistent("18");
-}
-
-#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_shape_keeps_the_tables_of_older_servers_consistent() {
     ["9.6", "12", "15"].into_iter().for_each(every_shape_keeps_the_tables_consistent);
-}
-
-/// Failures of an isolation level are retried, whoever set it.
-#[test]
-fn isolation_is_looked_at_and_its_failures_are_tried_again() {
-    let loaded = loaded("18", "1");
-    serialization_failures_are_tried_again_and_counted(&loaded);
-    the_isolation_level_of_a_role_is_looked_at_and_recorded(&loaded);
 }
 
 /// Eight clients on one warehouse meet each other: what the server aborts is retried, and counted.
@@ -250,34 +237,6 @@ fn tables_that_cannot_be_driven_are_named_before() {
     }
 }
 
-/// Tables that were inconsistent before the run are reported, with exit status 1.
-#[test]
-fn tables_that_are_not_consistent_end_a_run_with_its_status() {
-    let loaded = loaded("18", "1");
-    loaded
-        .session()
-        .execute("UPDATE customer SET c_balance = c_balance + 1 WHERE c_d_id = 3 AND c_id = 5")
-        .expect("ours");
-    let output = loaded.place.run(&loaded.flags(&["--clients", "2"]));
-    let (out, err) = (text(&output.stdout), text(&output.stderr));
-    assert_eq!(output.status.code(), Some(1), "{out}{err}");
-    assert!(out.contains("The TPC-C tables are inconsistent: do not use these numbers."), "{out}");
-    assert!(out.contains("NOT CONSISTENT: 2 of 17 conditions"), "{out}");
-    assert!(err.contains("in the existing tables, where it stays"), "{err}");
-    assert!(err.contains("warehouse 1, district 3, customer 5"), "{err}");
-    let kinds = |run: &Run| run.record.doubts.iter().map(|doubt| doubt.kind).collect::<Vec<_>>();
-    let run = loaded.place.only_run();
-    assert_eq!(kinds(&run)[0], DoubtKind::Inconsistent);
-    let path = run.path.to_str().expect("it is text");
-    let paste = loaded.place.done(&["report", path, "--paste"]);
-    assert!(paste.lines().nth(1).is_some_and(|line| line.contains("do not use these numbers")), "{paste}");
-    let csv = loaded.place.done(&["report", path, "--format", "csv"]);
-    assert!(csv.contains(",2,\"Derived from TPC-C; this is not a TPC result"), "{csv}");
-    loaded.place.done(&loaded.flags(&["--clients", "2", "--no-check"]));
-    let unchecked = loaded.place.runs().into_iter().find(|run| run.record.subjects[0].consistency.is_none());
-    assert!(kinds(&unchecked.expect("it was not checked")).contains(&DoubtKind::NotChecked));
-}
-
 /// Clients come back after the server has crashed and recovered, and what was acknowledged or not leaves no halves.
 fn a_crash_leaves_no_halves(shape: Shape, under_way: &str) {
     let loaded = loaded("18", "1");
@@ -311,34 +270,10 @@ fn a_crash_leaves_no_halves(shape: Shape, under_way: &str) {
 }
 
 #[test]
-fn a_crash_in_the_middle_of_functions_leaves_no_halves() {
-    a_crash_leaves_no_halves(Shape::Functions, "tpcc_new_order");
-}
-
-#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn a_crash_in_the_middle_of_statements_leaves_no_halves() {
     a_crash_leaves_no_halves(Shape::Statements, "supplied");
     a_crash_leaves_no_halves(Shape::Pipelined, "supplied");
-}
-
-/// Ten terminals a warehouse, with keying and think times: few transactions, whatever the server can do.
-#[test]
-fn paced_terminals_keep_their_pace() {
-    let loaded = loaded("18", "2");
-    let more = ["--paced", "--clients", "3", "--warmup", "1s", "--duration", "8s"];
-    let (record, said) = loaded.driven(&more);
-    consistent(&record);
-    let run = &record.runs[0];
-    let tpcc = run.tpcc.as_ref().expect("it is a run of TPC-C");
-    assert!(tpcc.paced && tpcc.terminals() == 20);
-    // Twenty terminals come round in 21 seconds: eight transactions in eight seconds, and hardly ever thirty.
-    assert!((1..30).contains(&run.counts_whole.committed), "{:?}", run.counts_whole);
-    assert!(run.lag.is_some(), "waiting for a connection is separate");
-    let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
-    for words in ["prepared protocol, keying and think times", "% of the ceiling of 12."] {
-        assert!(said.contains(words), "{said}");
-    }
 }
 
 const PLAN: &str = r#"
@@ -383,12 +318,92 @@ fn one_plan_runs_on_several_servers(versions: &[&str]) {
 }
 
 #[test]
-fn one_plan_runs_on_the_oldest_and_the_newest_server() {
-    one_plan_runs_on_several_servers(&["18", "9.6"]);
-}
-
-#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn one_plan_runs_on_all_servers() {
     one_plan_runs_on_several_servers(&["18", "15", "12", "9.6"]);
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn one_plan_runs_on_the_oldest_and_the_newest_server() {
+        one_plan_runs_on_several_servers(&["18", "9.6"]);
+    }
+
+    /// Failures of an isolation level are retried, whoever set it.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn isolation_is_looked_at_and_its_failures_are_tried_again() {
+        let loaded = loaded("18", "1");
+        serialization_failures_are_tried_again_and_counted(&loaded);
+        the_isolation_level_of_a_role_is_looked_at_and_recorded(&loaded);
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_crash_in_the_middle_of_functions_leaves_no_halves() {
+        a_crash_leaves_no_halves(Shape::Functions, "tpcc_new_order");
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn every_shape_keeps_the_tables_of_the_newest_server_consistent() {
+        every_shape_keeps_the_tables_consistent("18");
+    }
+
+    /// Ten terminals a warehouse, with keying and think times: few transactions, whatever the server can do.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn paced_terminals_keep_their_pace() {
+        let loaded = loaded("18", "2");
+        let more = ["--paced", "--clients", "3", "--warmup", "1s", "--duration", "8s"];
+        let (record, said) = loaded.driven(&more);
+        consistent(&record);
+        let run = &record.runs[0];
+        let tpcc = run.tpcc.as_ref().expect("it is a run of TPC-C");
+        assert!(tpcc.paced && tpcc.terminals() == 20);
+        // Twenty terminals come round in 21 seconds: eight transactions in eight seconds, and hardly ever thirty.
+        assert!((1..30).contains(&run.counts_whole.committed), "{:?}", run.counts_whole);
+        assert!(run.lag.is_some(), "waiting for a connection is separate");
+        let said = said.split_whitespace().collect::<Vec<_>>().join(" ");
+        for words in ["prepared protocol, keying and think times", "% of the ceiling of 12."] {
+            assert!(said.contains(words), "{said}");
+        }
+    }
+
+    /// Tables that were inconsistent before the run are reported, with exit status 1.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn tables_that_are_not_consistent_end_a_run_with_its_status() {
+        let loaded = loaded("18", "1");
+        loaded
+            .session()
+            .execute("UPDATE customer SET c_balance = c_balance + 1 WHERE c_d_id = 3 AND c_id = 5")
+            .expect("ours");
+        let output = loaded.place.run(&loaded.flags(&["--clients", "2"]));
+        let (out, err) = (text(&output.stdout), text(&output.stderr));
+        assert_eq!(output.status.code(), Some(1), "{out}{err}");
+        assert!(out.contains("The TPC-C tables are inconsistent: do not use these numbers."), "{out}");
+        assert!(out.contains("NOT CONSISTENT: 2 of 17 conditions"), "{out}");
+        assert!(err.contains("in the existing tables, where it stays"), "{err}");
+        assert!(err.contains("warehouse 1, district 3, customer 5"), "{err}");
+        let kinds = |run: &Run| run.record.doubts.iter().map(|doubt| doubt.kind).collect::<Vec<_>>();
+        let run = loaded.place.only_run();
+        assert_eq!(kinds(&run)[0], DoubtKind::Inconsistent);
+        let path = run.path.to_str().expect("it is text");
+        let paste = loaded.place.done(&["report", path, "--paste"]);
+        assert!(
+            paste.lines().nth(1).is_some_and(|line| line.contains("do not use these numbers")),
+            "{paste}"
+        );
+        let csv = loaded.place.done(&["report", path, "--format", "csv"]);
+        assert!(csv.contains(",2,\"Derived from TPC-C; this is not a TPC result"), "{csv}");
+        loaded.place.done(&loaded.flags(&["--clients", "2", "--no-check"]));
+        let unchecked =
+            loaded.place.runs().into_iter().find(|run| run.record.subjects[0].consistency.is_none());
+        assert!(kinds(&unchecked.expect("it was not checked")).contains(&DoubtKind::NotChecked));
+    }
 }

@@ -219,37 +219,6 @@ fn a_comparison_may_be_one_of_two_ways() {
     }
 }
 
-/// The same rows, which one of two databases stores differently because of a rule.
-#[test]
-fn data_that_lie_otherwise_are_named_beside_the_comparison() {
-    let there = There::new(&[]);
-    admin(&there.server).execute("CREATE DATABASE other").expect("it can be made");
-    let address = Address::Unix(there.socket().into(), there.port.parse().expect("a port"));
-    let options = ConnectOptions { database: "other".into(), ..ConnectOptions::local(address, "postgres") };
-    let rule = "CREATE FUNCTION loosely() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
-                  IF to_regclass('pgdyno.pgbench_accounts') IS NOT NULL THEN
-                    ALTER TABLE pgdyno.pgbench_accounts SET (fillfactor = 50);
-                  END IF; END $$;
-                CREATE EVENT TRIGGER loosely ON ddl_command_end WHEN TAG IN ('CREATE TABLE')
-                  EXECUTE PROCEDURE loosely();";
-    let mut session = connect(&options).expect("it is there");
-    session.execute(rule).expect("it can be made");
-    let (one, other) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=other"));
-    let size = ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
-    let said = there.place.done(&[&["ab", "--dsn", &one, "--dsn", &other], &size[..]].concat());
-    let run = there.place.only_run();
-    let comparable = run.record.subjects[1].comparable.as_ref().expect("it was judged");
-    assert_eq!(comparable.verdict, Fairness::DiffersBesides, "{comparable:?}");
-    assert_eq!(comparable.besides, ["storage options", "size of the data"]);
-    let row = run.record.subjects[1]
-        .differences
-        .iter()
-        .find(|row| row.what == "storage options")
-        .expect("it is listed");
-    assert_eq!((row.a.as_deref(), row.b.as_deref()), (Some("none"), Some("fillfactor=50")));
-    assert!(said.contains("fillfactor=50") && said.contains("size of the data"), "{said}");
-}
-
 /// Two databases of one server, one of them through a pooler: as subjects of a plan each has its own connection.
 #[test]
 fn a_pooler_in_front_of_one_subject_is_named() {
@@ -446,102 +415,6 @@ fn value(session: &mut Session, sql: &str) -> String {
     session.value(sql).expect("it answers").unwrap_or_default()
 }
 
-#[test]
-fn a_standby_is_driven_with_reads_alone() {
-    let there = There::new(&["wal_level=replica", "max_wal_senders=4"]);
-    let standby = Standby::of(&there);
-    let mut session = connect(&standby.options()).expect("it answers");
-    assert_eq!(value(&mut session, "SELECT pg_is_in_recovery()"), "t");
-    let primary = there.dsn();
-    there.refused(&["--dsn", &standby.dsn], &["could not prepare a standby", "--admin-dsn"]);
-    let both = ["--dsn", &standby.dsn, "--admin-dsn", &primary];
-    there.refused(&both, &["could not run tpcb-like on a standby", "select-only"]);
-    let plan = reads_only(&there.place);
-    let said = there.place.refused(&[&["run", &plan, "--unlogged"], &both[..]].concat(), 2);
-    assert!(said.contains("could not load unlogged tables for a standby: they are not replicated"), "{said}");
-    let output = there.place.run(&["run", &plan, both[0], both[1], both[2], both[3]]);
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let run = there.place.only_run();
-    is_complete(&run);
-    let held =
-        run.record.subjects[0].held.as_ref().and_then(|held| held.after.as_ref()).expect("it was looked at");
-    assert!(held.tables.count == 4 && held.database.is_some(), "{held:?}");
-    assert!(way(&run).standby && way(&run).separate_admin && way(&run).pooler.is_none());
-    assert!(run.record.stages.iter().any(|stage| stage.name == "replication"));
-    // What is observed is the standby: its buffers were hit by every transaction, the primary's by none. Backends tell
-    // what they did up to a second late, so a run takes more than that, and one of two is enough on a busy machine.
-    let seen = run.record.runs.iter().map(|cell| {
-        assert!(cell.counts.committed > 0 && cell.counts.failed == 0);
-        let io = cell.io.as_ref().expect("its counters can be read");
-        io.blocks_hit + io.blocks_read > cell.counts.committed
-    });
-    assert!(seen.collect::<Vec<_>>().contains(&true), "{:?}", run.record.runs);
-    // Several hosts: the one that is wanted is found, wherever it stands.
-    let Address::Unix(dir, port) = &standby.address else { panic!("it has a socket") };
-    let hosts = format!(
-        "host={},{} port={},{port} user=postgres dbname=postgres",
-        there.socket(),
-        dir.display(),
-        there.port
-    );
-    let wanted = format!("{hosts} target_session_attrs=standby");
-    there.place.done(&[
-        "run",
-        &plan,
-        "--dsn",
-        &wanted,
-        "--admin-dsn",
-        &format!("{hosts} target_session_attrs=primary"),
-    ]);
-    assert!(way(&there.place.runs().pop().expect("there is a run")).standby);
-}
-
-/// Is the standby as fast as its primary? Both are set up on the primary, each in its own database, and read.
-#[test]
-fn a_comparison_may_have_a_standby_in_it() {
-    let there = There::new(&["wal_level=replica", "max_wal_senders=4"]);
-    let standby = Standby::of(&there);
-    admin(&there.server).execute("CREATE DATABASE direct").expect("it can be made");
-    let (prepared, direct) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=direct"));
-    let ways = ["--dsn", &direct, "--admin-dsn", &direct, "--dsn", &standby.dsn, "--admin-dsn", &prepared];
-    let size =
-        ["--scale", "1", "--clients", "2", "--duration", "1500ms", "--warmup", "100ms", "--blocks", "3"];
-    let ab = [&["ab"], &ways[..], &size].concat();
-    let said = there.place.refused(&ab, 2);
-    assert!(said.contains("could not run tpcb-like on a standby") && said.contains("select-only"), "{said}");
-    assert_eq!(there.place.runs().len(), 0, "nothing was begun");
-
-    there.place.done(&[&ab[..], &["--builtin", "select-only"]].concat());
-    let run = there.place.only_run();
-    is_complete(&run);
-    let arms = &run.record.subjects;
-    let is_standby = |arm: usize| arms[arm].connection.as_ref().expect("it was there").standby;
-    assert_eq!((is_standby(0), is_standby(1)), (false, true));
-    assert!(run.record.stages.iter().any(|stage| stage.name == "replication"));
-    // What is observed of an arm is its own server: the standby's buffers were hit by its own transactions.
-    let arm = |arm: Arm| {
-        run.record.runs.iter().filter(move |cell| cell.workload.subject.as_deref() == Some(arm.letter()))
-    };
-    for of_arm in [Arm::A, Arm::B] {
-        assert_eq!(arm(of_arm).count(), 3);
-        let seen = arm(of_arm).map(|cell| {
-            assert!(cell.counts.committed > 0 && cell.counts.failed == 0, "{cell:?}");
-            let io = cell.io.as_ref().expect("its counters can be read");
-            io.blocks_hit + io.blocks_read > cell.counts.committed
-        });
-        assert!(seen.collect::<Vec<_>>().contains(&true), "{:?}", run.record.runs);
-    }
-    for database in ["postgres", "direct"] {
-        let options = ConnectOptions::local(
-            Address::Unix(there.socket().into(), there.port.parse().expect("a port")),
-            "postgres",
-        );
-        let mut session =
-            connect(&ConnectOptions { database: database.into(), ..options }).expect("it is there");
-        assert_eq!(value(&mut session, "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'"), "0");
-    }
-}
-
 /// Ctrl-C ends the wait for a server that takes connections and says nothing, however long it may take.
 #[test]
 fn a_frozen_server_keeps_nobody_waiting() {
@@ -566,4 +439,155 @@ fn a_frozen_server_keeps_nobody_waiting() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains("stopped") && said.contains("frozen"), "{said}");
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    /// Is the standby as fast as its primary? Both are set up on the primary, each in its own database, and read.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_comparison_may_have_a_standby_in_it() {
+        let there = There::new(&["wal_level=replica", "max_wal_senders=4"]);
+        let standby = Standby::of(&there);
+        admin(&there.server).execute("CREATE DATABASE direct").expect("it can be made");
+        let (prepared, direct) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=direct"));
+        let ways =
+            ["--dsn", &direct, "--admin-dsn", &direct, "--dsn", &standby.dsn, "--admin-dsn", &prepared];
+        let size =
+            ["--scale", "1", "--clients", "2", "--duration", "1500ms", "--warmup", "100ms", "--blocks", "3"];
+        let ab = [&["ab"], &ways[..], &size].concat();
+        let said = there.place.refused(&ab, 2);
+        assert!(
+            said.contains("could not run tpcb-like on a standby") && said.contains("select-only"),
+            "{said}"
+        );
+        assert_eq!(there.place.runs().len(), 0, "nothing was begun");
+
+        there.place.done(&[&ab[..], &["--builtin", "select-only"]].concat());
+        let run = there.place.only_run();
+        is_complete(&run);
+        let arms = &run.record.subjects;
+        let is_standby = |arm: usize| arms[arm].connection.as_ref().expect("it was there").standby;
+        assert_eq!((is_standby(0), is_standby(1)), (false, true));
+        assert!(run.record.stages.iter().any(|stage| stage.name == "replication"));
+        // What is observed of an arm is its own server: the standby's buffers were hit by its own transactions.
+        let arm = |arm: Arm| {
+            run.record.runs.iter().filter(move |cell| cell.workload.subject.as_deref() == Some(arm.letter()))
+        };
+        for of_arm in [Arm::A, Arm::B] {
+            assert_eq!(arm(of_arm).count(), 3);
+            let seen = arm(of_arm).map(|cell| {
+                assert!(cell.counts.committed > 0 && cell.counts.failed == 0, "{cell:?}");
+                let io = cell.io.as_ref().expect("its counters can be read");
+                io.blocks_hit + io.blocks_read > cell.counts.committed
+            });
+            assert!(seen.collect::<Vec<_>>().contains(&true), "{:?}", run.record.runs);
+        }
+        for database in ["postgres", "direct"] {
+            let options = ConnectOptions::local(
+                Address::Unix(there.socket().into(), there.port.parse().expect("a port")),
+                "postgres",
+            );
+            let mut session =
+                connect(&ConnectOptions { database: database.into(), ..options }).expect("it is there");
+            assert_eq!(
+                value(&mut session, "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'"),
+                "0"
+            );
+        }
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_standby_is_driven_with_reads_alone() {
+        let there = There::new(&["wal_level=replica", "max_wal_senders=4"]);
+        let standby = Standby::of(&there);
+        let mut session = connect(&standby.options()).expect("it answers");
+        assert_eq!(value(&mut session, "SELECT pg_is_in_recovery()"), "t");
+        let primary = there.dsn();
+        there.refused(&["--dsn", &standby.dsn], &["could not prepare a standby", "--admin-dsn"]);
+        let both = ["--dsn", &standby.dsn, "--admin-dsn", &primary];
+        there.refused(&both, &["could not run tpcb-like on a standby", "select-only"]);
+        let plan = reads_only(&there.place);
+        let said = there.place.refused(&[&["run", &plan, "--unlogged"], &both[..]].concat(), 2);
+        assert!(
+            said.contains("could not load unlogged tables for a standby: they are not replicated"),
+            "{said}"
+        );
+        let output = there.place.run(&["run", &plan, both[0], both[1], both[2], both[3]]);
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let run = there.place.only_run();
+        is_complete(&run);
+        let held = run.record.subjects[0]
+            .held
+            .as_ref()
+            .and_then(|held| held.after.as_ref())
+            .expect("it was looked at");
+        assert!(held.tables.count == 4 && held.database.is_some(), "{held:?}");
+        assert!(way(&run).standby && way(&run).separate_admin && way(&run).pooler.is_none());
+        assert!(run.record.stages.iter().any(|stage| stage.name == "replication"));
+        // What is observed is the standby: its buffers were hit by every transaction, the primary's by none. Backends
+        // tell what they did up to a second late, so a run takes more than that, and one of two is enough on a busy
+        // machine.
+        let seen = run.record.runs.iter().map(|cell| {
+            assert!(cell.counts.committed > 0 && cell.counts.failed == 0);
+            let io = cell.io.as_ref().expect("its counters can be read");
+            io.blocks_hit + io.blocks_read > cell.counts.committed
+        });
+        assert!(seen.collect::<Vec<_>>().contains(&true), "{:?}", run.record.runs);
+        // Several hosts: the one that is wanted is found, wherever it stands.
+        let Address::Unix(dir, port) = &standby.address else { panic!("it has a socket") };
+        let hosts = format!(
+            "host={},{} port={},{port} user=postgres dbname=postgres",
+            there.socket(),
+            dir.display(),
+            there.port
+        );
+        let wanted = format!("{hosts} target_session_attrs=standby");
+        there.place.done(&[
+            "run",
+            &plan,
+            "--dsn",
+            &wanted,
+            "--admin-dsn",
+            &format!("{hosts} target_session_attrs=primary"),
+        ]);
+        assert!(way(&there.place.runs().pop().expect("there is a run")).standby);
+    }
+
+    /// The same rows, which one of two databases stores differently because of a rule.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn data_that_lie_otherwise_are_named_beside_the_comparison() {
+        let there = There::new(&[]);
+        admin(&there.server).execute("CREATE DATABASE other").expect("it can be made");
+        let address = Address::Unix(there.socket().into(), there.port.parse().expect("a port"));
+        let options =
+            ConnectOptions { database: "other".into(), ..ConnectOptions::local(address, "postgres") };
+        let rule = "CREATE FUNCTION loosely() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN
+                      IF to_regclass('pgdyno.pgbench_accounts') IS NOT NULL THEN
+                        ALTER TABLE pgdyno.pgbench_accounts SET (fillfactor = 50);
+                      END IF; END $$;
+                    CREATE EVENT TRIGGER loosely ON ddl_command_end WHEN TAG IN ('CREATE TABLE')
+                      EXECUTE PROCEDURE loosely();";
+        let mut session = connect(&options).expect("it is there");
+        session.execute(rule).expect("it can be made");
+        let (one, other) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=other"));
+        let size =
+            ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
+        let said = there.place.done(&[&["ab", "--dsn", &one, "--dsn", &other], &size[..]].concat());
+        let run = there.place.only_run();
+        let comparable = run.record.subjects[1].comparable.as_ref().expect("it was judged");
+        assert_eq!(comparable.verdict, Fairness::DiffersBesides, "{comparable:?}");
+        assert_eq!(comparable.besides, ["storage options", "size of the data"]);
+        let row = run.record.subjects[1]
+            .differences
+            .iter()
+            .find(|row| row.what == "storage options")
+            .expect("it is listed");
+        assert_eq!((row.a.as_deref(), row.b.as_deref()), (Some("none"), Some("fillfactor=50")));
+        assert!(said.contains("fillfactor=50") && said.contains("size of the data"), "{said}");
+    }
 }
