@@ -5,17 +5,14 @@ use std::time::Instant;
 use pgdyno_core::problem::Problem;
 use pgdyno_plan::{Steps, advice::bench::BUFFERS_SHARE};
 use pgdyno_postgres::load::{
-    LoadOutcome, LoadProgress, PhaseObserver, PrewarmOutcome, Span, StageTime, accounts_state,
-    check_connections, load_tables, prewarm, prewarm_own, ready, settle,
+    KeyWorkers, LoadOutcome, LoadProgress, PhaseObserver, PrewarmOutcome, accounts_state, check_connections,
+    load_tables, prewarm, prewarm_own, ready, settle,
 };
-use pgdyno_record::{
-    KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord, RangeRecord,
-    SetupDone, SubjectRecord, redact_sql,
-};
+use pgdyno_record::{LoadRecord, LoadTerms, PrewarmRecord, SetupDone, SubjectRecord, redact_sql};
 use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
 use pgdyno_wire::Session;
 
-use crate::{context::Context, subject::Subject};
+use crate::{context::Context, records, subject::Subject};
 
 /// Loads the tables of a plan over so many connections.
 ///
@@ -53,11 +50,8 @@ pub fn load(
     let accounts = (plan.set == Set::Tpcb).then(|| accounts_state(session)).transpose();
     let accounts = accounts.map_err(|error| error.into_problem("could not inspect the loaded tables"))?;
     let record = record_of(plan, streams, &outcome);
-    let workers = KeyWorkersRecord {
-        asked: survey.keys.workers,
-        planned: outcome.planned.map(range),
-        launched: outcome.launched.map(range),
-    };
+    let (planned, launched) = (outcome.planned, outcome.launched);
+    let workers = records::key_workers(KeyWorkers { asked: survey.keys.workers, planned, launched });
     Ok(LoadRecord { accounts, prewarm, key_workers: Some(workers), ..record })
 }
 
@@ -75,29 +69,19 @@ fn record_of(plan: &LoadPlan, streams: u64, outcome: &LoadOutcome) -> LoadRecord
         copy_s,
         vacuum_s: outcome.seconds(|stage| matches!(stage, Stage::Vacuum | Stage::Analyze)),
         index_s: outcome.seconds(|stage| stage > Stage::Analyze),
-        stages: outcome.stages.iter().map(stage_record).collect(),
+        stages: outcome.stages.iter().map(|time| records::stage(time, Some(outcome.rows))).collect(),
         size_bytes: outcome.size_bytes,
         copy_format: if by_server { "none" } else { "text" }.to_owned(),
         freeze: plan.way == Way::Stream,
         prewarm: None,
         key_workers: None,
         accounts: None,
+        duration_s: None,
+        tasks: None,
+        progress: Vec::new(),
+        verification: None,
+        unverified: None,
     }
-}
-
-fn stage_record(time: &StageTime) -> LoadStageRecord {
-    let phase =
-        |(name, duration_s): &(String, f64)| LoadPhaseRecord { name: name.clone(), duration_s: *duration_s };
-    LoadStageRecord {
-        name: time.stage.name().to_owned(),
-        duration_s: time.seconds,
-        wal_bytes: time.wal_bytes,
-        phases: time.phases.0.iter().map(phase).collect(),
-    }
-}
-
-fn range(span: Span) -> RangeRecord {
-    RangeRecord { least: span.least, most: span.most }
 }
 
 /// Reads tables that fit into shared buffers, so that all blocks of a cell start from the same cache state. Larger

@@ -40,6 +40,7 @@ pub fn first_record(
         stages: Vec::new(),
         time: None,
         starts: Vec::new(),
+        operations: Vec::new(),
         material: material(&job.workload_files, &prepared.plan.workload),
         runs: Vec::new(),
         cells: Vec::new(),

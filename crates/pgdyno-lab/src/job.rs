@@ -126,7 +126,7 @@ pub struct External {
 }
 
 /// Name of the only subject.
-const ONLY: &str = "server";
+pub const ONLY: &str = "server";
 
 impl Job {
     /// The terms of the comparison, if the job is one.

@@ -72,7 +72,16 @@ impl Recording {
         Self::new(dir, record, started, events)
     }
 
-    fn new(mut dir: RunDir, record: RunRecord, started: Instant, events: &Events) -> Result<Self, Problem> {
+    /// The recording of a run in its new directory.
+    ///
+    /// # Errors
+    /// The directory cannot be written.
+    pub fn new(
+        mut dir: RunDir,
+        record: RunRecord,
+        started: Instant,
+        events: &Events,
+    ) -> Result<Self, Problem> {
         let log = EventLog::new(dir.event_log()?, started);
         events.add(log.clone());
         Ok(Self {
@@ -150,7 +159,10 @@ impl Recording {
 
     /// Writes `run.json` after a run, unless that would take too much time: a record grows with its runs, and writing
     /// one of a thousand runs takes a tenth of a second. A later run writes the rest, or the end of the stage.
-    fn save_in_passing(&mut self) -> Result<(), Problem> {
+    ///
+    /// # Errors
+    /// The record cannot be written.
+    pub fn save_in_passing(&mut self) -> Result<(), Problem> {
         match self.saved {
             Some((at, took)) if !is_worth_it(at.elapsed(), took) => Ok(()),
             _ => self.save(),
@@ -182,6 +194,11 @@ impl Recording {
         self.log.close();
         let unwritten = saved.and(self.dir.finish(&self.record).map(drop)).err();
         Ok(Outcome { result, recorded: Some(Recorded { path, record: self.record, unwritten }) })
+    }
+
+    /// Makes the run directory visible with the next write of the record, before the first stage is over.
+    pub fn show(&mut self) {
+        self.shown = true;
     }
 
     /// Begins a stage, and returns its start in seconds since that of the run.

@@ -26,6 +26,10 @@ pub fn check_resumable(record: &RunRecord, lab: &Lab) -> Result<(), Problem> {
     if record.pgbench.is_some() {
         return refuse("pgbench measures one run, so there is nothing to continue".to_owned(), anew);
     }
+    if record.plan.blocks == 0 {
+        let hint = "a load continues with `pgdyno load … --resume`; start a new run of anything else";
+        return refuse("it drove nothing".to_owned(), hint);
+    }
     let program = lab.program.record();
     if record.tool != program {
         let why = format!(

@@ -166,6 +166,7 @@ impl PendingRecord {
             choices: Vec::new(),
             stages: Vec::new(),
             starts: Vec::new(),
+            operations: Vec::new(),
             runs: Vec::new(),
             cells: Vec::new(),
             noise: None,

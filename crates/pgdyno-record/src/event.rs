@@ -55,6 +55,11 @@ pub enum Event {
         /// Description, for example `tpcb-like 4 clients, block 2`.
         what: String,
     },
+    /// The current state of long work; it changes often.
+    Working {
+        /// Description, for example `primary keys: sorting live tuples 40 %`.
+        what: String,
+    },
     /// A run was added to the record.
     RunRecorded {
         /// Index of the run in `runs`.
@@ -84,7 +89,7 @@ pub enum Event {
 impl Event {
     /// Whether the event only updates a progress bar; such events are not recorded.
     pub fn is_progress(&self) -> bool {
-        matches!(self, Self::Counted { .. } | Self::Measured { .. })
+        matches!(self, Self::Counted { .. } | Self::Measured { .. } | Self::Working { .. })
     }
 }
 
@@ -103,9 +108,10 @@ impl EventLine {
     pub fn new(at_s: f64, event: &Event) -> Self {
         let mut event = event.clone();
         match &mut event {
-            Event::Doing { what } | Event::Counting { what, .. } | Event::Now { what } => {
-                *what = redact(what)
-            }
+            Event::Doing { what }
+            | Event::Counting { what, .. }
+            | Event::Now { what }
+            | Event::Working { what } => *what = redact(what),
             Event::Note { text } => *text = redact(text),
             Event::Warning { text, hint } => {
                 *text = redact(text);

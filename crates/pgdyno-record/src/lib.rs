@@ -27,6 +27,7 @@ mod latencies;
 mod levels;
 mod load;
 mod names;
+mod operation;
 mod read;
 mod redact;
 mod resumed;
@@ -50,9 +51,11 @@ pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram
 pub use latencies::RunLatencies;
 pub use levels::LevelsRecord;
 pub use load::{
-    KeyWorkersRecord, LoadPhaseRecord, LoadRecord, LoadStageRecord, LoadTerms, PrewarmRecord, RangeRecord,
+    KeyWorkersRecord, LoadPhaseRecord, LoadProgressRecord, LoadRecord, LoadStageRecord, LoadTerms,
+    PrewarmRecord, RangeRecord,
 };
 pub use names::{EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SLOWEST_ATTEMPTS, TIMELINE};
+pub use operation::{CopyRecord, Found, OperationRecord, StructureRecord, VerificationRecord};
 pub use read::{Listed, Run, find, list, open};
 pub use redact::{
     REDACTED, command_line, redact, redact_command, redact_log_line, redact_setting, redact_sql,

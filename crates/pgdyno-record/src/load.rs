@@ -4,6 +4,8 @@ use pgdyno_rows::load::{AccountsState, LoadPlan, LoadRequest, Set, Way};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::VerificationRecord;
+
 /// Rows, bytes and durations of a load.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRecord {
@@ -44,6 +46,37 @@ pub struct LoadRecord {
     /// The resulting state of `pgbench_accounts`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub accounts: Option<AccountsState>,
+    /// Duration of the whole load in seconds, without its comparison; absent for loads within a benchmark.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<f64>,
+    /// Tasks done by this process; others may have shared the load, or begun it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tasks: Option<u64>,
+    /// What was written over time, in at most some hundred intervals.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub progress: Vec<LoadProgressRecord>,
+    /// The comparison of all rows after the load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VerificationRecord>,
+    /// Why the rows were not compared by this process, if they were not.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unverified: Option<String>,
+}
+
+/// An interval of a load.
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LoadProgressRecord {
+    /// Begin in seconds since that of the load.
+    pub start_s: f64,
+    /// End in seconds since the begin of the load.
+    pub end_s: f64,
+    /// Rows sent by this process in the interval. A chunk counts when the server has taken all of it.
+    pub rows: u64,
+    /// Rows per second.
+    pub rows_per_s: f64,
+    /// Bytes of WAL that the server wrote in the interval, for any session; absent if it does not report them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wal_bytes: Option<u64>,
 }
 
 impl LoadRecord {
@@ -67,6 +100,13 @@ pub struct LoadStageRecord {
     pub duration_s: f64,
     /// Bytes of WAL that the server wrote during the stage, for any session; absent if the server does not report them.
     pub wal_bytes: Option<u64>,
+    /// Bytes of temporary files that the server wrote for this database during the stage, as far as it reported them in
+    /// time; absent if it does not report them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temp_bytes: Option<u64>,
+    /// Rows of all tables per second of the stage; absent if other processes took part, or did so before.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_per_s: Option<f64>,
     /// Sampled phases, in the order in which they were first seen. Phases shorter than 0.2 s may be missing.
     pub phases: Vec<LoadPhaseRecord>,
 }

@@ -11,8 +11,8 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ComparisonRecord, LevelsRecord, ResumedRecord, SealRecord, StageRecord, StartRecord, SubjectRecord,
-    TimeRecord, WorkloadFilesRecord,
+    ComparisonRecord, LevelsRecord, OperationRecord, ResumedRecord, SealRecord, StageRecord, StartRecord,
+    SubjectRecord, TimeRecord, WorkloadFilesRecord,
 };
 
 /// Value of [`RunRecord::format`].
@@ -75,6 +75,10 @@ pub struct RunRecord {
     /// Starts of the servers, in a run with several subjects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub starts: Vec<StartRecord>,
+    /// Operations on tables, in execution order: loads, copies, checks and probes. A benchmark's own load is in its
+    /// subject.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub operations: Vec<OperationRecord>,
     /// All runs of all cells, in execution order.
     pub runs: Vec<CellRun>,
     /// All cells, each summarised over its blocks; in a comparison over the blocks that the result is computed from.
@@ -122,20 +126,20 @@ pub struct PlanRecord {
     pub name: String,
     /// Description in one sentence.
     pub description: String,
-    /// Seed of all random choices.
+    /// Seed of all random choices; 0 for operations, which make none but those of their load.
     pub seed: u64,
     /// TPC-B scale factor, or `:scale` of custom scripts. Absent if the plan has neither.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub scale: Option<u64>,
     /// Client counts.
     pub clients: Vec<u32>,
-    /// Driver threads.
+    /// Driver threads; connections of an operation.
     pub jobs: u32,
-    /// Measured interval of a run in nanoseconds.
+    /// Measured interval of a run in nanoseconds; 0 for operations.
     pub duration_ns: u64,
     /// Warm-up in nanoseconds.
     pub warmup_ns: u64,
-    /// Number of blocks.
+    /// Number of blocks; 0 for operations.
     pub blocks: u32,
     /// Blocks from one start of the servers to the next; absent if they are started once.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -266,9 +270,10 @@ impl RunRecord {
         self.resumed.last().map_or(0, |last| last.first_run as usize)
     }
 
-    /// Whether there is any result: a run, or a block of a comparison.
+    /// Whether there is any result: an operation, a run, or a block of a comparison.
     pub fn measured_anything(&self) -> bool {
-        !self.runs.is_empty() || self.comparison.as_ref().is_some_and(|ab| !ab.blocks.is_empty())
+        let operated = self.operations.iter().any(|operation| operation.duration_s.is_some());
+        operated || !self.runs.is_empty() || self.comparison.as_ref().is_some_and(|ab| !ab.blocks.is_empty())
     }
 
     /// The names of all subjects.

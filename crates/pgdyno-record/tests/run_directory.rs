@@ -81,6 +81,7 @@ fn what_is_written_holds_to_the_schemas() {
         fixtures::zero_cells(),
         fixtures::absent_values(),
         fixtures::pgbench(),
+        fixtures::operations(),
     ];
     for fixture in all {
         let run = open(&fixture.write(runs.path()).expect("it is written")).expect("it can be read");

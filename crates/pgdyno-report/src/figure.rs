@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use pgdyno_core::units;
+use pgdyno_core::{probe::median, units};
 use serde_json::Value;
 
 use crate::words;
@@ -36,6 +36,14 @@ pub enum Format {
     PercentOf,
     /// A part of a whole (`data-of`), rounded to 100 % only if it is the whole.
     PartOf,
+    /// A part of a whole that is recorded as a share, rounded to 100 % only if it is the whole.
+    Part,
+    /// The median of a list of seconds, as a length of time.
+    MedianSeconds,
+    /// The least of a list of seconds.
+    LeastSeconds,
+    /// The largest of a list of seconds.
+    MostSeconds,
     /// A share as a change, with its sign: `+7.1 %`.
     Change,
     /// A share without its sign.
@@ -77,6 +85,10 @@ impl Format {
             Self::Percent => "percent",
             Self::PercentOf => "percent-of",
             Self::PartOf => "part-of",
+            Self::Part => "part",
+            Self::MedianSeconds => "median-seconds",
+            Self::LeastSeconds => "least-seconds",
+            Self::MostSeconds => "most-seconds",
             Self::Change => "change",
             Self::Size => "size",
             Self::Points => "points",
@@ -110,6 +122,10 @@ impl Format {
             Self::Percent => units::percent(number()),
             Self::PercentOf => units::percent(number() / of.unwrap_or(f64::NAN)),
             Self::PartOf => units::part(number() / of.unwrap_or(f64::NAN)),
+            Self::Part => units::part(number()),
+            Self::MedianSeconds => units::or_absent(median(&numbers(value)), units::duration),
+            Self::LeastSeconds => extreme(value, f64::min),
+            Self::MostSeconds => extreme(value, f64::max),
             Self::Change => signed(number(), true) + " %",
             Self::Size => units::percent(number().abs()),
             Self::Points => signed(number(), false),
@@ -119,10 +135,22 @@ impl Format {
             Self::Instant => instant(value.as_str().unwrap_or_default()),
             Self::Clock => clock(value.as_str().unwrap_or_default()),
             Self::Identifier => value.to_string(),
-            Self::Word => words::plain(value.as_str().unwrap_or_default()),
+            Self::Word => match value.as_bool() {
+                Some(yes) => if yes { "yes" } else { "no" }.to_owned(),
+                None => words::plain(value.as_str().unwrap_or_default()),
+            },
             Self::Raw => raw(value),
         }
     }
+}
+
+/// The numbers of a list.
+fn numbers(list: &Value) -> Vec<f64> {
+    list.as_array().into_iter().flatten().filter_map(Value::as_f64).collect()
+}
+
+fn extreme(list: &Value, which: fn(f64, f64) -> f64) -> String {
+    units::or_absent(numbers(list).into_iter().reduce(which), units::duration)
 }
 
 /// A share in per cent with one decimal, or two if below 1 %; never `-0`.
@@ -233,6 +261,11 @@ impl Place<'_> {
     /// A place below this one: the name of a field, the number of an element, or several with slashes between them.
     pub fn at(&self, below: impl Display) -> Self {
         Self { source: self.source, path: format!("{}/{below}", self.path) }
+    }
+
+    /// JSON pointer of the place.
+    pub fn path(&self) -> &str {
+        &self.path
     }
 
     /// The figure of a field; `None` if absent or null.

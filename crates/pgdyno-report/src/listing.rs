@@ -10,8 +10,9 @@ use crate::{
     figure::Source,
     layout,
     paint::{Paint, WIDTH},
-    run::printable_record,
-    sections::comparison,
+    phrase::Phrase,
+    run::{Run, printable_record},
+    sections::{comparison, operations},
     wrap,
 };
 
@@ -62,6 +63,10 @@ fn cells(record: &RunRecord) -> [String; 5] {
 fn below(record: &RunRecord) -> Vec<String> {
     let said = match &record.comparison {
         Some(comparison) => comparison::answer(record, comparison, &source_of(record)).plain(),
+        None if !record.operations.is_empty() && record.cells.is_empty() => {
+            let sentences = operations::sentences(&Run::new(record, &[]));
+            sentences.iter().map(Phrase::plain).collect::<Vec<_>>().join(" ")
+        }
         None => {
             let best = best(record).into_iter().map(|cell| {
                 let clients = units::plural(u64::from(cell.workload.clients), "client");

@@ -49,8 +49,14 @@ struct Examples<'a> {
 
 impl Examples<'_> {
     fn of(&self, of: &Value, depth: usize) -> Value {
-        if let Some(of) = target(self.root, of) {
-            return self.of(of, depth + 1);
+        if let Some(referred) = target(self.root, of) {
+            let mut example = self.of(referred, depth + 1);
+            // The tag of a variant stands beside the reference to its fields.
+            let beside = of["properties"].as_object().into_iter().flatten();
+            if let Value::Object(fields) = &mut example {
+                fields.extend(beside.map(|(name, of)| (name.clone(), self.of(of, depth))));
+            }
+            return example;
         }
         let known: Vec<_> = alternatives(of).filter(|of| of["type"] != "null").collect();
         let may_be_absent = known.len() < alternatives(of).count();
@@ -121,6 +127,7 @@ fn every_pointer_is_one_that_a_record_can_have() {
         fixtures::several(),
         fixtures::cannot_tell(),
         fixtures::commands(),
+        fixtures::operations(),
     ];
     let whole = (0..8).flat_map(|choice| kinds(whole(&schema, choice)));
     for record in fixtures.map(|fixture| fixture.record).into_iter().chain(whole) {

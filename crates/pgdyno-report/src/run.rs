@@ -33,6 +33,11 @@ impl<'a> Run<'a> {
         Self { record, source: Source(serde_json::to_value(record).unwrap_or(Value::Null)), timeline }
     }
 
+    /// Whether tables were operated on and nothing was driven.
+    pub fn is_of_operations(&self) -> bool {
+        !self.record.operations.is_empty() && self.record.runs.is_empty()
+    }
+
     /// The place of the whole record.
     pub fn root(&self) -> Place<'_> {
         self.source.root()
@@ -173,10 +178,15 @@ pub fn printable_record(record: &RunRecord) -> Cow<'_, RunRecord> {
     serde_json::from_value(json).map_or(Cow::Borrowed(record), Cow::Owned)
 }
 
-/// Escapes all texts; returns whether something was changed.
+/// Escapes all texts but their line ends; returns whether something was changed.
 pub fn make_printable(json: &mut Value) -> bool {
+    escape(json, units::printable_lines)
+}
+
+/// Escapes all texts in a way; returns whether something was changed.
+pub fn escape(json: &mut Value, way: fn(&str) -> Cow<'_, str>) -> bool {
     match json {
-        Value::String(text) => match units::printable_lines(text) {
+        Value::String(text) => match way(text) {
             Cow::Borrowed(_) => false,
             Cow::Owned(printable) => {
                 *text = printable;
@@ -184,8 +194,10 @@ pub fn make_printable(json: &mut Value) -> bool {
             }
         },
         // Without short circuit: all texts must be escaped.
-        Value::Array(list) => list.iter_mut().map(make_printable).fold(false, |any, one| any | one),
-        Value::Object(fields) => fields.values_mut().map(make_printable).fold(false, |any, one| any | one),
+        Value::Array(list) => list.iter_mut().map(|one| escape(one, way)).fold(false, |any, one| any | one),
+        Value::Object(fields) => {
+            fields.values_mut().map(|one| escape(one, way)).fold(false, |any, one| any | one)
+        }
         _ => false,
     }
 }

@@ -50,6 +50,7 @@ pub fn plain(word: &str) -> String {
         "below-buffers-unknown" => "unknown",
         "async-commit" => "async",
         "no-sync" => "none",
+        "second_read" => "a second read",
         "stream" => "one COPY per table",
         "chunks" => "COPY in chunks",
         "server" => "INSERT by the server",

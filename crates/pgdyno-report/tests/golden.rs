@@ -10,7 +10,7 @@ use pgdyno_report::{
 };
 use testkit::fixtures::{self, Fixture};
 
-fn variants() -> [(&'static str, Fixture); 12] {
+fn variants() -> [(&'static str, Fixture); 13] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
@@ -24,6 +24,7 @@ fn variants() -> [(&'static str, Fixture); 12] {
         ("ab-commands", fixtures::commands()),
         ("subjects", fixtures::several()),
         ("pgbench", fixtures::pgbench()),
+        ("operations", fixtures::operations()),
     ]
 }
 
@@ -97,7 +98,8 @@ fn paste_is_short_and_whole() {
         let got = paste(&document);
         assert!(width(&got) <= 80 && got.lines().count() <= 25, "{got}");
         assert!(doubts(&fixture).all(|doubt| got.contains(doubt)), "{got}");
-        assert!(got.contains("durability: ") && got.contains("noise floor: "), "{got}");
+        let drove = fixture.record.operations.is_empty();
+        assert!(got.contains("durability: ") && got.contains("noise floor: ") == drove, "{got}");
         assert!(got.replace(" \\\n  ", " ").contains(&fixture.record.command), "{got}");
         // Facts and names may be cut at their ends, sentences may not.
         let cut = |line: &&str| line.ends_with('…') && !line.starts_with("machine: ");

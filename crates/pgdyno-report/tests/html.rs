@@ -5,7 +5,7 @@ use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 use testkit::fixtures::{self, Fixture};
 
-const FORMATS: [Format; 24] = [
+const FORMATS: [Format; 28] = [
     Format::Text,
     Format::Count,
     Format::Length,
@@ -19,6 +19,10 @@ const FORMATS: [Format; 24] = [
     Format::Percent,
     Format::PercentOf,
     Format::PartOf,
+    Format::Part,
+    Format::MedianSeconds,
+    Format::LeastSeconds,
+    Format::MostSeconds,
     Format::Change,
     Format::Size,
     Format::Points,
@@ -32,7 +36,7 @@ const FORMATS: [Format; 24] = [
     Format::Raw,
 ];
 
-fn variants() -> [(&'static str, Fixture); 12] {
+fn variants() -> [(&'static str, Fixture); 13] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
@@ -46,6 +50,7 @@ fn variants() -> [(&'static str, Fixture); 12] {
         ("ab-commands", fixtures::commands()),
         ("subjects", fixtures::several()),
         ("pgbench", fixtures::pgbench()),
+        ("operations", fixtures::operations()),
     ]
 }
 

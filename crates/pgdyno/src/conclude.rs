@@ -7,7 +7,7 @@ use std::{
 };
 
 use pgdyno_analysis::compare::Verdict;
-use pgdyno_core::{problem::Problem, units};
+use pgdyno_core::{measure::Interval, problem::Problem, units};
 use pgdyno_lab::{Job, Outcome};
 use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord, Status};
 use pgdyno_report::{Document, Paint};
@@ -130,15 +130,9 @@ fn inconsistent(broken: &ConsistencyRecord) -> ExitCode {
 /// Writes the report files and prints the report; returns what could not be written. Nothing is printed for a run that
 /// measured nothing. The report is made from the record in memory, since the file may be older.
 fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
-    let run = pgdyno_record::open(path).ok();
-    let timeline = run.as_ref().and_then(|run| run.timeline().ok()).map(|lines| lines.items);
-    let timeline = timeline.unwrap_or_default();
-    // The written record has its seal and no secrets.
-    let written = run.map(|run| run.record).filter(|written| written.finished_at == record.finished_at);
-    let record = &written.unwrap_or_else(|| pgdyno_record::without_secrets(record));
-    let document = Document::new(record, &timeline);
-    let html = path.join("report.html");
-    let html_written = write(&html, &pgdyno_report::html(&document));
+    let (record, timeline) = as_written(record, path);
+    let (record, document) = (&record, Document::new(&record, &timeline));
+    let html_written = write_html(&document, path);
     let out = output.out.as_deref().and_then(|out| Some((out, Format::from_path(out)?)));
     let out_written = out.map_or(Ok(()), |(out, format)| write(out, &format.render(&document, record)));
     let printed = if output.json {
@@ -151,10 +145,41 @@ fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
     } else {
         Ok(())
     };
-    if html_written.is_ok() {
-        eprintln!("report: {}", html.display());
-    }
     [html_written, out_written, printed].into_iter().filter_map(Result::err).collect()
+}
+
+/// Writes the report of a run into its directory, and says on stderr where it is.
+///
+/// # Errors
+/// The report cannot be written.
+pub fn write_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
+    let (record, timeline) = as_written(record, path);
+    write_html(&Document::new(&record, &timeline), path)
+}
+
+/// Prints `run.json` of a run.
+///
+/// # Errors
+/// Stdout cannot be written.
+pub fn print_json(record: &RunRecord, path: &Path) -> Result<(), Problem> {
+    let (record, timeline) = as_written(record, path);
+    output::print(&Format::Json.render(&Document::new(&record, &timeline), &record))
+}
+
+fn write_html(document: &Document, path: &Path) -> Result<(), Problem> {
+    let html = path.join("report.html");
+    write(&html, &pgdyno_report::html(document))?;
+    eprintln!("report: {}", html.display());
+    Ok(())
+}
+
+/// A record as it is in its directory, with its seal and without secrets, and its timeline.
+fn as_written(record: &RunRecord, path: &Path) -> (RunRecord, Vec<Interval>) {
+    let run = pgdyno_record::open(path).ok();
+    let timeline = run.as_ref().and_then(|run| run.timeline().ok()).map(|lines| lines.items);
+    let written = run.map(|run| run.record).filter(|written| written.finished_at == record.finished_at);
+    let record = written.unwrap_or_else(|| pgdyno_record::without_secrets(record));
+    (record, timeline.unwrap_or_default())
 }
 
 /// Short report of an incomplete run; the full one is in its directory.

@@ -27,6 +27,7 @@ mod context;
 mod exit;
 mod interrupt;
 mod measure;
+mod operate;
 mod output;
 mod problem;
 mod progress;

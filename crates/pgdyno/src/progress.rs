@@ -94,7 +94,7 @@ impl Sink for Progress {
             Event::Counted { done } => self.at(*done),
             Event::Measuring { seconds } => self.seconds(*seconds),
             Event::Measured { seconds } => self.at_seconds(*seconds),
-            Event::Now { what } => self.say(what.clone()),
+            Event::Now { what } | Event::Working { what } => self.say(what.clone()),
             Event::Note { text } => self.aside(|| eprintln!("{}", printable_lines(text))),
             Event::Warning { text, hint } => {
                 self.warn(text);

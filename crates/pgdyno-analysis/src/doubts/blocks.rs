@@ -24,7 +24,8 @@ pub const MIN_BLOCKS_THOROUGH: u32 = 5;
 pub const MAX_UNSTEADY_SHARE: f64 = 0.2;
 
 pub(super) fn screening_run(record: &RunRecord) -> Option<Doubt> {
-    if record.plan.thorough {
+    let drove_nothing = !record.operations.is_empty() && record.runs.is_empty();
+    if record.plan.thorough || drove_nothing {
         return None;
     }
     let hint = record.plan.thorough_hint.as_deref().unwrap_or("--thorough");

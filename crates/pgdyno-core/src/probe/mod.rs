@@ -109,25 +109,39 @@ pub struct Prewarm {
     pub seen_by: SeenBy,
     /// Tables, each followed by its TOAST table and indexes.
     pub relations: Vec<Residency>,
+    /// All of them together.
+    pub total: PrewarmTotal,
 }
 
-impl Prewarm {
+/// What was read into shared buffers, of all relations.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct PrewarmTotal {
     /// Pages of all relations.
-    pub fn pages(&self) -> u64 {
-        self.relations.iter().map(|relation| relation.pages).sum()
-    }
-
+    pub pages: u64,
     /// Pages in shared buffers; absent if unknown for one relation.
-    pub fn resident_pages(&self) -> Option<u64> {
-        self.relations.iter().map(|relation| relation.resident_pages).sum()
-    }
-
+    pub resident_pages: Option<u64>,
     /// Share of all pages in shared buffers; absent if unknown for one relation.
-    pub fn share(&self) -> Option<f64> {
-        let pages = self.pages();
+    pub share: Option<f64>,
+    /// Bytes that were read.
+    pub read_bytes: u64,
+    /// Share of shared buffers that all pages take; above 1 if they do not fit.
+    pub share_of_buffers: f64,
+}
+
+impl PrewarmTotal {
+    /// The total of these relations in a server.
+    pub fn of(relations: &[Residency], server: &Asked) -> Self {
+        let pages = relations.iter().map(|relation| relation.pages).sum::<u64>();
         let resident = |relation: &Residency| Some(relation.share? * relation.pages as f64);
-        let resident = self.relations.iter().map(resident).sum::<Option<f64>>()?;
-        Some(if pages == 0 { 1.0 } else { resident / pages as f64 })
+        let resident = relations.iter().map(resident).sum::<Option<f64>>();
+        let read = relations.iter().filter(|relation| relation.not_read.is_none());
+        Self {
+            pages,
+            resident_pages: relations.iter().map(|relation| relation.resident_pages).sum(),
+            share: resident.map(|resident| if pages == 0 { 1.0 } else { resident / pages as f64 }),
+            read_bytes: read.map(|relation| relation.pages).sum::<u64>() * server.page_bytes,
+            share_of_buffers: (pages * server.page_bytes) as f64 / server.shared_buffers_bytes.max(1) as f64,
+        }
     }
 }
 
@@ -155,6 +169,20 @@ pub struct Ddl {
     pub tables: Vec<DdlTable>,
 }
 
+impl Ddl {
+    /// The probe of these tables, each compared with the first.
+    pub fn new(server: Asked, checkpoints: bool, mut tables: Vec<DdlTable>) -> Self {
+        if let Some((first, others)) = tables.split_first_mut() {
+            for one in others.iter_mut().flat_map(|table| &mut table.statements) {
+                let same = first.statements.iter().find(|other| other.statement == one.statement);
+                let medians = median(&one.seconds).zip(same.and_then(|same| median(&same.seconds)));
+                one.times_of_first = medians.map(|(own, first)| own / first);
+            }
+        }
+        Self { server, checkpoints, tables }
+    }
+}
+
 /// Cost of DDL on one table.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DdlTable {
@@ -175,6 +203,9 @@ pub struct DdlStatement {
     pub wal_bytes: Option<u64>,
     /// Whether the server rewrote the table; absent for statements that cannot.
     pub rewritten: Option<bool>,
+    /// Median time over that of the same statement on the first table; absent for the first table.
+    #[serde(default)]
+    pub times_of_first: Option<f64>,
     /// Why it was left out, if it was.
     pub left_out: Option<String>,
 }
@@ -232,6 +263,9 @@ pub struct CountWay {
     pub plan: Explained,
     /// Seconds of each further repetition, without EXPLAIN.
     pub seconds: Vec<f64>,
+    /// Rows per second of the median repetition; absent without one.
+    #[serde(default)]
+    pub rows_per_s: Option<f64>,
 }
 
 impl CountWay {
@@ -367,22 +401,23 @@ mod tests {
             shared_buffers_bytes: 128 << 20,
         };
         let (method, seen_by) = (ReadMethod::PgPrewarm, SeenBy::PgBuffercache);
-        Prewarm { server, method, duration_s: 0.1, seen_by, relations }
+        let total = PrewarmTotal::of(&relations, &server);
+        Prewarm { server, method, duration_s: 0.1, seen_by, relations, total }
     }
 
     #[test]
     fn shares_are_weighted_by_pages() {
         let all = prewarm(vec![residency(90, Some(90), Some(1.0)), residency(10, Some(0), Some(0.0))]);
-        assert_eq!((all.pages(), all.resident_pages(), all.share()), (100, Some(90), Some(0.9)));
+        assert_eq!((all.total.pages, all.total.resident_pages, all.total.share), (100, Some(90), Some(0.9)));
         assert_eq!(prewarm(vec![residency(0, Some(0), Some(1.0))]).share(), Some(1.0), "nothing is missing");
     }
 
     #[test]
     fn an_unknown_residency_makes_the_total_unknown() {
         let one = prewarm(vec![residency(90, Some(90), Some(1.0)), residency(10, None, Some(0.5))]);
-        assert_eq!((one.resident_pages(), one.share()), (None, Some(0.95)));
+        assert_eq!((one.total.resident_pages, one.total.share), (None, Some(0.95)));
         let none = prewarm(vec![residency(90, Some(90), Some(1.0)), residency(10, None, None)]);
-        assert_eq!((none.resident_pages(), none.share()), (None, None));
+        assert_eq!((none.total.resident_pages, none.total.share), (None, None));
     }
 
     #[test]
@@ -401,6 +436,7 @@ mod tests {
                 ..Explained::default()
             },
             seconds: Vec::new(),
+            rows_per_s: None,
         };
         assert!(way(CountBy::Index, &["Index Only Scan", "Parallel Index Only Scan"]).as_asked());
         assert!(way(CountBy::Seq, &["Parallel Seq Scan"]).as_asked());

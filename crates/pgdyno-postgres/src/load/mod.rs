@@ -12,8 +12,8 @@ mod setup;
 mod tpcc;
 
 pub use bulk::{
-    BulkLoad, BulkOutcome, BulkProgress, Entry, Job, KeyWorkers, Phases, Proof, Room, Span, StageTime,
-    Survey, TableProof, Verified, check_connections, check_version,
+    BulkLoad, BulkOutcome, BulkProgress, Entry, Job, KeyWorkers, LoadSample, Phases, Proof, Room, Span,
+    StageTime, Survey, TableProof, Verified, check_connections, check_version,
 };
 pub use copies::{Copied, CopyStrategy, copy_database, copy_schema};
 pub use direct::{LoadOutcome, LoadProgress, PhaseObserver, load_tables, ready, tpcb_tables};

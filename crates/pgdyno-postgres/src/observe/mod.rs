@@ -16,4 +16,4 @@ pub use identity::{check_version, data_format, postmaster_of};
 pub use places::tablespace_dirs;
 pub use replica::{Instance, wait_for_replay};
 pub use waits::waits;
-pub use wal::wal_written;
+pub use wal::{temp_written, wal_written};

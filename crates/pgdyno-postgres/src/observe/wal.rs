@@ -1,4 +1,4 @@
-//! Amount of WAL written.
+//! Amount of WAL and of temporary files written.
 
 use pgdyno_wire::Session;
 
@@ -10,5 +10,13 @@ pub fn wal_written(session: &mut Session) -> Option<u64> {
         }
         _ => "SELECT pg_catalog.pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), '0/0')",
     };
+    session.value(sql).ok().flatten()?.parse().ok()
+}
+
+/// Bytes of temporary files that backends have written for the session's database, as far as they reported them; `None`
+/// if it cannot be read.
+pub fn temp_written(session: &mut Session) -> Option<u64> {
+    let sql =
+        "SELECT temp_bytes FROM pg_catalog.pg_stat_database WHERE datname = pg_catalog.current_database()";
     session.value(sql).ok().flatten()?.parse().ok()
 }

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pgdyno_core::{
-    probe::{Count, CountBy, CountTable, CountWay, Explained},
+    probe::{Count, CountBy, CountTable, CountWay, Explained, median},
     problem::Problem,
     stop::Stop,
 };
@@ -107,6 +107,7 @@ impl CountProbe<'_> {
             seconds.push(start.elapsed().as_secs_f64());
             rows = counted.and_then(|count| count.parse().ok());
         }
-        Ok((rows, CountWay { by, workers_asked: workers, plan, seconds }))
+        let rows_per_s = median(&seconds).zip(rows).map(|(seconds, rows): (f64, u64)| rows as f64 / seconds);
+        Ok((rows, CountWay { by, workers_asked: workers, plan, seconds, rows_per_s }))
     }
 }

@@ -95,7 +95,7 @@ pub fn ddl(
         .map_err(|error| error.into_problem("could not prepare a session"))?;
     let mut probe = DdlProbe { session, version_num: server.version_num, request, checkpoints: true, tell };
     let tables = tables.iter().map(|table| probe.table(table)).collect::<Result<_, _>>()?;
-    Ok(Ddl { server, checkpoints: probe.checkpoints, tables })
+    Ok(Ddl::new(server, probe.checkpoints, tables))
 }
 
 /// A changed table is locked until the rollback, which the server does itself if the client hangs or its host is gone.
@@ -183,6 +183,7 @@ impl DdlProbe<'_> {
             seconds: Vec::new(),
             wal_bytes: None,
             rewritten: None,
+            times_of_first: None,
             left_out: self.left_out(table, shape, statement.name)?,
         };
         if timed.left_out.is_some() {

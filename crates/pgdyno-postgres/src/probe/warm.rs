@@ -9,7 +9,12 @@ use std::{
     time::Instant,
 };
 
-use pgdyno_core::{probe::Prewarm, problem::Problem, stop::Stop, units};
+use pgdyno_core::{
+    probe::{Prewarm, PrewarmTotal},
+    problem::Problem,
+    stop::Stop,
+    units,
+};
 use pgdyno_wire::{ConnectOptions, Session};
 
 use super::{
@@ -75,7 +80,8 @@ pub fn prewarm(
     for number in unread {
         relations[number].not_read = Some("no query of this role reads it; pg_prewarm would".to_owned());
     }
-    Ok(Prewarm { server, method: reading.method(), duration_s, seen_by, relations })
+    let total = PrewarmTotal::of(&relations, &server);
+    Ok(Prewarm { server, method: reading.method(), duration_s, seen_by, relations, total })
 }
 
 fn check_size(reading: &Reading, page_bytes: u64, buffers_bytes: u64, anyway: bool) -> Result<(), Problem> {

@@ -11,4 +11,4 @@ pub use csv::csv;
 pub use html::{HTML_MARK, html};
 pub use markdown::markdown;
 pub use paste::paste;
-pub use text::text;
+pub use text::{of_blocks as text_of_blocks, text};

@@ -27,6 +27,11 @@ pub fn text(document: &Document, paint: Paint) -> String {
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
 }
 
+/// Blocks without a report around them.
+pub fn of_blocks(all: &[Block]) -> String {
+    blocks(all, "", Paint::Plain).iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
 /// Blocks in order, with an empty line before all but prose, which belongs to the preceding block.
 fn blocks(blocks: &[Block], indent: &str, paint: Paint) -> Vec<String> {
     let is_prose = |at: usize| matches!(blocks[at], Block::Prose(_));

@@ -7,7 +7,7 @@ use crate::{
     figure::Format::Text,
     phrase::Phrase,
     run::Run,
-    sections::{checks, doubts, head, levels, results, tpcc, verdict},
+    sections::{checks, doubts, head, levels, operations, results, tpcc, verdict},
 };
 
 /// Results, machine, tables, all doubts, checks and command.
@@ -17,6 +17,7 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
     match (&run.record.comparison, &run.record.levels) {
         (Some(of), _) => sentences.extend(head::compared(run, of)),
         (None, Some(of)) => tables.push(Block::Table(levels::summary(run, of))),
+        (None, None) if run.is_of_operations() => sentences.extend(operations::sentences(run)),
         (None, None) if run.record.cells.is_empty() => sentences.extend(verdict::sentences(run)),
         (None, None) => {}
     }
@@ -24,14 +25,19 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
         let tpcc = tpcc::violated(run).into_iter().chain(tpcc::sentences(run)).chain(tpcc::not_met(run));
         sentences.extend(tpcc);
     }
-    tables.push(Block::Table(results::short(run)));
+    if !run.is_of_operations() {
+        tables.push(Block::Table(results::short(run)));
+    }
     let machine = Fact { may_be_cut: true, ..Fact::new("machine", machine(run)) };
     let facts = vec![machine, Fact::new("durability", head::durability(run))];
-    let checks = vec![checks::noise_in_short(run), checks::data_in_short(run)];
+    let checks = match run.is_of_operations() {
+        true => Vec::new(),
+        false => vec![checks::noise_in_short(run), checks::data_in_short(run)],
+    };
     let mut blocks = vec![Block::Prose(Prose { sentences, tone: Tone::Lead }), Block::facts(facts)];
     blocks.extend(tables);
     blocks.push(Block::Doubts(doubts::doubts(run)));
-    blocks.push(Block::facts(checks));
+    blocks.extend((!checks.is_empty()).then(|| Block::facts(checks)));
     blocks.push(Block::Code(run.root().figure("command", Text).into()));
     blocks
 }

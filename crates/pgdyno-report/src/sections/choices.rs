@@ -45,5 +45,6 @@ fn texts(run: &Run<'_>, list: &str, count: usize, columns: [(&str, &'static str)
 /// The command that repeats the run.
 pub fn again(run: &Run<'_>) -> Section {
     let command = phrase![run.root().figure("command", Text)];
-    Section::new("Repeat this run", vec![Block::Code(command), Block::text(AGAIN)])
+    let remark = (!run.is_of_operations()).then(|| Block::text(AGAIN));
+    Section::new("Repeat this run", [Block::Code(command)].into_iter().chain(remark).collect())
 }

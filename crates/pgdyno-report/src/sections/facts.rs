@@ -34,7 +34,7 @@ pub fn section(run: &Run<'_>) -> Section {
     all.extend(subjects().filter_map(|(index, of)| footprint::facts(run, index, of.held.as_ref()?)));
     all.extend(run.record.material.as_ref().map(|files| plan_sql(files, &root.at("material"))));
     all.extend(subjects().filter(|(_, of)| of.setup.is_some()).map(|(index, _)| setup(run, index)));
-    all.push(of_run(&root));
+    all.push(if run.is_of_operations() { of_operations(&root) } else { of_run(&root) });
     Section::new("Facts", all.into_iter().map(Block::Facts).collect())
 }
 
@@ -231,6 +231,23 @@ fn setup(run: &Run<'_>, index: usize) -> Facts {
         Fact::new("vacuum", at.figure("vacuum_s", Seconds)),
     ];
     Facts { title: phrase!["Setup", run.whose(index)], items }
+}
+
+/// A run that drove nothing.
+fn of_operations(root: &Place<'_>) -> Facts {
+    let at = root.at("plan");
+    let tool = phrase![root.figure("tool/version", Text), ", commit ", root.figure("tool/commit", Text)];
+    let connections = phrase![at.figure("jobs", Count), " at a time, over ", at.figure("transport", Word)];
+    let mut items = vec![
+        Fact::new("run", root.figure("id", Text)),
+        Fact::new("started", root.figure("started_at", Instant)),
+        Fact::new("connections", connections),
+        Fact::new("server", at.figure("server", Word)),
+    ];
+    let seed = at.figure("seed", Text).filter(|seed| seed.value != 0);
+    items.extend(seed.map(|seed| Fact::new("seed", Some(seed))));
+    items.push(Fact::new("pgdyno", tool));
+    Facts { title: "Run".into(), items }
 }
 
 fn of_run(root: &Place<'_>) -> Facts {

@@ -10,7 +10,7 @@ use crate::{
     figure::Format::{Count, Instant, Latency, Length, Percent, Text, Word},
     phrase::{Phrase, joined, maybe, phrase},
     run::{Run, clients},
-    sections::{checks, comparison, differences, doubts, levels, tpcc, verdict},
+    sections::{checks, comparison, differences, doubts, levels, operations, tpcc, verdict},
 };
 
 /// Most subjects named in a heading.
@@ -57,6 +57,7 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
     match (&run.record.comparison, &run.record.levels) {
         (Some(of), _) => found.extend(compared(run, of)),
         (None, Some(of)) => table = Some(Block::Table(levels::summary(run, of))),
+        (None, None) if run.is_of_operations() => found.extend(operations::sentences(run)),
         (None, None) => found.extend(verdict::sentences(run)),
     }
     let mut below = Vec::new();
@@ -141,14 +142,15 @@ pub fn cards(run: &Run<'_>) -> Vec<Fact> {
     if run.record.levels.is_none() {
         cards.extend(run.best_cells().into_iter().map(|cell| peak(run, cell)));
     }
-    cards.push(match run.record.comparison {
-        Some(_) => card(
+    cards.extend(match run.record.comparison {
+        Some(_) => Some(card(
             "Can show",
             run.root().figure("comparison/floor/smallest_effect", Percent),
             vec!["the smallest effect, by the scatter of the blocks".into()],
-        ),
-        None => noise(run),
+        )),
+        None => (!run.is_of_operations()).then(|| noise(run)),
     });
+    cards.extend(operations::cards(run));
     let doubts = if run.record.doubts.is_empty() { "none known" } else { "each with advice below" };
     cards.push(card("Doubts", run.root().figure("doubts", Length), vec![doubts.into()]));
     cards

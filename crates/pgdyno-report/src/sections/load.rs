@@ -42,7 +42,7 @@ pub fn facts(run: &Run<'_>, index: usize, load: &LoadRecord) -> Facts {
 }
 
 /// The requested kind of load, without defaults.
-fn terms(at: &Place<'_>) -> Phrase {
+pub fn terms(at: &Place<'_>) -> Phrase {
     let other_than = |field: &str, usual: u64| at.figure(field, Count).filter(|of| of.value != usual);
     let is_so = |field: &str, words: &'static str| {
         let so = at.figure(field, Word).is_some_and(|figure| figure.value == Value::Bool(true));
@@ -93,12 +93,14 @@ fn stage(load: &LoadRecord, at: &Place<'_>, index: usize) -> Phrase {
         ": ",
         own.figure("duration_s", Seconds),
         maybe(", WAL ", own.figure("wal_bytes", Bytes), ""),
+        maybe(", temporary files ", own.figure("temp_bytes", Bytes).filter(|bytes| bytes.value != 0), ""),
         if phases.is_empty() { "" } else { "; server: " },
         joined(longest, ", "),
     ]
 }
 
-fn workers(at: &Place<'_>) -> Phrase {
+/// Parallel workers of keys: requested, planned and launched.
+pub fn workers(at: &Place<'_>) -> Phrase {
     let range = |name: &str| match ["least", "most"].map(|end| at.at(name).figure(end, Count)) {
         [Some(a), Some(b)] if a.value != b.value => phrase![Some(a), " to ", Some(b)],
         [_, most] => Phrase::from(most),

@@ -14,6 +14,7 @@ pub mod head;
 mod levels;
 mod load;
 mod method;
+pub mod operations;
 mod results;
 mod slowest;
 mod time;
@@ -27,12 +28,15 @@ use crate::{block::Section, run::Run};
 pub fn all(run: &Run<'_>) -> Vec<Section> {
     let compared = run.record.comparison.as_ref().map(|of| comparison::section(run, of));
     let levels = run.record.levels.as_ref().map(|of| levels::section(run, of));
-    let found = compared.into_iter().chain(levels).chain(results::sections(run));
-    let trust = [doubts::section(run), checks::section(run)];
+    let operated = operations::sections(run);
+    let drove = !run.is_of_operations();
+    let found = compared.into_iter().chain(levels).chain(results::sections(run)).chain(operated);
+    let trust = [Some(doubts::section(run)), drove.then(|| checks::section(run))].into_iter().flatten();
     let tpcc = tpcc::section(run).into_iter();
     let details =
         tpcc.chain(differences::sections(run)).chain(waits::section(run)).chain(slowest::section(run));
     let sides = time::section(run).into_iter().chain([facts::section(run)]).chain(choices::chosen(run));
-    let end = choices::settings(run).into_iter().chain([method::section(run), choices::again(run)]);
+    let method = drove.then(|| method::section(run));
+    let end = choices::settings(run).into_iter().chain(method).chain([choices::again(run)]);
     found.chain(trust).chain(details).chain(charts::sections(run)).chain(sides).chain(end).collect()
 }

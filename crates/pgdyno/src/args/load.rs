@@ -42,12 +42,12 @@ enum What {
 ///
 /// # Errors
 /// What the user should read.
-pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     match &args.what {
-        What::Tpcb(args) => args.run(),
-        What::Scaleup(args) => args.run(),
-        What::Tpcc(args) => args.run(),
-        What::Verify(args) => verify::run(args),
-        What::Copy(args) => copy::run(args),
+        What::Tpcb(args) => args.run(context),
+        What::Scaleup(args) => args.run(context),
+        What::Tpcc(args) => args.run(context),
+        What::Verify(args) => verify::run(args, context),
+        What::Copy(args) => copy::run(args, context),
     }
 }

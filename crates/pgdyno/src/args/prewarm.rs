@@ -8,9 +8,20 @@ use pgdyno_core::{
     problem::Problem,
 };
 use pgdyno_postgres::probe::{self, PrewarmProgress, PrewarmRequest};
+use pgdyno_record::Found;
 
-use super::target::{Target, processors};
-use crate::{context::Context, exit::Exit, interrupt, output, progress::Progress};
+use super::{
+    recorded,
+    target::{Target, processors},
+};
+use crate::{
+    context::Context,
+    exit::Exit,
+    interrupt,
+    operate::{self, RecordFlags},
+    output,
+    progress::Progress,
+};
 
 /// Share of all pages that must be in shared buffers: reading with queries omits the inner pages of indexes, which are
 /// less than 1 % of an index.
@@ -42,6 +53,8 @@ pub struct Args {
     /// Parallel sessions [default: the number of CPUs, at most 8]
     #[arg(short, long, value_name = "J", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "How")]
     jobs: Option<u64>,
+    #[command(flatten)]
+    record: RecordFlags,
     /// Print JSON (schemas/prewarm.schema.json)
     #[arg(long, help_heading = "How")]
     json: bool,
@@ -54,7 +67,7 @@ pub struct Args {
 ///
 /// # Errors
 /// The problem to print.
-pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let options = args.target.resolve("could not read tables into shared buffers")?;
     let stop = interrupt::on_interrupt_saying("stopping", "exited immediately");
     let request = PrewarmRequest {
@@ -64,16 +77,29 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
         jobs: args.jobs.unwrap_or_else(|| processors().min(8)),
     };
     let progress = Progress::new();
-    let warmed = probe::prewarm(&options, &request, &stop, &mut |at| match at {
-        PrewarmProgress::Reading(pages) => progress.counted("reading", pages, "pages"),
-        PrewarmProgress::Pages(pages) => progress.at(pages),
-        PrewarmProgress::Looking => progress.stage("checking which pages are in shared buffers"),
+    let command = operate::Command {
+        name: "prewarm",
+        description: "Reads tables into shared buffers, and checks that they are there".to_owned(),
+        line: recorded::of_process(),
+        options: &options,
+        connections: request.jobs,
+        flags: &args.record,
+    };
+    let mut operations = operate::begin(command, context, &stop, &progress)?;
+    let warmed = operations.run("prewarm", |events| {
+        let warmed = probe::prewarm(&options, &request, &stop, &mut |at| match at {
+            PrewarmProgress::Reading(pages) => events.counting("reading", pages, "pages"),
+            PrewarmProgress::Pages(pages) => events.counted(pages),
+            PrewarmProgress::Looking => events.doing("checking which pages are in shared buffers"),
+        })?;
+        let passed = passed(&warmed, args.anyway);
+        Ok((warmed.clone(), Found::Prewarm(warmed), Some(passed)))
     });
     progress.finish();
-    let warmed = warmed?;
-    let text = if args.json { json(&warmed) } else { pgdyno_report::prewarm(&warmed) };
-    output::print(&text)?;
-    Ok(Exit::of_check(passed(&warmed, args.anyway)).into())
+    operate::end(operations, warmed, false, |warmed| {
+        output::print(&if args.json { json(&warmed) } else { pgdyno_report::prewarm(&warmed) })?;
+        Ok(Exit::of_check(passed(&warmed, args.anyway)).into())
+    })
 }
 
 /// Whether all tables were read and are in shared buffers, as far as known. With `anyway`, pages may be missing.

@@ -7,12 +7,21 @@ use pgdyno_core::{
     probe::{CountBy, Probe, json},
     problem::Problem,
     span::Span,
+    stop::Stop,
     units,
 };
 use pgdyno_postgres::probe::{self, CountRequest, DdlRequest};
+use pgdyno_record::Found;
+use pgdyno_wire::ConnectOptions;
 
-use super::target::Target;
-use crate::{context::Context, interrupt, output, progress::Progress};
+use super::{recorded, target::Target};
+use crate::{
+    context::Context,
+    interrupt,
+    operate::{self, RecordFlags},
+    output,
+    progress::Progress,
+};
 
 /// Flags of `pgdyno probe`.
 #[derive(Debug, clap::Args)]
@@ -128,6 +137,8 @@ struct Sizes {
 struct Common {
     #[command(flatten)]
     target: Target,
+    #[command(flatten)]
+    record: RecordFlags,
     /// Print JSON (schemas/probe.schema.json)
     #[arg(long, help_heading = "How")]
     json: bool,
@@ -157,27 +168,62 @@ impl By {
 ///
 /// # Errors
 /// The problem to print.
-pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let common = args.what.common();
     let options = common.target.resolve("could not probe")?;
     let stop = interrupt::on_interrupt_saying("stopping; changes are rolled back", "exited immediately");
     let progress = Progress::new();
-    let report = &mut |what: &str| progress.stage(&units::printable(what));
-    let found = match &args.what {
-        What::Ddl(args) => probe::ddl(&options, &args.request(), &stop, report).map(Probe::Ddl),
-        What::Count(args) => probe::count(&options, &args.request(), &stop, report).map(Probe::Count),
-        What::Depth(args) => {
-            probe::depth(&options, &args.tables, args.create_extension, &stop).map(Probe::Depth)
-        }
-        What::Sizes(args) => probe::sizes(&options, &args.tables, &stop).map(Probe::Sizes),
+    let (name, description) = args.what.names();
+    let command = operate::Command {
+        name: &name.replace(' ', "-"),
+        description: description.to_owned(),
+        line: recorded::of_process(),
+        options: &options,
+        connections: 1,
+        flags: &common.record,
     };
+    let mut operations = operate::begin(command, context, &stop, &progress)?;
+    let found = operations.run(name, |events| {
+        let report = &mut |what: &str| events.doing(&units::printable(what));
+        let found = args.what.probe(&options, &stop, report)?;
+        Ok((found.clone(), Found::Probe(found), None))
+    });
     progress.finish();
-    let found = found?;
-    output::print(&if common.json { json(&found) } else { pgdyno_report::probe(&found) })?;
+    operate::end(operations, found, false, |found| {
+        output::print(&if common.json { json(&found) } else { pgdyno_report::probe(&found) })
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 
 impl What {
+    /// Name of the operation, and what it does.
+    fn names(&self) -> (&'static str, &'static str) {
+        match self {
+            Self::Ddl(_) => ("probe ddl", "Times DDL and VACUUM on tables; changes are rolled back"),
+            Self::Count(_) => ("probe count", "Times count(*) by several plans"),
+            Self::Depth(_) => ("probe depth", "Measures the depths of B-trees"),
+            Self::Sizes(_) => {
+                ("probe sizes", "Measures the sizes of tables, indexes, databases and tablespaces")
+            }
+        }
+    }
+
+    fn probe(
+        &self,
+        options: &ConnectOptions,
+        stop: &Stop,
+        report: &mut dyn FnMut(&str),
+    ) -> Result<Probe, Problem> {
+        match self {
+            Self::Ddl(args) => probe::ddl(options, &args.request(), stop, report).map(Probe::Ddl),
+            Self::Count(args) => probe::count(options, &args.request(), stop, report).map(Probe::Count),
+            Self::Depth(args) => {
+                probe::depth(options, &args.tables, args.create_extension, stop).map(Probe::Depth)
+            }
+            Self::Sizes(args) => probe::sizes(options, &args.tables, stop).map(Probe::Sizes),
+        }
+    }
+
     fn common(&self) -> &Common {
         match self {
             Self::Ddl(args) => &args.common,

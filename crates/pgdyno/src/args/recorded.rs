@@ -26,7 +26,8 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 45] = [
+const AS_GIVEN: [&str; 58] = [
+    "at",
     "bindir",
     "blocks",
     "build",
@@ -41,33 +42,45 @@ const AS_GIVEN: [&str; 45] = [
     "fillfactor",
     "host",
     "index_tablespace",
+    "into_databases",
+    "into_schemas",
     "isolation",
     "jobs",
     "load_jobs",
     "load_method",
+    "lock_timeout",
+    "log_rows",
     "margin",
     "max_tries",
     "mix",
     "out",
+    "parallel",
     "partition_method",
     "partitions",
     "pg",
     "plan",
     "port",
+    "prefix",
     "protocol",
     "rate",
+    "repeats",
     "restart",
     "result",
+    "rows",
     "run_as",
     "runs",
     "scale",
+    "schemas",
     "script",
     "seed",
     "server",
     "server_cpus",
     "shape",
     "size",
+    "strategy",
+    "tables",
     "tablespace",
+    "until",
     "username",
     "waldir",
     "warehouses",
@@ -152,11 +165,26 @@ mod tests {
 
     use super::{super::Cli, *};
 
-    /// The measuring commands, whose command lines are recorded.
+    /// The commands whose command lines are recorded.
     fn measuring() -> Vec<Command> {
         let mut cli = Cli::command();
         cli.build();
-        let paths: [&[&str]; 4] = [&["bench"], &["run"], &["ab"], &["tpcc", "run"]];
+        let paths: [&[&str]; 14] = [
+            &["bench"],
+            &["run"],
+            &["ab"],
+            &["tpcc", "run"],
+            &["load", "tpcb"],
+            &["load", "scaleup"],
+            &["load", "tpcc"],
+            &["load", "verify"],
+            &["load", "copy"],
+            &["prewarm"],
+            &["probe", "ddl"],
+            &["probe", "count"],
+            &["probe", "depth"],
+            &["probe", "sizes"],
+        ];
         let find = |path: &[&str]| {
             path.iter().fold(cli.clone(), |command, name| {
                 command.find_subcommand(name).expect("it is a sub-command").clone()
@@ -192,6 +220,9 @@ mod tests {
             "pgdyno ab --set jit=on --set jit=off -f 'a b.sql' --result 'tps = ([0-9.]+)'",
             "pgdyno ab --command=-x --command y '--result=-([0-9]+)'",
             "pgdyno run plan.toml --subject pg=9.6 --subject pg=18,bundle --seed 7 --size small",
+            "pgdyno load tpcb --scale 100 --server main --jobs 4 --partitions 16 --no-verify",
+            "pgdyno load copy --server main --into-schemas 4 --prefix part",
+            "pgdyno probe count --server main --by index,seq --parallel 0,2 one.t two.t",
             "pgdyno tpcc run --warehouses 10 --clients 2,4 --shape functions --mix 45,43,4,4,4",
         ] {
             let recorded = recorded_of(line);
@@ -213,6 +244,8 @@ mod tests {
             "pgdyno bench --set my.token=s3cret",
             "pgdyno ab pg=18,set:restore_command=s3cret,set:jit=off dsn=postgres://u:s3cret@h/d",
             "pgdyno run plan.toml --subject 'dsn=host=a password=s3cret'",
+            "pgdyno load tpcb --dsn postgres://u:s3cret@h/d --scale 1",
+            "pgdyno probe sizes --dsn 'host=a password=s3cret'",
         ] {
             let recorded = recorded_of(line);
             assert!(recorded.contains(REDACTED) && !recorded.contains("s3cret"), "{recorded}");

@@ -250,9 +250,10 @@ impl Place {
         runs
     }
 
-    /// The only run.
+    /// The only run that drove something: loads and probes before it are recorded as well.
     pub fn only_run(&self) -> Run {
         let mut runs = self.runs();
+        runs.retain(|run| run.record.operations.is_empty());
         assert_eq!(runs.len(), 1, "{:?}", runs.iter().map(|run| &run.path).collect::<Vec<_>>());
         runs.remove(0)
     }

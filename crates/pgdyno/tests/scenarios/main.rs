@@ -17,6 +17,7 @@ mod hanging;
 mod interrupts;
 mod load;
 mod neighbours;
+mod operations;
 mod own_plans;
 mod pgbench;
 mod pgbench_connect;

@@ -463,7 +463,7 @@ fn a_role_that_may_only_read_is_served() {
     let counted = probed.place.done(&["probe", "count", "--dsn", &dsn, "one.pgbench_accounts"]);
     assert!(counted.contains("! without a CHECKPOINT before each measurement"), "{counted}");
     let depths = probed.place.done(&["probe", "depth", "--dsn", &dsn, "one.pgbench_accounts"]);
-    assert!(depths.contains("levels were not measured"), "{depths}");
+    assert!(depths.contains("Levels were not measured"), "{depths}");
     let sizes = probed.place.done(&["probe", "sizes", "--dsn", &dsn]);
     assert!(sizes.contains("one.pgbench_accounts "), "{sizes}");
     let output = probed.place.run(&["prewarm", "--dsn", &dsn, "--create-extension", "one.pgbench_accounts"]);

@@ -206,7 +206,8 @@ fn tables_that_cannot_be_driven_are_named_before() {
         let said = text(&loaded.place.run(&loaded.flags(more)).stderr);
         assert!(said.contains(what), "{more:?}: {said}");
     }
-    assert!(loaded.place.runs().is_empty(), "there is no record of what was never begun");
+    let driven = |run: &Run| run.record.operations.is_empty();
+    assert!(!loaded.place.runs().iter().any(driven), "there is no record of what was never begun");
     let said = text(&loaded.place.run(&loaded.flags(&["--clients", "5000"])).stderr);
     assert!(said.contains("5000 clients are more than the server's max_connections"), "{said}");
     let mut session = loaded.session();

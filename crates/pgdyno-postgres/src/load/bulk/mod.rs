@@ -7,6 +7,7 @@ mod ledger;
 mod progress;
 mod proof;
 mod room;
+mod sampler;
 mod scaleup;
 mod shape;
 mod survey;
@@ -32,7 +33,7 @@ use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless};
 pub(super) use dirs::{LoadDirs, Sizes};
 pub use ledger::Job;
 pub(super) use ledger::{find, is_done, is_whole};
-pub use progress::BulkProgress;
+pub use progress::{BulkProgress, LoadSample};
 pub use proof::{Proof, TableProof};
 pub use survey::{Room, Survey, check_connections, check_version};
 pub(super) use survey::{by_file_system, survey};
@@ -40,9 +41,10 @@ pub(super) use watch::PhaseSampler;
 pub use watch::{Phases, Span};
 pub(super) use work::{Done, SETTINGS, TaskExecutor, failed, shared_constants, table_statements};
 
-use crate::observe::wal_written;
+use crate::observe::{temp_written, wal_written};
 use flush::Flusher;
 use room::FreeSpaceWatch;
+use sampler::RateSampler;
 use worker::{EndedTasks, Shared, Worker};
 
 /// Interval of progress reports and of background work such as WAL flushes.
@@ -100,6 +102,8 @@ pub struct StageTime {
     pub phases: Phases,
     /// Bytes of WAL written by the whole server during the stage; `None` if the role may not see that.
     pub wal_bytes: Option<u64>,
+    /// Bytes of temporary files written for the database during the stage, as far as they were reported in time.
+    pub temp_bytes: Option<u64>,
 }
 
 impl StageTime {
@@ -372,6 +376,7 @@ impl<'a> BulkLoad<'a> {
         tell: &mut dyn FnMut(BulkProgress),
     ) -> Result<Vec<StageTime>, Problem> {
         let (sender, news) = mpsc::channel();
+        let mut sampler = RateSampler::new(&mut self.session);
         let mut seen: Vec<StageStart> = Vec::new();
         let first_problem = thread::scope(|scope| {
             let streams = (0..self.streams).map(|_| {
@@ -398,7 +403,12 @@ impl<'a> BulkLoad<'a> {
                     Err(RecvTimeoutError::Disconnected) => break,
                     Err(RecvTimeoutError::Timeout) => {}
                 }
-                tell(BulkProgress::Rows(before + shared.rows.load(Ordering::Relaxed)));
+                let rows = shared.rows.load(Ordering::Relaxed);
+                tell(BulkProgress::Rows(before + rows));
+                sampler
+                    .tend(&mut self.session, rows)
+                    .into_iter()
+                    .for_each(|at| tell(BulkProgress::Sample(at)));
                 if self.stop.requested() {
                     shared.halt.request("interrupted");
                 }
@@ -407,6 +417,8 @@ impl<'a> BulkLoad<'a> {
             }
             worst(streams)
         });
+        let rows = shared.rows.load(Ordering::Relaxed);
+        tell(BulkProgress::Sample(sampler.sample(&mut self.session, rows)));
         first_problem.map_or(Ok(()), |problem| Err(attendant.full.take().unwrap_or(problem)))?;
         let end = seen.last().map(|last| StageStart::now(last.stage, &mut self.session));
         let ends = seen.iter().skip(1).chain(&end);
@@ -424,18 +436,25 @@ pub(super) struct StageStart {
     stage: Stage,
     at: Instant,
     wal_bytes: Option<u64>,
+    temp_bytes: Option<u64>,
 }
 
 impl StageStart {
     pub(super) fn now(stage: Stage, session: &mut Session) -> Self {
-        Self { stage, at: Instant::now(), wal_bytes: wal_written(session) }
+        let (wal_bytes, temp_bytes) = (wal_written(session), temp_written(session));
+        Self { stage, at: Instant::now(), wal_bytes, temp_bytes }
     }
 
     /// The stage from this state to `end`, without its phases.
     pub(super) fn until(&self, end: &Self) -> StageTime {
-        let wal_bytes = end.wal_bytes.zip(self.wal_bytes).map(|(end, begin)| end.saturating_sub(begin));
-        let seconds = end.at.duration_since(self.at).as_secs_f64();
-        StageTime { stage: self.stage, seconds, phases: Phases::default(), wal_bytes }
+        let since = |(end, begin): (u64, u64)| end.saturating_sub(begin);
+        StageTime {
+            stage: self.stage,
+            seconds: end.at.duration_since(self.at).as_secs_f64(),
+            phases: Phases::default(),
+            wal_bytes: end.wal_bytes.zip(self.wal_bytes).map(since),
+            temp_bytes: end.temp_bytes.zip(self.temp_bytes).map(since),
+        }
     }
 }
 

@@ -1,6 +1,11 @@
 //! Copies databases through CREATE DATABASE.
 
-use std::{thread, time::Duration};
+use std::{
+    collections::BTreeMap,
+    sync::{Mutex, PoisonError},
+    thread,
+    time::{Duration, Instant},
+};
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError};
@@ -71,13 +76,18 @@ pub fn copy_database(
     let strategy = strategy_sql(found.version_num, strategy)?;
     drop(session);
     tell(&format!("copying the database {source}"));
+    let times: Mutex<BTreeMap<&str, f64>> = Mutex::default();
     let work = |session: &mut Session, number: usize| {
-        let name = left[number];
+        let (name, start) = (left[number], Instant::now());
         let sql = format!("CREATE DATABASE {} TEMPLATE {}{strategy}", quoted(name), quoted(source));
         match session.execute(&sql) {
-            Err(error) if resume && error.code().is_some_and(|code| IS_THERE.contains(&code)) => Ok(()),
-            made => made.map_err(|error| refused(error, source, name)),
+            Err(error) if resume && error.code().is_some_and(|code| IS_THERE.contains(&code)) => {
+                return Ok(());
+            }
+            made => made.map_err(|error| refused(error, source, name))?,
         }
+        times.lock().unwrap_or_else(PoisonError::into_inner).insert(name, start.elapsed().as_secs_f64());
+        Ok(())
     };
     let session_pool = SessionPool { options: &elsewhere, sessions, settings: "", stop };
     session_pool.work(left.len(), &work, &mut || {})?;
@@ -85,7 +95,8 @@ pub fn copy_database(
     for name in names {
         tell(&format!("{name}: comparing counts and checksums"));
         let (_, proof) = BulkLoad::new(&options.with_database(name), sessions, stop)?.verify(None)?;
-        copied.push(Copied { name: name.clone(), proof: Some(proof) });
+        let duration_s = times.lock().unwrap_or_else(PoisonError::into_inner).get(name.as_str()).copied();
+        copied.push(Copied { name: name.clone(), duration_s, proof: Some(proof) });
     }
     Ok(copied)
 }

@@ -15,6 +15,8 @@ use super::Proof;
 pub struct Copied {
     /// Name of the schema or the database.
     pub name: String,
+    /// Duration of copying in seconds, without the proof; `None` if it was made earlier.
+    pub duration_s: Option<f64>,
     /// Proof that the copy equals the source; `None` if it was verified earlier.
     pub proof: Option<Proof>,
 }

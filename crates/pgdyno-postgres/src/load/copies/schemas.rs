@@ -57,11 +57,11 @@ pub fn copy_schema(
     let mut copied = Vec::new();
     for (name, state) in names.iter().zip(states) {
         let mut one = Copy { options: within(options, name), name, request: &request, streams, stop };
-        let proof = match state {
-            CopyState::Verified => None,
+        let (duration_s, proof) = match state {
+            CopyState::Verified => (None, None),
             state => one.carry_out(&mut session, state, tell)?,
         };
-        copied.push(Copied { name: name.clone(), proof });
+        copied.push(Copied { name: name.clone(), duration_s, proof });
     }
     Ok(copied)
 }
@@ -76,13 +76,14 @@ struct Copy<'a> {
 }
 
 impl Copy<'_> {
-    /// Makes the copy; returns its proof, or `None` if another process has verified it.
+    /// Makes the copy; returns its duration without the proof, and the proof, which is `None` if another process has
+    /// verified it.
     fn carry_out(
         &mut self,
         session: &mut Session,
         state: CopyState,
         tell: &mut dyn FnMut(BulkProgress),
-    ) -> Result<Option<Proof>, Problem> {
+    ) -> Result<(Option<f64>, Option<Proof>), Problem> {
         if state == CopyState::Missing {
             session
                 .execute(&format!("CREATE SCHEMA {}", quoted(self.name)))
@@ -96,10 +97,12 @@ impl Copy<'_> {
             let _ = session.execute(&format!("DROP SCHEMA {}", quoted(self.name)));
         }
         let (mut load, job, survey) = begun?;
-        Ok(match load.run(&job, &survey, (Stage::ForeignKeys, true), tell)?.proof {
+        let outcome = load.run(&job, &survey, (Stage::ForeignKeys, true), tell)?;
+        let proof = match outcome.proof {
             Verified::Here(proof) => Some(proof),
             Verified::Elsewhere | Verified::Later | Verified::Unfinished => None,
-        })
+        };
+        Ok((Some(outcome.duration_s), proof))
     }
 }
 

@@ -1,13 +1,19 @@
-//! A load from its flags to what is told of it.
+//! A load from its flags to its result.
 
 use std::process::ExitCode;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
-use pgdyno_postgres::load::{BulkLoad, BulkProgress, Job, Survey};
-use pgdyno_rows::load::{LoadRequest, Stage};
+use pgdyno_lab::operation::{self, LoadTask, Operations};
+use pgdyno_postgres::load::{BulkLoad, BulkOutcome, Entry, Job, Survey};
+use pgdyno_rows::load::{LoadRequest, Set};
+use pgdyno_wire::ConnectOptions;
 
-use super::{flags::Flags, outcome::conclude, outlook::outlook};
-use crate::{interrupt, output, progress::Progress};
+use super::{
+    flags::Flags,
+    outcome::{loaded, result},
+    outlook::outlook,
+};
+use crate::{args::recorded, context::Context, exit::Exit, interrupt, operate, output, progress::Progress};
 
 /// What is kept is said once it is known how tables are loaded.
 pub(super) fn stopping() -> Stop {
@@ -19,7 +25,7 @@ pub(super) fn stopping() -> Stop {
 ///
 /// # Errors
 /// What the user should read.
-pub(super) fn load(flags: &Flags, request: &LoadRequest) -> Result<ExitCode, Problem> {
+pub(super) fn load(flags: &Flags, request: &LoadRequest, context: &Context) -> Result<ExitCode, Problem> {
     let (options, streams) = (flags.resolve()?, flags.streams());
     if request.scale.is_some() {
         request.plan(streams)?;
@@ -31,48 +37,59 @@ pub(super) fn load(flags: &Flags, request: &LoadRequest) -> Result<ExitCode, Pro
         output::print(&outlook(&plan, &survey, streams))?;
         return survey.check_room().map(|()| ExitCode::SUCCESS);
     }
-    let entered = bulk.enter(flags.entry(), request)?;
-    carry_out(&mut bulk, &entered, flags, streams)
+    let progress = Progress::new();
+    let mut operations = begin(flags, (&options, request.set), context, &stop, &progress)?;
+    let entry = flags.entry();
+    let done = bulk.enter(entry, request).and_then(|entered| {
+        let outcome = carry_out(&mut operations, &mut bulk, (&entered, entry), flags, streams)?;
+        Ok((entered.0, outcome))
+    });
+    progress.finish();
+    operate::end(operations, done, flags.json, |(job, outcome)| {
+        if !flags.json {
+            output::print(&result(&job, &outcome))?;
+        }
+        Ok(Exit::of_check(loaded(&outcome)).into())
+    })
 }
 
-/// Loads, and tells how it went.
+/// Begins the run directory of a load.
+///
+/// # Errors
+/// As [`load`].
+pub(super) fn begin(
+    flags: &Flags,
+    (options, set): (&ConnectOptions, Set),
+    context: &Context,
+    stop: &Stop,
+    progress: &Progress,
+) -> Result<Operations, Problem> {
+    let command = operate::Command {
+        name: "load",
+        description: format!("Loads the tables of {}", set.name()),
+        line: recorded::of_process(),
+        options,
+        connections: flags.streams(),
+        flags: &flags.record,
+    };
+    operate::begin(command, context, stop, progress)
+}
+
+/// Says what will be loaded, and loads it.
 ///
 /// # Errors
 /// As [`load`].
 pub(super) fn carry_out(
+    operations: &mut Operations,
     bulk: &mut BulkLoad<'_>,
-    (job, survey): &(Job, Survey),
+    (entered, entry): (&(Job, Survey), Entry),
     flags: &Flags,
     streams: u64,
-) -> Result<ExitCode, Problem> {
+) -> Result<BulkOutcome, Problem> {
+    let (job, survey) = entered;
     eprint!("{}", outlook(&job.plan, survey, streams));
     interrupt::answer_with(format!("stopping: {} (Ctrl-C again to exit immediately)", job.plan.kept()));
-    let progress = Progress::new();
-    let rows = job.plan.rows_total();
-    let outcome =
-        bulk.run(job, survey, (flags.until(), !flags.no_verify), &mut |at| show(&progress, rows, at));
-    progress.finish();
-    conclude(job, &outcome?)
-}
-
-pub(super) fn show(progress: &Progress, rows: u64, at: BulkProgress) {
-    match at {
-        BulkProgress::Stage(Stage::Copy) => progress.counted("rows", rows, "rows"),
-        BulkProgress::Stage(stage) => progress.stage(stage.name()),
-        BulkProgress::Rows(done) => progress.at(done),
-        BulkProgress::Doing { stage, words } => progress.say(format!("{}: {words}", stage.name())),
-        BulkProgress::Waits { stage, pids } => progress.aside(|| eprintln!("{}", waits(stage, &pids))),
-        BulkProgress::Proving => progress.stage("comparing counts and checksums"),
-    }
-}
-
-fn waits(stage: Stage, pids: &[u32]) -> String {
-    let many = if pids.len() == 1 { "" } else { "es" };
-    let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
-    format!(
-        "{}: waits for server process{many} {}, at work on all tasks that are left; \
-         where a loader is gone for good, free them by SELECT pg_terminate_backend(PID)",
-        stage.name(),
-        pids.join(", ")
-    )
+    operations.of_tables(job.plan.scale, job.plan.seed);
+    let task = LoadTask { entered, entry, streams, until: flags.until(), wants_proof: !flags.no_verify };
+    operation::load(operations, bulk, &task)
 }

@@ -4,14 +4,13 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, ValueEnum};
 use pgdyno_core::{problem::Problem, stop::Stop, units};
-use pgdyno_postgres::load::{BulkLoad, Copied, CopyStrategy, copy_database, copy_schema};
+use pgdyno_lab::{Events, operation, records};
+use pgdyno_postgres::load::{BulkLoad, Copied, CopyStrategy, Job, copy_database, copy_schema};
+use pgdyno_record::Found;
 use pgdyno_wire::ConnectOptions;
 
-use super::{
-    carry_out::{show, stopping},
-    flags::To,
-};
-use crate::{exit::Exit, output, progress::Progress};
+use super::{carry_out::stopping, flags::To};
+use crate::{args::recorded, context::Context, exit::Exit, operate, output, progress::Progress};
 
 /// Flags of `pgdyno load copy`.
 #[derive(Debug, clap::Args)]
@@ -71,36 +70,55 @@ impl How {
 ///
 /// # Errors
 /// What the user should read.
-pub fn run(args: &CopyArgs) -> Result<ExitCode, Problem> {
+pub fn run(args: &CopyArgs, context: &Context) -> Result<ExitCode, Problem> {
     let options = args.to.resolve("could not copy a load")?;
-    let stop = stopping();
-    let progress = Progress::new();
-    let copied = args.copies(&options, &stop, &progress);
+    let (stop, progress) = (stopping(), Progress::new());
+    let source = BulkLoad::new(&options, args.to.streams(), &stop)?.loaded()?;
+    let command = operate::Command {
+        name: "copy",
+        description: format!("Copies {}", source.plan.title()),
+        line: recorded::of_process(),
+        options: &options,
+        connections: args.to.streams(),
+        flags: &args.to.record,
+    };
+    let mut operations = operate::begin(command, context, &stop, &progress)?;
+    operations.of_tables(source.plan.scale, source.plan.seed);
+    let copied = operations.run("copy", |events| {
+        let copied = args.copies(&options, &source, &stop, events)?;
+        let passed = verified(&copied);
+        let found = Found::Copies(records::copies(&copied));
+        Ok((copied, found, Some(passed)))
+    });
     progress.finish();
-    let copied = copied?;
-    output::print(&copied.iter().map(told).collect::<String>())?;
-    let verified = copied.iter().all(|copy| copy.proof.iter().all(|proof| proof.faults().is_empty()));
-    Ok(Exit::of_check(verified).into())
+    operate::end(operations, copied, false, |copied| {
+        output::print(&copied.iter().map(told).collect::<String>())?;
+        Ok(Exit::of_check(verified(&copied)).into())
+    })
+}
+
+fn verified(copied: &[Copied]) -> bool {
+    copied.iter().all(|copy| copy.proof.iter().all(|proof| proof.faults().is_empty()))
 }
 
 impl CopyArgs {
     fn copies(
         &self,
         options: &ConnectOptions,
+        job: &Job,
         stop: &Stop,
-        progress: &Progress,
+        events: &Events,
     ) -> Result<Vec<Copied>, Problem> {
         let streams = self.to.streams();
-        let job = BulkLoad::new(options, streams, stop)?.loaded()?;
         let Some(count) = self.into_databases else {
             let names = self.names(&job.target, self.into_schemas.unwrap_or(1));
             let rows = job.plan.rows_total();
-            let show = &mut |at| show(progress, rows, at);
-            return copy_schema(options, &job, &names, streams, self.resume, stop, show);
+            let show = &mut |at| operation::send(events, rows, &at);
+            return copy_schema(options, job, &names, streams, self.resume, stop, show);
         };
         let names = self.names(&options.database, count);
         let how = (self.strategy.map(How::strategy), self.resume);
-        copy_database(options, &job, &names, how, streams, stop, &mut |what| progress.stage(what))
+        copy_database(options, job, &names, how, streams, stop, &mut |what| events.doing(what))
     }
 
     fn names(&self, source: &str, count: u64) -> Vec<String> {
@@ -116,7 +134,12 @@ fn told(copy: &Copied) -> String {
     let mut text: String = faults.iter().map(|fault| format!("  ! {fault}\n")).collect();
     text += &match faults.len() {
         0 => {
-            format!("{}: verified: {rows}, counts, checksums, keys and storage are as expected\n", copy.name)
+            let time =
+                copy.duration_s.map(|s| format!("copied in {}, ", units::duration(s))).unwrap_or_default();
+            format!(
+                "{}: {time}verified: {rows}, counts, checksums, keys and storage are as expected\n",
+                copy.name
+            )
         }
         n => format!(
             "{}: not verified: {}; was the source written to since it was loaded? `pgdyno load verify` tells\n",

@@ -6,7 +6,10 @@ use pgdyno_postgres::load::Entry;
 use pgdyno_rows::load::{LoadRequest, Set, Stage};
 use pgdyno_wire::ConnectOptions;
 
-use crate::args::target::{Target, processors};
+use crate::{
+    args::target::{Target, processors},
+    operate::RecordFlags,
+};
 
 /// What all loads can be told.
 #[derive(Debug, clap::Args)]
@@ -35,6 +38,11 @@ pub(super) struct Flags {
     /// Say what would be done, what it takes and whether there is room, and end
     #[arg(long, help_heading = "How")]
     pub(super) dry_run: bool,
+    #[command(flatten)]
+    pub(super) record: RecordFlags,
+    /// Print run.json instead of the result
+    #[arg(long, conflicts_with_all = ["no_record", "dry_run"], help_heading = "How")]
+    pub(super) json: bool,
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
     help: Option<bool>,
@@ -49,6 +57,8 @@ pub(super) struct To {
     /// Streams: connections that work at the same time [default: the CPUs of this machine, 64 at most]
     #[arg(short, long, value_name = "J", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "How")]
     jobs: Option<u64>,
+    #[command(flatten)]
+    pub(super) record: RecordFlags,
 }
 
 const METHOD: &str = "How rows are written: by one COPY for a table, by COPY in chunks, or by the server \

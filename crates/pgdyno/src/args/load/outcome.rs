@@ -1,26 +1,28 @@
 //! What a load came to, in words.
 
-use std::process::ExitCode;
-
-use pgdyno_core::{problem::Problem, tpcc::DERIVED, units};
+use pgdyno_core::{tpcc::DERIVED, units};
 use pgdyno_postgres::load::{BulkOutcome, Job, KeyWorkers, Proof, Span, StageTime, Verified};
 use pgdyno_rows::load::{Set, Stage};
 
 use super::outlook::main_table;
-use crate::{exit::Exit, output};
 
 /// What to do where tables that were just loaded are not as they must be.
 const NOT_VERIFIED: &str = "hint: drop the tables and load anew; if nobody else wrote to them, report it: \
                           a load must not end like this\n";
 
-/// Prints what a load came to; exit status 1 where its proof failed.
-///
-/// # Errors
-/// Where it cannot be printed.
-pub(super) fn conclude(job: &Job, outcome: &BulkOutcome) -> Result<ExitCode, Problem> {
+/// Whether a load is right as far as it was compared.
+pub(super) fn loaded(outcome: &BulkOutcome) -> bool {
+    match &outcome.proof {
+        Verified::Here(proof) => proof.faults().is_empty(),
+        Verified::Elsewhere | Verified::Later | Verified::Unfinished => true,
+    }
+}
+
+/// What a load came to.
+pub(super) fn result(job: &Job, outcome: &BulkOutcome) -> String {
     let rate = outcome.stages.iter().find(|time| time.stage == Stage::Copy).map(|time| {
         let bytes = units::bytes(time.rate(outcome.copy_bytes) as u64);
-        let bytes = if outcome.copy_bytes > 0 { format!(", {bytes}/s") } else { String::new() };
+        let bytes = if outcome.copy_bytes > 0 { format!(", {bytes}/s of COPY data") } else { String::new() };
         format!(", {} rows/s{bytes}", units::rate(time.rate(outcome.rows)))
     });
     let mut text = format!(
@@ -42,12 +44,12 @@ pub(super) fn conclude(job: &Job, outcome: &BulkOutcome) -> Result<ExitCode, Pro
         text.push_str(&format!("{DERIVED}\n"));
     }
     let last_line = match &outcome.proof {
-        Verified::Here(proof) => return judged(text, proof, NOT_VERIFIED),
+        Verified::Here(proof) => return text + &judged(proof, NOT_VERIFIED),
         Verified::Elsewhere => "verified by another process\n",
         Verified::Later => "not verified yet: `pgdyno load verify` compares all rows\n",
         Verified::Unfinished => "ended before its last stage, as asked for: --resume goes on\n",
     };
-    output::print(&(text + last_line)).map(|()| ExitCode::SUCCESS)
+    text + last_line
 }
 
 /// Shorter stages are over before their phases have been looked at often enough.
@@ -72,15 +74,10 @@ fn phases(time: &StageTime, workers: KeyWorkers, main: &str) -> String {
     text
 }
 
-/// Prints a proof behind a text; exit status 1 and a hint where it failed.
-///
-/// # Errors
-/// Where it cannot be printed.
-pub(super) fn judged(mut text: String, proof: &Proof, hint: &str) -> Result<ExitCode, Problem> {
+/// A proof in words, with a hint where it failed.
+pub(super) fn judged(proof: &Proof, hint: &str) -> String {
     let faults = proof.faults();
-    for fault in &faults {
-        text.push_str(&format!("  ! {fault}\n"));
-    }
+    let mut text: String = faults.iter().map(|fault| format!("  ! {fault}\n")).collect();
     let rows = units::count(proof.tables.iter().map(|table| table.found.rows).sum());
     let seconds = units::duration(proof.duration_s);
     text.push_str(&match faults.len() {
@@ -91,6 +88,5 @@ pub(super) fn judged(mut text: String, proof: &Proof, hint: &str) -> Result<Exit
         }
         n => format!("not verified: {} ({seconds})\n{hint}", units::plural(n as u64, "difference")),
     });
-    output::print(&text)?;
-    Ok(Exit::of_check(faults.is_empty()).into())
+    text
 }

@@ -6,6 +6,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{carry_out::load, flags::Flags};
+use crate::context::Context;
 
 /// Flags of `pgdyno load scaleup`.
 #[derive(Debug, clap::Args)]
@@ -42,13 +43,13 @@ impl Scaleup {
     ///
     /// # Errors
     /// What the user should read.
-    pub fn run(&self) -> Result<ExitCode, Problem> {
+    pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
         let request = LoadRequest {
             scale: self.rows,
             log_rows: self.log_rows,
             seed: self.seed,
             ..self.flags.request(Set::Scaleup)
         };
-        load(&self.flags, &request)
+        load(&self.flags, &request, context)
     }
 }

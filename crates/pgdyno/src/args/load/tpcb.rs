@@ -6,6 +6,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{carry_out::load, flags::Flags};
+use crate::context::Context;
 
 /// Flags of `pgdyno load tpcb`.
 #[derive(Debug, clap::Args)]
@@ -33,8 +34,8 @@ impl Tpcb {
     ///
     /// # Errors
     /// What the user should read.
-    pub fn run(&self) -> Result<ExitCode, Problem> {
+    pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
         let request = LoadRequest { scale: self.scale, ..self.flags.request(Set::Tpcb) };
-        load(&self.flags, &request)
+        load(&self.flags, &request, context)
     }
 }

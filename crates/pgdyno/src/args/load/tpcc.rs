@@ -2,16 +2,23 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::problem::Problem;
-use pgdyno_lab::draw_seed;
-use pgdyno_postgres::load::{BulkLoad, Entry, SchemaState, Schemas};
+use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_lab::{draw_seed, operation::Operations};
+use pgdyno_postgres::load::{BulkLoad, BulkOutcome, Entry, Job, SchemaState, Schemas};
 use pgdyno_rows::load::{LoadRequest, Set};
 
 use super::{
-    carry_out::{carry_out, load, stopping},
+    carry_out::{begin, carry_out, load, stopping},
     flags::Flags,
+    outcome::{self, result},
 };
-use crate::{args::way::without_server, context::now_s, output};
+use crate::{
+    args::way::without_server,
+    context::{Context, now_s},
+    exit::Exit,
+    operate, output,
+    progress::Progress,
+};
 
 /// Flags of `pgdyno load tpcc`.
 #[derive(Debug, clap::Args)]
@@ -55,12 +62,12 @@ impl Tpcc {
     ///
     /// # Errors
     /// What the user should read.
-    pub fn run(&self) -> Result<ExitCode, Problem> {
+    pub fn run(&self, context: &Context) -> Result<ExitCode, Problem> {
         let new = self.flags.entry() == Entry::New;
         match self.schemas {
-            Some(count) => self.run_in_schemas(count),
+            Some(count) => self.run_in_schemas(count, context),
             // A resumed load has a seed and a timestamp already.
-            None => load(&self.flags, &self.request(new.then(drawn))),
+            None => load(&self.flags, &self.request(new.then(drawn)), context),
         }
     }
 
@@ -76,37 +83,64 @@ impl Tpcc {
     }
 
     /// One set after the other. The seed of each is larger by one than that of the set before.
-    fn run_in_schemas(&self, count: u64) -> Result<ExitCode, Problem> {
-        let (options, streams, stop) = (self.flags.resolve()?, self.flags.streams(), stopping());
-        self.request(None).plan(streams)?;
+    fn run_in_schemas(&self, count: u64, context: &Context) -> Result<ExitCode, Problem> {
+        let (options, stop, progress) = (self.flags.resolve()?, stopping(), Progress::new());
+        self.request(None).plan(self.flags.streams())?;
         let mut schemas = Schemas::of(&options, &stop)?;
         let names: Vec<_> = (1..=count).map(|number| format!("{SCHEMA}{number}")).collect();
         let stands = names.iter().map(|name| schemas.stand(name)).collect::<Result<Vec<_>, _>>()?;
         let first = self.first_of(&names, &stands)?;
+        let mut operations = begin(&self.flags, (&options, Set::Tpcc), context, &stop, &progress)?;
         let mut left = stands.iter().filter(|stand| matches!(stand, SchemaState::Nothing)).count() as u64;
-        for ((name, stand), number) in names.iter().zip(stands).zip(0..) {
-            if matches!(stand, SchemaState::Loaded(_)) {
-                output::print(&format!("{name}: loaded and verified before\n"))?;
-                continue;
+        let mut loaded = String::new();
+        let done = names.iter().zip(&stands).zip(0..).try_fold(true, |right, ((name, stand), number)| {
+            if !right || matches!(stand, SchemaState::Loaded(_)) {
+                if right {
+                    loaded += &format!("{name}: loaded and verified before\n");
+                }
+                return Ok(right);
             }
-            let set = self.request(Some((first.0.wrapping_add(number), first.1)));
-            let set =
-                LoadRequest { seed: self.seed.map(|seed| seed.wrapping_add(number)).or(set.seed), ..set };
-            schemas.make(name)?;
-            let options = schemas.within(name);
-            let mut bulk = BulkLoad::new(&options, streams, &stop)?;
-            let entry = if matches!(stand, SchemaState::Begun(_)) { Entry::Resume } else { Entry::New };
-            if entry == Entry::New {
-                bulk.survey(&set)?.1.check_room_for(left)?;
-                left -= 1;
-            }
-            let entered = bulk.enter(entry, &set)?;
-            let code = carry_out(&mut bulk, &entered, &self.flags, streams)?;
-            if code != ExitCode::SUCCESS {
-                return Ok(code);
-            }
+            let set = self.numbered(first, number);
+            let (job, outcome) =
+                self.load_set(&mut operations, &mut schemas, (name, stand), &set, left, &stop)?;
+            left -= u64::from(matches!(stand, SchemaState::Nothing));
+            loaded += &result(&job, &outcome);
+            Ok(outcome::loaded(&outcome))
+        });
+        progress.finish();
+        let text = (!self.flags.json).then_some(loaded);
+        let shown = text.map_or(Ok(()), |text| output::print(&text));
+        let done = operate::end(operations, done, self.flags.json, Ok);
+        shown.and(done).map(|right| Exit::of_check(right).into())
+    }
+
+    /// The request of a set, numbered from 0.
+    fn numbered(&self, first: (u64, i64), number: u64) -> LoadRequest {
+        let set = self.request(Some((first.0.wrapping_add(number), first.1)));
+        LoadRequest { seed: self.seed.map(|seed| seed.wrapping_add(number)).or(set.seed), ..set }
+    }
+
+    /// Loads a set into its schema. `left` is the number of sets that are still to be begun.
+    fn load_set(
+        &self,
+        operations: &mut Operations,
+        schemas: &mut Schemas,
+        (name, stand): (&str, &SchemaState),
+        set: &LoadRequest,
+        left: u64,
+        stop: &Stop,
+    ) -> Result<(Job, BulkOutcome), Problem> {
+        let streams = self.flags.streams();
+        schemas.make(name)?;
+        let options = schemas.within(name);
+        let mut bulk = BulkLoad::new(&options, streams, stop)?;
+        let entry = if matches!(stand, SchemaState::Begun(_)) { Entry::Resume } else { Entry::New };
+        if entry == Entry::New {
+            bulk.survey(set)?.1.check_room_for(left)?;
         }
-        Ok(ExitCode::SUCCESS)
+        let entered = bulk.enter(entry, set)?;
+        let outcome = carry_out(operations, &mut bulk, (&entered, entry), &self.flags, streams)?;
+        Ok((entered.0, outcome))
     }
 
     /// Seed and timestamp of the first set; a resumed load keeps its own.

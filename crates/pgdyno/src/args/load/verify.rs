@@ -4,14 +4,17 @@ use std::process::ExitCode;
 
 use clap::ArgAction;
 use pgdyno_core::{problem::Problem, stop::Stop, units};
+use pgdyno_lab::{Events, records};
 use pgdyno_postgres::{
-    load::BulkLoad,
+    load::{BulkLoad, Proof},
     verify::{Structure, check_structure},
 };
-use pgdyno_rows::load::Set;
+use pgdyno_record::Found;
+use pgdyno_rows::load::{LoadPlan, Set};
+use pgdyno_wire::ConnectOptions;
 
 use super::{flags::To, outcome::judged};
-use crate::{exit::Exit, interrupt, progress::Progress};
+use crate::{args::recorded, context::Context, exit::Exit, interrupt, operate, output, progress::Progress};
 
 /// Flags of `pgdyno load verify`.
 #[derive(Debug, clap::Args)]
@@ -46,29 +49,63 @@ const WRITTEN: &str = "hint: tables that were driven are not as they were loaded
 ///
 /// # Errors
 /// What the user should read.
-pub fn run(args: &Verify) -> Result<ExitCode, Problem> {
+pub fn run(args: &Verify, context: &Context) -> Result<ExitCode, Problem> {
     let options = args.to.resolve("could not prove a load")?;
-    let stop = stopping_to_look();
+    let (stop, progress) = (stopping_to_look(), Progress::new());
     let mut bulk = BulkLoad::new(&options, args.to.streams(), &stop)?;
-    let progress = Progress::new();
-    progress.stage("looking at structure");
-    let structure = args
-        .amcheck
-        .then(|| {
-            // A scale is of tables that pgbench makes.
-            let set = if args.scale.is_some() { Set::Tpcb } else { bulk.set()? };
-            check_structure(&options, set, args.create_extension, args.to.streams(), &stop)
-        })
-        .transpose()?;
-    progress.stage("comparing counts and checksums");
-    let compared = bulk.verify(args.scale);
+    let command = operate::Command {
+        name: "verify",
+        description: "Compares loaded tables with what they must hold".to_owned(),
+        line: recorded::of_process(),
+        options: &options,
+        connections: args.to.streams(),
+        flags: &args.to.record,
+    };
+    let mut operations = operate::begin(command, context, &stop, &progress)?;
+    let compared = operations.run("verify", |events| {
+        let compared = args.compare(&options, &mut bulk, &stop, events)?;
+        let record = records::verification(&compared.proof, compared.structure.as_ref());
+        let passed = record.passed();
+        Ok(((compared, passed), Found::Verification(record), Some(passed)))
+    });
     progress.finish();
-    let structure = structure.as_ref();
-    let (plan, proof) = compared.inspect_err(|_| eprint!("{}", structure.map(built).unwrap_or_default()))?;
-    let text = format!("{}\n{}", plan.title(), structure.map(built).unwrap_or_default());
-    let code = judged(text, &proof, WRITTEN)?;
-    let damaged = structure.is_some_and(|structure| !structure.faults.is_empty());
-    Ok(if damaged { Exit::Failed.into() } else { code })
+    operate::end(operations, compared, false, |(compared, passed)| {
+        let Compared { plan, proof, structure } = compared;
+        let structure = structure.as_ref().map(built).unwrap_or_default();
+        output::print(&format!("{}\n{structure}{}", plan.title(), judged(&proof, WRITTEN)))?;
+        Ok(Exit::of_check(passed).into())
+    })
+}
+
+/// Tables that were compared.
+struct Compared {
+    plan: LoadPlan,
+    proof: Proof,
+    structure: Option<Structure>,
+}
+
+impl Verify {
+    fn compare(
+        &self,
+        options: &ConnectOptions,
+        bulk: &mut BulkLoad<'_>,
+        stop: &Stop,
+        events: &Events,
+    ) -> Result<Compared, Problem> {
+        let mut structure = None;
+        if self.amcheck {
+            events.doing("looking at structure");
+            // A scale is of tables that pgbench makes.
+            let set = if self.scale.is_some() { Set::Tpcb } else { bulk.set()? };
+            structure = Some(check_structure(options, set, self.create_extension, self.to.streams(), stop)?);
+        }
+        events.doing("comparing counts and checksums");
+        let compared = bulk.verify(self.scale);
+        let compared =
+            compared.inspect_err(|_| eprint!("{}", structure.as_ref().map(built).unwrap_or_default()));
+        let (plan, proof) = compared?;
+        Ok(Compared { plan, proof, structure })
+    }
 }
 
 /// What amcheck found, in words.

@@ -1,0 +1,136 @@
+//! The run directory of operations before the first of them.
+
+use std::{path::Path, time::Instant};
+
+use jiff::Timestamp;
+use pgdyno_core::{
+    facts::{ConnectionFacts, ServerFacts, ServerSource, Transport},
+    problem::Problem,
+    stop::Stop,
+};
+use pgdyno_postgres::observe::{postmaster_of, server_facts};
+use pgdyno_record::{FORMAT, PlanRecord, RunDir, RunRecord, Status, SubjectRecord, VERSION};
+use pgdyno_wire::{Address, Session, connect_unless};
+
+use super::OperationJob;
+use crate::{Events, Lab, job::ONLY, recording::Recording, server_storage::with_storage};
+
+/// Begins the run directory of operations on a server.
+///
+/// # Errors
+/// The server cannot be reached, or the directory cannot be written.
+pub fn begin(job: &OperationJob<'_>, lab: &Lab, stop: &Stop, events: &Events) -> Result<Recording, Problem> {
+    let mut session = connect_unless(stop, job.options)?;
+    session.heed(stop);
+    let facts = facts(&mut session)?;
+    let connection = connection(&session);
+    drop(session);
+    let (now, started) = (Timestamp::now(), Instant::now());
+    let dir = RunDir::create(&lab.runs, job.name, now)?;
+    let record = record(job, lab, (facts, connection), dir.id(), &now)?;
+    Recording::new(dir, record, started, events)
+}
+
+fn facts(session: &mut Session) -> Result<ServerFacts, Problem> {
+    let facts = server_facts(session, ServerSource::External, None)
+        .map_err(|error| error.into_problem("could not read the server's facts"))?;
+    Ok(match postmaster_of(session) {
+        Some(_) => with_storage(facts),
+        None => ServerFacts { data_directory: None, ..facts },
+    })
+}
+
+fn connection(session: &Session) -> ConnectionFacts {
+    let transport = match session.address() {
+        Address::Unix(..) => Transport::UnixSocket,
+        Address::Tcp(..) => Transport::Tcp,
+    };
+    ConnectionFacts {
+        transport: Some(transport),
+        encryption: session.encryption(),
+        ..ConnectionFacts::of_own_server()
+    }
+}
+
+fn record(
+    job: &OperationJob<'_>,
+    lab: &Lab,
+    (facts, connection): (ServerFacts, ConnectionFacts),
+    id: &str,
+    now: &Timestamp,
+) -> Result<RunRecord, Problem> {
+    let host = pgdyno_host::facts::host()
+        .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
+    let data = facts.data_directory.as_deref().map(Path::new);
+    let storage = data.and_then(|dir| pgdyno_host::facts::storage(dir).ok());
+    let transport = match connection.transport {
+        Some(Transport::Tcp) => "tcp",
+        _ => "unix",
+    };
+    let subject = SubjectRecord {
+        name: ONLY.to_owned(),
+        server: Some(facts),
+        connection: Some(connection),
+        ..SubjectRecord::default()
+    };
+    Ok(RunRecord {
+        format: FORMAT.to_owned(),
+        version: VERSION,
+        status: Status::Partial,
+        id: id.to_owned(),
+        tool: lab.program.record(),
+        command: job.command.clone(),
+        started_at: now.to_string(),
+        finished_at: None,
+        plan: plan(job, transport),
+        host,
+        storage,
+        instrument: None,
+        subjects: vec![subject],
+        choices: Vec::new(),
+        stages: Vec::new(),
+        time: None,
+        material: None,
+        starts: Vec::new(),
+        operations: Vec::new(),
+        runs: Vec::new(),
+        cells: Vec::new(),
+        noise: None,
+        noise_by_script: Vec::new(),
+        comparison: None,
+        levels: None,
+        pgbench: None,
+        doubts: Vec::new(),
+        error: None,
+        resumed: Vec::new(),
+        seal: None,
+    })
+}
+
+/// A plan that drives nothing.
+fn plan(job: &OperationJob<'_>, transport: &str) -> PlanRecord {
+    PlanRecord {
+        name: job.name.to_owned(),
+        description: job.description.clone(),
+        seed: 0,
+        scale: None,
+        clients: Vec::new(),
+        jobs: u32::try_from(job.connections).unwrap_or(u32::MAX),
+        duration_ns: 0,
+        warmup_ns: 0,
+        blocks: 0,
+        blocks_per_start: None,
+        slots: false,
+        rate_per_s: None,
+        waiting: None,
+        driver_cpus: Vec::new(),
+        server_cpus: Vec::new(),
+        cores_shared: false,
+        thorough: false,
+        thorough_hint: None,
+        balance_check: "off".to_owned(),
+        digest: None,
+        server: "external".to_owned(),
+        transport: transport.to_owned(),
+    }
+}

@@ -1,0 +1,64 @@
+//! Loads, copies and comparisons of tables as they are recorded.
+
+use pgdyno_postgres::{
+    load::{Copied, KeyWorkers, Proof, Span, StageTime},
+    verify::Structure,
+};
+use pgdyno_record::{
+    CopyRecord, KeyWorkersRecord, LoadPhaseRecord, LoadStageRecord, RangeRecord, StructureRecord,
+    VerificationRecord,
+};
+
+/// The record of a comparison of all rows.
+pub fn verification(proof: &Proof, structure: Option<&Structure>) -> VerificationRecord {
+    VerificationRecord {
+        rows: proof.tables.iter().map(|table| table.found.rows).sum(),
+        duration_s: proof.duration_s,
+        keys_and_storage: proof.shape.is_some(),
+        faults: proof.faults(),
+        structure: structure.map(self::structure),
+    }
+}
+
+/// The record of a check by `amcheck`.
+pub fn structure(structure: &Structure) -> StructureRecord {
+    let Structure { tables, indexes, rows_in_indexes, faults, duration_s } = structure.clone();
+    StructureRecord { tables, indexes, rows_in_indexes, faults, duration_s }
+}
+
+/// The records of copies.
+pub fn copies(copied: &[Copied]) -> Vec<CopyRecord> {
+    let one = |copy: &Copied| CopyRecord {
+        name: copy.name.clone(),
+        duration_s: copy.duration_s,
+        verification: copy.proof.as_ref().map(|proof| verification(proof, None)),
+    };
+    copied.iter().map(one).collect()
+}
+
+/// The record of a stage of a load. `rows` is the number of rows of the whole load, if one process did all of it.
+pub fn stage(time: &StageTime, rows: Option<u64>) -> LoadStageRecord {
+    let phase =
+        |(name, duration_s): &(String, f64)| LoadPhaseRecord { name: name.clone(), duration_s: *duration_s };
+    LoadStageRecord {
+        name: time.stage.name().to_owned(),
+        duration_s: time.seconds,
+        wal_bytes: time.wal_bytes,
+        temp_bytes: time.temp_bytes,
+        rows_per_s: rows.filter(|_| time.seconds > 0.0).map(|rows| time.rate(rows)),
+        phases: time.phases.0.iter().map(phase).collect(),
+    }
+}
+
+/// The record of the parallel workers that built keys.
+pub fn key_workers(workers: KeyWorkers) -> KeyWorkersRecord {
+    KeyWorkersRecord {
+        asked: workers.asked,
+        planned: workers.planned.map(range),
+        launched: workers.launched.map(range),
+    }
+}
+
+fn range(span: Span) -> RangeRecord {
+    RangeRecord { least: span.least, most: span.most }
+}

@@ -1,0 +1,91 @@
+//! Operations on tables in `run.json`: work on a server that drives no transactions.
+
+use pgdyno_core::probe::{Prewarm, Probe};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::LoadRecord;
+
+/// An operation on the tables of a server.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct OperationRecord {
+    /// Name: `load`, `verify`, `copy`, `prewarm`, `probe ddl`, `probe count`, `probe depth` or `probe sizes`.
+    pub name: String,
+    /// Start in seconds since the start of the run.
+    pub start_s: f64,
+    /// Duration in seconds; absent while the operation is under way, or if it ended by an error.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<f64>,
+    /// Whether what the operation checks holds; absent if it checks nothing, or has not come to that.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub passed: Option<bool>,
+    /// What was done and found.
+    pub found: Found,
+}
+
+/// What an operation did and found.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Found {
+    /// A load of tables, so far if it is under way.
+    Load(Box<LoadRecord>),
+    /// A comparison of tables with what they must hold.
+    Verification(VerificationRecord),
+    /// Copies of loaded tables.
+    Copies(Vec<CopyRecord>),
+    /// Tables that were read into shared buffers.
+    Prewarm(Prewarm),
+    /// A probe of tables.
+    Probe(Probe),
+}
+
+/// A comparison of tables with what they must hold: counts and checksums of all columns.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct VerificationRecord {
+    /// Rows found in all tables.
+    pub rows: u64,
+    /// Duration in seconds.
+    pub duration_s: f64,
+    /// Whether keys, storage parameters and tablespaces were compared, too.
+    pub keys_and_storage: bool,
+    /// Every difference in a sentence; empty if the tables are right.
+    pub faults: Vec<String>,
+    /// The structure of tables and indexes; absent if it was not looked at.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub structure: Option<StructureRecord>,
+}
+
+/// The structure of tables and indexes according to `amcheck`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StructureRecord {
+    /// Tables and partitions that were checked; 0 before PostgreSQL 14, whose `amcheck` checks indexes alone.
+    pub tables: u64,
+    /// B-trees that were checked.
+    pub indexes: u64,
+    /// Whether every row was looked up in its indexes (PostgreSQL 11 and newer).
+    pub rows_in_indexes: bool,
+    /// Every fault in a sentence.
+    pub faults: Vec<String>,
+    /// Duration in seconds.
+    pub duration_s: f64,
+}
+
+/// A copy of loaded tables.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct CopyRecord {
+    /// Name of the schema or the database.
+    pub name: String,
+    /// Duration of copying in seconds, without the comparison; absent for a copy that was made and verified earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub duration_s: Option<f64>,
+    /// The comparison with the source; absent for a copy that was made and verified earlier.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub verification: Option<VerificationRecord>,
+}
+
+impl VerificationRecord {
+    /// Whether no difference and no fault was found.
+    pub fn passed(&self) -> bool {
+        self.faults.is_empty() && self.structure.as_ref().is_none_or(|structure| structure.faults.is_empty())
+    }
+}

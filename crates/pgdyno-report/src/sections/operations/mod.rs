@@ -1,0 +1,72 @@
+//! Operations on tables: loads, comparisons, copies, reading into shared buffers, probes.
+
+mod load;
+pub mod prewarm;
+pub mod probe;
+mod verification;
+
+use pgdyno_record::{Found, OperationRecord};
+
+use crate::{
+    block::{Fact, Section},
+    figure::{
+        Format::{Bytes, Count, Rate, Seconds, Text},
+        Place,
+    },
+    phrase::{Phrase, phrase},
+    run::Run,
+};
+
+/// The operations with their places, in execution order.
+fn all<'a>(run: &'a Run<'_>) -> impl Iterator<Item = (Place<'a>, &'a OperationRecord)> {
+    let operations = run.record.operations.iter().enumerate();
+    operations.map(|(index, operation)| (run.root().at(format!("operations/{index}")), operation))
+}
+
+/// A section for each operation.
+pub fn sections(run: &Run<'_>) -> Vec<Section> {
+    all(run).map(|(at, operation)| section(&at, operation)).collect()
+}
+
+fn section(at: &Place<'_>, operation: &OperationRecord) -> Section {
+    let found = at.at("found");
+    let blocks = match &operation.found {
+        Found::Load(of) => load::blocks(&found.at("load"), of),
+        Found::Verification(of) => verification::blocks(&found.at("verification"), of),
+        Found::Copies(of) => verification::copies(&found.at("copies"), of),
+        Found::Prewarm(of) => prewarm::blocks(&found.at("prewarm"), of),
+        Found::Probe(of) => probe::blocks(&found.at("probe"), of),
+    };
+    Section::new(at.figure("name", Text), blocks)
+}
+
+/// A sentence for each operation.
+pub fn sentences(run: &Run<'_>) -> Vec<Phrase> {
+    all(run).map(|(at, operation)| sentence(&at, operation)).collect()
+}
+
+fn sentence(at: &Place<'_>, operation: &OperationRecord) -> Phrase {
+    let found = at.at("found");
+    match &operation.found {
+        Found::Load(of) => load::sentence(&found.at("load"), of),
+        Found::Verification(of) => verification::sentence(&found.at("verification"), of),
+        Found::Copies(of) => verification::copied(&found.at("copies"), of),
+        Found::Prewarm(of) => prewarm::sentence(&found.at("prewarm"), of),
+        Found::Probe(_) => phrase![at.figure("name", Text), " took ", at.figure("duration_s", Seconds), "."],
+    }
+}
+
+/// The speed of each load.
+pub fn cards(run: &Run<'_>) -> Vec<Fact> {
+    let loads = all(run).filter(|(_, operation)| matches!(operation.found, Found::Load(_)));
+    let card = |(at, _): (Place<'_>, _)| {
+        let load = at.at("found/load");
+        let rate = phrase![load.figure("rows_per_s", Rate), " rows/s"];
+        let remarks = vec![
+            phrase![load.figure("rows", Count), " rows"],
+            phrase![load.figure("size_bytes", Bytes), " on disk"],
+        ];
+        Fact { remarks, ..Fact::new(at.figure("name", Text), rate) }
+    };
+    loads.map(card).collect()
+}
