@@ -39,6 +39,7 @@ mod start;
 mod stream;
 mod subject;
 mod time;
+mod verification;
 mod workload_files;
 
 pub use checks::{BalanceRecord, ConsistencyRecord};
@@ -55,7 +56,7 @@ pub use load::{
     PrewarmRecord, RangeRecord,
 };
 pub use names::{EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SLOWEST_ATTEMPTS, TIMELINE};
-pub use operation::{CopyRecord, Found, OperationRecord, StructureRecord, VerificationRecord};
+pub use operation::{CopyRecord, Found, OperationRecord};
 pub use read::{Listed, Run, find, list, open};
 pub use redact::{
     REDACTED, command_line, redact, redact_command, redact_log_line, redact_setting, redact_sql,
@@ -68,6 +69,7 @@ pub use start::{PracticeRecord, StartRecord};
 pub use stream::{COMPRESS_OVER_BYTES, Lines};
 pub use subject::SubjectRecord;
 pub use time::{StageRecord, TimeRecord};
+pub use verification::{StructureRecord, VerificationRecord};
 pub use workload_files::{
     SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadFilesRecord, WorkloadRecord,
 };

@@ -4,7 +4,7 @@ use pgdyno_core::probe::{Prewarm, Probe};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::LoadRecord;
+use crate::{LoadRecord, VerificationRecord};
 
 /// An operation on the tables of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -39,37 +39,6 @@ pub enum Found {
     Probe(Probe),
 }
 
-/// A comparison of tables with what they must hold: counts and checksums of all columns.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct VerificationRecord {
-    /// Rows found in all tables.
-    pub rows: u64,
-    /// Duration in seconds.
-    pub duration_s: f64,
-    /// Whether keys, storage parameters and tablespaces were compared, too.
-    pub keys_and_storage: bool,
-    /// Every difference in a sentence; empty if the tables are right.
-    pub faults: Vec<String>,
-    /// The structure of tables and indexes; absent if it was not looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub structure: Option<StructureRecord>,
-}
-
-/// The structure of tables and indexes according to `amcheck`.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StructureRecord {
-    /// Tables and partitions that were checked; 0 before PostgreSQL 14, whose `amcheck` checks indexes alone.
-    pub tables: u64,
-    /// B-trees that were checked.
-    pub indexes: u64,
-    /// Whether every row was looked up in its indexes (PostgreSQL 11 and newer).
-    pub rows_in_indexes: bool,
-    /// Every fault in a sentence.
-    pub faults: Vec<String>,
-    /// Duration in seconds.
-    pub duration_s: f64,
-}
-
 /// A copy of loaded tables.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CopyRecord {
@@ -81,11 +50,4 @@ pub struct CopyRecord {
     /// The comparison with the source; absent for a copy that was made and verified earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<VerificationRecord>,
-}
-
-impl VerificationRecord {
-    /// Whether no difference and no fault was found.
-    pub fn passed(&self) -> bool {
-        self.faults.is_empty() && self.structure.as_ref().is_none_or(|structure| structure.faults.is_empty())
-    }
 }

@@ -31,6 +31,7 @@ mod operate;
 mod output;
 mod problem;
 mod progress;
+mod progress_lines;
 mod servers;
 
 use std::{ffi::OsString, process::ExitCode};

@@ -1,8 +1,10 @@
-//! The progress line on stderr. Hidden unless stderr is a terminal that obeys escape sequences.
+//! Progress on stderr: a line that is updated in place on a terminal that obeys escape sequences, else a line now and
+//! then.
 
 use std::{
     fmt,
     io::{self, IsTerminal},
+    sync::{Arc, Mutex, PoisonError},
     time::Duration,
 };
 
@@ -11,19 +13,22 @@ use pgdyno_core::units::{printable, printable_lines};
 use pgdyno_host::terminal::obeys_escapes;
 use pgdyno_lab::{Event, Sink};
 
-/// A line that is updated in place.
+use crate::progress_lines::Lines;
+
+/// A line that is updated in place, or lines for a file.
 #[derive(Debug, Clone)]
-pub struct Progress(ProgressBar);
+pub struct Progress(ProgressBar, Option<Arc<Mutex<Lines>>>);
 
 impl Progress {
     /// An empty line.
     pub fn new() -> Self {
         let bar = ProgressBar::new_spinner();
-        if !obeys_escapes(io::stderr().is_terminal()) {
+        let in_place = obeys_escapes(io::stderr().is_terminal());
+        if !in_place {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self(bar)
+        Self(bar, (!in_place).then(|| Arc::new(Mutex::new(Lines::new()))))
     }
 
     /// Starts a step of unknown length.
@@ -87,6 +92,10 @@ impl Progress {
 /// Shows the events of an experiment.
 impl Sink for Progress {
     fn receive(&mut self, event: &Event) {
+        if let Some(lines) = &self.1 {
+            let line = lines.lock().unwrap_or_else(PoisonError::into_inner).after(event);
+            line.into_iter().for_each(|line| eprintln!("{}", printable(&line)));
+        }
         match event {
             Event::StageBegan { .. } | Event::StageEnded { .. } | Event::RunRecorded { .. } => {}
             Event::Doing { what } => self.stage(what),

@@ -12,7 +12,7 @@ use pgdyno_postgres::observe::{postmaster_of, server_facts};
 use pgdyno_record::{FORMAT, PlanRecord, RunDir, RunRecord, Status, SubjectRecord, VERSION};
 use pgdyno_wire::{Address, Session, connect_unless};
 
-use super::OperationJob;
+use super::job::OperationJob;
 use crate::{Events, Lab, job::ONLY, recording::Recording, server_storage::with_storage};
 
 /// Begins the run directory of operations on a server.

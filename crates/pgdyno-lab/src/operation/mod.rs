@@ -1,31 +1,17 @@
-//! Operations on the tables of a server, as recorded runs: loads, copies, checks and probes. They drive nothing, so they
-//! need no plan; they share the run directory, the stages and the events of an experiment.
+//! Operations on the tables of a server, as recorded runs: loads, copies, checks and probes. They drive nothing, so
+//! they need no plan; they share the run directory, the stages and the events of an experiment.
 
 mod first;
+mod job;
 mod load;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_record::{Found, OperationRecord};
-use pgdyno_wire::ConnectOptions;
 
+pub use job::OperationJob;
 pub use load::{LoadTask, load, send};
 
 use crate::{Events, Lab, Outcome, recording::Recording};
-
-/// A command that operates on tables.
-#[derive(Debug)]
-pub struct OperationJob<'a> {
-    /// Name of its runs, such as `load` or `probe-sizes`.
-    pub name: &'a str,
-    /// What it does, in one sentence without a full stop.
-    pub description: String,
-    /// The command line, without secrets.
-    pub command: String,
-    /// The server.
-    pub options: &'a ConnectOptions,
-    /// Connections that work at the same time.
-    pub connections: u64,
-}
 
 /// The operations of a command, recorded if that is wanted.
 #[derive(Debug)]

@@ -141,11 +141,6 @@ const HASH: (&str, &[&str], &[&str]) = (
 );
 
 #[test]
-fn equals_pgbench_in_the_newest_server() {
-    equals_pgbench("18", &[CHUNKS, KEYED, RANGE, HASH, SERVER_RANGE]);
-}
-
-#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn equals_pgbench_in_servers_between() {
     equals_pgbench("11", &[CHUNKS, KEYED, HASH]);
@@ -719,5 +714,11 @@ mod long {
                 "{database}"
             );
         }
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn equals_pgbench_in_the_newest_server() {
+        equals_pgbench("18", &[CHUNKS, KEYED, RANGE, HASH, SERVER_RANGE]);
     }
 }

@@ -150,7 +150,7 @@ fn scans(plan: &Place<'_>) -> Phrase {
     }
 }
 
-/// Counts with another plan than was asked for, or that had to look into the table.
+/// Counts with another plan than requested, or that had to look into the table.
 fn unexpected(at: &Place<'_>, index: usize, table: &CountTable) -> Vec<Phrase> {
     let way = |number: usize| at.at("tables").at(index).at("ways").at(number);
     let other = table.ways.iter().enumerate().filter(|(_, way)| !way.as_asked()).map(|(number, _)| {
