@@ -73,14 +73,7 @@ fn record_of(plan: &LoadPlan, streams: u64, outcome: &LoadOutcome) -> LoadRecord
         size_bytes: outcome.size_bytes,
         copy_format: if by_server { "none" } else { "text" }.to_owned(),
         freeze: plan.way == Way::Stream,
-        prewarm: None,
-        key_workers: None,
-        accounts: None,
-        duration_s: None,
-        tasks: None,
-        progress: Vec::new(),
-        verification: None,
-        unverified: None,
+        ..LoadRecord::default()
     }
 }
 

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::VerificationRecord;
 
 /// Rows, bytes and durations of a load.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRecord {
     /// Rows in all tables.
     pub rows: u64,

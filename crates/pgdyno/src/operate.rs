@@ -5,7 +5,6 @@ use pgdyno_lab::{
     Events,
     operation::{OperationJob, Operations},
 };
-use pgdyno_wire::ConnectOptions;
 
 use crate::{conclude, context::Context, progress::Progress};
 
@@ -18,40 +17,22 @@ pub struct RecordFlags {
     no_record: bool,
 }
 
-/// A command that operates on tables.
-#[derive(Debug)]
-pub struct Command<'a> {
-    /// Name of its runs, such as `load`.
-    pub name: &'a str,
-    /// What it does, in one sentence without a full stop.
-    pub description: String,
-    /// The command line, without secrets.
-    pub line: String,
-    /// The server.
-    pub options: &'a ConnectOptions,
-    /// Connections that work at the same time.
-    pub connections: u64,
-    /// Whether it is recorded.
-    pub flags: &'a RecordFlags,
-}
-
 /// Begins the run directory of a command, unless it is to leave none.
 ///
 /// # Errors
 /// The server cannot be reached, or the run directory cannot be written.
 pub fn begin(
-    command: Command<'_>,
+    job: &OperationJob<'_>,
+    flags: &RecordFlags,
     context: &Context,
     stop: &Stop,
     progress: &Progress,
 ) -> Result<Operations, Problem> {
     let events = Events::new(progress.clone());
-    if command.flags.no_record {
-        return Ok(Operations::unrecorded(events));
+    match flags.no_record {
+        true => Ok(Operations::unrecorded(events)),
+        false => Operations::recorded(job, &context.lab(), stop, events).map_err(or_unrecorded),
     }
-    let Command { name, description, line, options, connections, .. } = command;
-    let job = OperationJob { name, description, command: line, options, connections };
-    Operations::recorded(&job, &context.lab(), stop, events).map_err(or_unrecorded)
 }
 
 /// Adds how to do without a run directory.

@@ -3,7 +3,7 @@
 use pgdyno_core::problem::Problem;
 use pgdyno_postgres::load::{BulkLoad, BulkOutcome, BulkProgress, Entry, Job, LoadSample, Survey, Verified};
 use pgdyno_record::{Found, LoadProgressRecord, LoadRecord, LoadTerms, OperationRecord};
-use pgdyno_rows::load::{Stage, Way};
+use pgdyno_rows::load::{Stage, Way, tasks};
 
 use super::Operations;
 use crate::{Event, Events, recording::Recording, records};
@@ -29,7 +29,7 @@ pub struct LoadTask<'a> {
 /// Carries out a load.
 ///
 /// # Errors
-/// A task of the load failed, or the record could not be written.
+/// A task of the load failed.
 pub fn load(
     operations: &mut Operations,
     bulk: &mut BulkLoad<'_>,
@@ -45,21 +45,20 @@ pub fn load(
     let start_s = recording.begin_stage("load");
     let mut progress = Progress::default();
     begin(recording, task, start_s);
-    let mut unsaved = Ok(());
     let outcome = bulk.run(job, survey, wanted, &mut |at| {
         send(events, rows, &at);
         if let BulkProgress::Sample(sample) = at {
             progress.add(sample);
             so_far(recording, &progress);
-            unsaved = recording.save_in_passing();
+            // What cannot be written now is written at the end, which reports the error; the load goes on.
+            let _ = recording.save_in_passing();
         }
     });
     if let Ok(outcome) = &outcome {
         end(recording, task, outcome, progress);
     }
-    let saved = recording.end_stage("load", start_s, outcome.is_ok());
-    let outcome = outcome?;
-    unsaved.and(saved).map(|()| outcome)
+    let _ = recording.end_stage("load", start_s, outcome.is_ok());
+    outcome
 }
 
 /// Puts a load that is under way into the record.
@@ -68,25 +67,9 @@ fn begin(recording: &mut Recording, task: &LoadTask<'_>, start_s: f64) {
     let by_server = plan.way == Way::Server;
     let load = LoadRecord {
         terms: Some(LoadTerms::new(plan, task.streams)),
-        rows: 0,
-        rows_per_s: None,
-        copy_bytes: 0,
-        copy_bytes_per_s: None,
-        copy_s: 0.0,
-        vacuum_s: 0.0,
-        index_s: 0.0,
-        stages: Vec::new(),
-        key_workers: None,
-        size_bytes: 0,
         copy_format: if by_server { "none" } else { "text" }.to_owned(),
         freeze: plan.way == Way::Stream,
-        prewarm: None,
-        accounts: None,
-        duration_s: None,
-        tasks: None,
-        progress: Vec::new(),
-        verification: None,
-        unverified: None,
+        ..LoadRecord::default()
     };
     let found = Found::Load(Box::new(load));
     let record = OperationRecord { name: "load".to_owned(), start_s, duration_s: None, passed: None, found };
@@ -110,7 +93,8 @@ fn so_far(recording: &mut Recording, progress: &Progress) {
 }
 
 fn end(recording: &mut Recording, task: &LoadTask<'_>, outcome: &BulkOutcome, progress: Progress) {
-    let alone = task.entry == Entry::New && outcome.rows == task.entered.0.plan.rows_total();
+    let all = tasks(&task.entered.0.plan).len() as u64;
+    let alone = task.entry == Entry::New && outcome.tasks == all;
     let seconds_s = |which: &dyn Fn(Stage) -> bool| -> f64 {
         outcome.stages.iter().filter(|time| which(time.stage)).map(|time| time.seconds).sum()
     };
@@ -201,8 +185,8 @@ impl Progress {
         if self.intervals.len() > MOST_INTERVALS && self.in_last == whole {
             self.intervals = self.intervals.chunks(2).map(pair).collect();
             self.each = whole * 2;
-            // An odd last interval has half of what it takes.
-            self.in_last = if MOST_INTERVALS.is_multiple_of(2) { whole } else { self.each };
+            // Their number was odd: the last interval stayed alone, and has half of what it takes.
+            self.in_last = whole;
         }
     }
 }

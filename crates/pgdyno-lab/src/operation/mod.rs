@@ -38,11 +38,6 @@ impl Operations {
         Self { recording: None, events }
     }
 
-    /// The sinks.
-    pub fn events(&self) -> &Events {
-        &self.events
-    }
-
     /// Names what the tables are, once that is known.
     pub fn of_tables(&mut self, scale: u64, seed: u64) {
         if let Some(recording) = &mut self.recording {
@@ -53,7 +48,7 @@ impl Operations {
     /// Carries out an operation that is recorded when it is over.
     ///
     /// # Errors
-    /// The error of the operation, or the record could not be written.
+    /// The error of the operation.
     pub fn run<T>(
         &mut self,
         name: &str,
@@ -69,8 +64,9 @@ impl Operations {
             recording.record.operations.push(record);
             value
         });
-        let saved = recording.end_stage(name, start_s, done.is_ok());
-        done.and_then(|value| saved.map(|()| value))
+        // What cannot be written now is written at the end, which reports the error.
+        let _ = recording.end_stage(name, start_s, done.is_ok());
+        done
     }
 
     /// Ends the run directory; `None` if there is none.

@@ -7,6 +7,7 @@ use pgdyno_core::{
     probe::{Prewarm, json},
     problem::Problem,
 };
+use pgdyno_lab::operation::OperationJob;
 use pgdyno_postgres::probe::{self, PrewarmProgress, PrewarmRequest};
 use pgdyno_record::Found;
 
@@ -77,15 +78,14 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         jobs: args.jobs.unwrap_or_else(|| processors().min(8)),
     };
     let progress = Progress::new();
-    let command = operate::Command {
+    let job = OperationJob {
         name: "prewarm",
         description: "Reads tables into shared buffers, and checks that they are there".to_owned(),
-        line: recorded::of_process(),
+        command: recorded::of_process(),
         options: &options,
         connections: request.jobs,
-        flags: &args.record,
     };
-    let mut operations = operate::begin(command, context, &stop, &progress)?;
+    let mut operations = operate::begin(&job, &args.record, context, &stop, &progress)?;
     let warmed = operations.run("prewarm", |events| {
         let warmed = probe::prewarm(&options, &request, &stop, &mut |at| match at {
             PrewarmProgress::Reading(pages) => events.counting("reading", pages, "pages"),

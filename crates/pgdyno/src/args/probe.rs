@@ -10,6 +10,7 @@ use pgdyno_core::{
     stop::Stop,
     units,
 };
+use pgdyno_lab::operation::OperationJob;
 use pgdyno_postgres::probe::{self, CountRequest, DdlRequest};
 use pgdyno_record::Found;
 use pgdyno_wire::ConnectOptions;
@@ -174,15 +175,14 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let stop = interrupt::on_interrupt_saying("stopping; changes are rolled back", "exited immediately");
     let progress = Progress::new();
     let (name, description) = args.what.names();
-    let command = operate::Command {
+    let job = OperationJob {
         name: &name.replace(' ', "-"),
         description: description.to_owned(),
-        line: recorded::of_process(),
+        command: recorded::of_process(),
         options: &options,
         connections: 1,
-        flags: &common.record,
     };
-    let mut operations = operate::begin(command, context, &stop, &progress)?;
+    let mut operations = operate::begin(&job, &common.record, context, &stop, &progress)?;
     let found = operations.run(name, |events| {
         let report = &mut |what: &str| events.doing(&units::printable(what));
         let found = args.what.probe(&options, &stop, report)?;

@@ -5,6 +5,7 @@ pub mod prewarm;
 pub mod probe;
 mod verification;
 
+use pgdyno_core::probe::Probe;
 use pgdyno_record::{Found, OperationRecord};
 
 use crate::{
@@ -37,7 +38,20 @@ fn section(at: &Place<'_>, operation: &OperationRecord) -> Section {
         Found::Prewarm(of) => prewarm::blocks(&found.at("prewarm"), of),
         Found::Probe(of) => probe::blocks(&found.at("probe"), of),
     };
-    Section::new(at.figure("name", Text), blocks)
+    Section::new(title(&operation.found), blocks)
+}
+
+fn title(found: &Found) -> &'static str {
+    match found {
+        Found::Load(_) => "Load",
+        Found::Verification(_) => "Verification",
+        Found::Copies(_) => "Copies",
+        Found::Prewarm(_) => "Shared buffers",
+        Found::Probe(Probe::Ddl(_)) => "DDL",
+        Found::Probe(Probe::Count(_)) => "Counts",
+        Found::Probe(Probe::Depth(_)) => "Depths of indexes",
+        Found::Probe(Probe::Sizes(_)) => "Sizes",
+    }
 }
 
 /// A sentence for each operation.

@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
-use pgdyno_lab::operation::{self, LoadTask, Operations};
+use pgdyno_lab::operation::{self, LoadTask, OperationJob, Operations};
 use pgdyno_postgres::load::{BulkLoad, BulkOutcome, Entry, Job, Survey};
 use pgdyno_rows::load::{LoadRequest, Set};
 use pgdyno_wire::ConnectOptions;
@@ -64,15 +64,14 @@ pub(super) fn begin(
     stop: &Stop,
     progress: &Progress,
 ) -> Result<Operations, Problem> {
-    let command = operate::Command {
+    let job = OperationJob {
         name: "load",
         description: format!("Loads the tables of {}", set.name()),
-        line: recorded::of_process(),
+        command: recorded::of_process(),
         options,
         connections: flags.streams(),
-        flags: &flags.record,
     };
-    operate::begin(command, context, stop, progress)
+    operate::begin(&job, &flags.record, context, stop, progress)
 }
 
 /// Says what will be loaded, and loads it.

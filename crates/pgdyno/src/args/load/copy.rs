@@ -4,7 +4,11 @@ use std::process::ExitCode;
 
 use clap::{ArgAction, ValueEnum};
 use pgdyno_core::{problem::Problem, stop::Stop, units};
-use pgdyno_lab::{Events, operation, records};
+use pgdyno_lab::{
+    Events,
+    operation::{self, OperationJob},
+    records,
+};
 use pgdyno_postgres::load::{BulkLoad, Copied, CopyStrategy, Job, copy_database, copy_schema};
 use pgdyno_record::Found;
 use pgdyno_wire::ConnectOptions;
@@ -74,15 +78,14 @@ pub fn run(args: &CopyArgs, context: &Context) -> Result<ExitCode, Problem> {
     let options = args.to.resolve("could not copy a load")?;
     let (stop, progress) = (stopping(), Progress::new());
     let source = BulkLoad::new(&options, args.to.streams(), &stop)?.loaded()?;
-    let command = operate::Command {
+    let job = OperationJob {
         name: "copy",
         description: format!("Copies {}", source.plan.title()),
-        line: recorded::of_process(),
+        command: recorded::of_process(),
         options: &options,
         connections: args.to.streams(),
-        flags: &args.to.record,
     };
-    let mut operations = operate::begin(command, context, &stop, &progress)?;
+    let mut operations = operate::begin(&job, &args.to.record, context, &stop, &progress)?;
     operations.of_tables(source.plan.scale, source.plan.seed);
     let copied = operations.run("copy", |events| {
         let copied = args.copies(&options, &source, &stop, events)?;

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::ArgAction;
 use pgdyno_core::{problem::Problem, stop::Stop, units};
-use pgdyno_lab::{Events, records};
+use pgdyno_lab::{Events, operation::OperationJob, records};
 use pgdyno_postgres::{
     load::{BulkLoad, Proof},
     verify::{Structure, check_structure},
@@ -53,15 +53,14 @@ pub fn run(args: &Verify, context: &Context) -> Result<ExitCode, Problem> {
     let options = args.to.resolve("could not prove a load")?;
     let (stop, progress) = (stopping_to_look(), Progress::new());
     let mut bulk = BulkLoad::new(&options, args.to.streams(), &stop)?;
-    let command = operate::Command {
+    let job = OperationJob {
         name: "verify",
         description: "Compares loaded tables with what they must hold".to_owned(),
-        line: recorded::of_process(),
+        command: recorded::of_process(),
         options: &options,
         connections: args.to.streams(),
-        flags: &args.to.record,
     };
-    let mut operations = operate::begin(command, context, &stop, &progress)?;
+    let mut operations = operate::begin(&job, &args.to.record, context, &stop, &progress)?;
     let compared = operations.run("verify", |events| {
         let compared = args.compare(&options, &mut bulk, &stop, events)?;
         let record = records::verification(&compared.proof, compared.structure.as_ref());
