@@ -138,9 +138,9 @@ fn told(copy: &Copied) -> String {
     text += &match faults.len() {
         0 => {
             let time =
-                copy.duration_s.map(|s| format!("copied in {}, ", units::duration(s))).unwrap_or_default();
+                copy.duration_s.map(|s| format!(" (copied in {})", units::duration(s))).unwrap_or_default();
             format!(
-                "{}: {time}verified: {rows}, counts, checksums, keys and storage are as expected\n",
+                "{}: verified: {rows}, counts, checksums, keys and storage are as expected{time}\n",
                 copy.name
             )
         }
