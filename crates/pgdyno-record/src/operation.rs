@@ -51,3 +51,11 @@ pub struct CopyRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<VerificationRecord>,
 }
+
+impl OperationRecord {
+    /// Whether the operation ended, or is a load that wrote rows before it was stopped.
+    pub fn has_done_something(&self) -> bool {
+        let wrote = matches!(&self.found, Found::Load(load) if load.rows > 0);
+        self.duration_s.is_some() || wrote
+    }
+}

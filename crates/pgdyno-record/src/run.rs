@@ -272,7 +272,7 @@ impl RunRecord {
 
     /// Whether there is any result: an operation, a run, or a block of a comparison.
     pub fn measured_anything(&self) -> bool {
-        let operated = self.operations.iter().any(|operation| operation.duration_s.is_some());
+        let operated = self.operations.iter().any(OperationRecord::has_done_something);
         operated || !self.runs.is_empty() || self.comparison.as_ref().is_some_and(|ab| !ab.blocks.is_empty())
     }
 

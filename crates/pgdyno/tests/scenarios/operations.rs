@@ -78,9 +78,8 @@ fn a_load_into_the_newest_server_is_recorded() {
     load_is_recorded("18");
 }
 
-/// What was written so far survives a kill.
-#[test]
-fn a_killed_load_leaves_what_it_wrote() {
+/// A place with a load that a signal ended after it had written rows, and the run that is left.
+fn load_ended_by(signal: &str) -> (Place, Run) {
     let place = with_server("18");
     let flags = ["load", "tpcb", "--server", "main", "--scale", "60", "--jobs", "1", "--method", "chunks"];
     let mut command = place.command(&flags);
@@ -94,9 +93,25 @@ fn a_killed_load_leaves_what_it_wrote() {
         rows.sum()
     };
     wait_until("rows are in the record", || so_far(&place) > 0);
-    kill(u64::from(child.id()), "-KILL");
+    kill(u64::from(child.id()), signal);
     child.wait().expect("it has ended");
     let run = last(&place);
+    (place, run)
+}
+
+/// What was written so far is in the record of a load that was stopped.
+#[test]
+fn a_stopped_load_leaves_what_it_wrote() {
+    let (place, run) = load_ended_by("-INT");
+    assert_eq!(run.record.status, Status::Stopped);
+    let shown = place.done(&["show", "last"]);
+    assert!(shown.contains("STOPPED") && shown.contains("rows were loaded so far"), "{shown}");
+}
+
+/// What was written so far survives a kill.
+#[test]
+fn a_killed_load_leaves_what_it_wrote() {
+    let (place, run) = load_ended_by("-KILL");
     assert_eq!(run.record.status, Status::Partial);
     let [operation] = run.record.operations.as_slice() else { panic!("{:?}", run.record.operations) };
     assert_eq!((operation.duration_s, operation.passed), (None, None));
