@@ -2,7 +2,7 @@
 
 use pgdyno_core::{cpus::cpus_in_words, tpcc::DERIVED, units};
 use pgdyno_plan::{WorkloadPlan, advice::bench::few_branches};
-use pgdyno_rows::load::LoadRequest;
+use pgdyno_rows::load::{ExistingTables, LoadRequest};
 use pgdyno_script::Builtin;
 
 use crate::{Compare, Event, Job, Lab, Prepared, SubjectJob, SubjectWork, Wanted, dirs, programs};
@@ -106,8 +106,8 @@ impl Announcement {
             self.fact(&arm.name, arm_words(job, prepared, arm));
         }
         let clients = arm_clients(job, bench.clients.first().copied().unwrap_or(1));
-        let (interval, warmup, scale) = (measure.duration, measure.warmup, bench.scale.unwrap_or(1));
-        let runs = format!("{interval} after {warmup} of warm-up, {clients} at scale {scale}");
+        let (interval, warmup, data) = (measure.duration, measure.warmup, data_words(prepared));
+        let runs = format!("{interval} after {warmup} of warm-up, {clients} {data}");
         match compare.slots {
             true => self.fact("slots", format!("{runs}; connections stay open, no work between slots")),
             false => self.fact("runs", runs),
@@ -127,8 +127,17 @@ impl Announcement {
         );
     }
 
-    /// How tables are loaded, if the plan or a flag says so; for each server if they differ.
+    /// Which tables are used and which are left alone, and how tables are loaded, if the plan or a flag says so; for
+    /// each server if they differ.
     fn tables(&mut self, job: &Job, prepared: &Prepared) {
+        for (at, reached) in prepared.existing.iter().enumerate() {
+            let Some(reached) = reached else { continue };
+            let measured = reached.tables.measured.as_ref().map(|tables| ("tables", existing_words(tables)));
+            let alone = reached.tables.left_alone.as_ref().map(|alone| ("left alone", alone_words(alone)));
+            for (label, words) in measured.into_iter().chain(alone) {
+                self.fact(label, job.of_subject(at, &words));
+            }
+        }
         if job.loads().into_iter().all(LoadRequest::is_default) {
             return;
         }
@@ -159,7 +168,8 @@ impl Announcement {
         let beside =
             |what: &str| if own { format!(", plus what the plan's own SQL {what}") } else { String::new() };
         let bytes = units::bytes(prepared.bench.cost.written_bytes);
-        let writes = format!("about {bytes} {}{}", write_targets(job), beside("writes"));
+        let writes =
+            format!("about {bytes} {}{}", write_targets(job, prepared.uses_existing), beside("writes"));
         // Insert before the last fact, the place of the record.
         self.facts.insert(self.facts.len() - 1, ("writes".to_owned(), writes));
         let takes = match job.comparison() {
@@ -212,14 +222,37 @@ fn arm_clients(job: &Job, both: u32) -> String {
     job.subjects.iter().map(of).collect::<Vec<_>>().join(" and ")
 }
 
+/// Existing tables, whose they are, and who loaded them.
+fn existing_words(tables: &ExistingTables) -> String {
+    let by = match tables.loaded_by {
+        Some(seed) => format!("loaded by pgdyno with seed {seed}"),
+        None => "not loaded by pgdyno".to_owned(),
+    };
+    format!(
+        "existing: {}, of role {}, {by}; they stay, with what the runs write",
+        tables.words(),
+        tables.owner
+    )
+}
+
+/// Tables that somebody may have meant.
+fn alone_words((schema, scale): &(String, u64)) -> String {
+    format!(
+        "pgbench_accounts at scale {scale} in schema {schema}: the run loads tables of its own; --tables existing \
+         measures those"
+    )
+}
+
 /// The tables under test, in words.
 fn data_words(prepared: &Prepared) -> String {
+    let existing = if prepared.plan.data.loaded { ", existing tables" } else { "" };
     match (prepared.bench.scale, prepared.first_load(), prepared.plan.data.tpcc) {
-        (Some(scale), ..) => format!("at scale {scale}"),
+        (Some(scale), ..) => format!("at scale {scale}{existing}"),
         (None, Some(load), _) => format!("on {}", load.title()),
         (None, None, Some(tpcc)) => {
-            format!("on tpcc with {}, existing tables", units::plural(tpcc.warehouses, "warehouse"))
+            format!("on tpcc with {}{existing}", units::plural(tpcc.warehouses, "warehouse"))
         }
+        (None, None, None) if prepared.uses_existing => "on the tables that its scripts name".to_owned(),
         (None, None, None) => "on the plan's own tables".to_owned(),
     }
 }
@@ -286,11 +319,11 @@ fn client_words(prepared: &Prepared) -> String {
 }
 
 /// Where all servers write their data, and whether it is kept.
-fn write_targets(job: &Job) -> String {
+fn write_targets(job: &Job, uses_existing: bool) -> String {
     let stays = if job.keep { "kept" } else { "removed at the end" };
     let is_external = |wanted: &Wanted| matches!(wanted, Wanted::External(_));
     let external = job.servers.iter().any(is_external);
-    if external && job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) {
+    if external && uses_existing {
         return format!("in the existing tables, where it stays; schema pgdyno is {stays}");
     }
     let mut places: Vec<String> = job.servers.iter().flat_map(own_dirs).collect();

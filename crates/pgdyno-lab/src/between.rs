@@ -84,14 +84,15 @@ impl BetweenRuns {
     }
 
     /// The work between runs, as choices with their reasons.
-    pub fn choices(self, job: &Job) -> Vec<Choice> {
+    pub fn choices(self, job: &Job, prepared: &Prepared) -> Vec<Choice> {
         let has_own = job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_)));
         let works = &job.workload_files.work;
         let writes = |subject: &SubjectJob| match &subject.work {
             SubjectWork::Plan => works.iter().any(|work| Wrote::of(&subject.work, Some(work)) == Wrote::Tpcb),
             own => Wrote::of(own, None) == Wrote::Tpcb,
         };
-        let may_write = job.subjects.iter().any(|subject| subject.server.is_some() && writes(subject));
+        let may_write = prepared.loads_tpcb()
+            && job.subjects.iter().any(|subject| subject.server.is_some() && writes(subject));
         let tables = may_write.then(|| self.choice_of_tables());
         has_own.then(|| self.choice()).into_iter().chain(tables).collect()
     }

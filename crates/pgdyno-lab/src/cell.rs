@@ -23,6 +23,7 @@ use crate::{
     context::Context,
     counters_sampler::Reading,
     recording::{Recording, cell_words, whose},
+    search_path::where_was_looked,
     slow::SlowLog,
     subject::{Subject, run_state::Ready},
 };
@@ -226,7 +227,10 @@ impl Finished {
         if stop.requested() {
             let why = report.stopped.clone().or_else(|| stop.reason()).unwrap_or_default();
             return Some(
-                Problem::could_not(format!("stopped in {cell}: {why}")).hint("earlier results are kept"),
+                Problem::could_not(format!("stopped in {cell}: {why}")).hint(
+                    where_was_looked(&self.ready.options, &why)
+                        .unwrap_or_else(|| "earlier results are kept".to_owned()),
+                ),
             );
         }
         if report.clients_lost > 0 {
@@ -279,8 +283,11 @@ impl Finished {
         }
         let (code, message, count) = report.errors.iter().max_by_key(|(_, _, count)| *count)?;
         let cell = self.workload.cell();
-        let problem = Problem::could_not(format!("every transaction of {cell} failed: {message}"))
-            .hint("correct the script, the tables or the server's settings, and measure again");
+        let problem = Problem::could_not(format!("every transaction of {cell} failed: {message}"));
+        let hint = where_was_looked(&self.ready.options, code);
+        let problem = problem.hint(hint.unwrap_or_else(|| {
+            "correct the script, the tables or the server's settings, and measure again".to_owned()
+        }));
         let seen =
             format!("{} failed, {count} times with {code}", units::plural(counts.failed, "transaction"));
         Some(problem.detail(match never_done(&self.ready.scripts, report) {

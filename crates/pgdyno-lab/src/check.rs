@@ -45,7 +45,7 @@ fn balance(
     subject.revive()?;
     let found = waiting_for("the balance check", context.events, || match mode {
         CheckMode::Rows(mode) => check_balance(&mut subject.admin, mode, expected),
-        CheckMode::Sums => ledger.check(&mut subject.admin, expected),
+        CheckMode::Sums | CheckMode::Changes { .. } => ledger.check(&mut subject.admin, expected),
     })?;
     Ok(BalanceRecord {
         mode: mode.name().to_owned(),

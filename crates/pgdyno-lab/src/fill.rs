@@ -95,7 +95,7 @@ fn prewarm_if_it_fits(
     events.doing("reading tables into shared buffers");
     let read = match set {
         Some(Set::Tpcb) => prewarm(session).map(Some),
-        Some(Set::Scaleup | Set::Tpcc) | None => prewarm_own(session, subject.table_scope()),
+        Some(Set::Scaleup | Set::Tpcc) | None => prewarm_own(session, &subject.table_scope()),
     };
     let read = read.map_err(|error| error.into_problem("could not read the tables into shared buffers"))?;
     let record = |done: PrewarmOutcome| PrewarmRecord {
@@ -140,7 +140,7 @@ pub fn set_up(context: Context<'_>, setup: &Steps, subject: &mut Subject) -> Res
     let statements_s = begin.elapsed().as_secs_f64();
     let mut session = subject.session()?;
     events.doing("vacuuming");
-    let outcome = settle(&mut session, subject.table_scope(), stop)?;
+    let outcome = settle(&mut session, &subject.table_scope(), stop)?;
     Ok(SetupDone {
         statements,
         statements_s,

@@ -13,7 +13,11 @@ use pgdyno_wire::{
     Address, ConnectOptions, NOBODY_THERE, PoolMode, Pooler, Session, WireError, connect_unless, find_pooler,
 };
 
-use crate::{External, Job, Wanted, server_storage::with_storage};
+use crate::{
+    External, Job, Wanted,
+    existing_tables::{self, FoundTables},
+    server_storage::with_storage,
+};
 
 /// An existing server as it was found.
 #[derive(Debug)]
@@ -30,6 +34,8 @@ pub struct ExistingServer {
     pub elsewhere: bool,
     /// Choices that follow from what was found.
     pub choices: Vec<Choice>,
+    /// Tables that are there.
+    pub tables: FoundTables,
 }
 
 impl ExistingServer {
@@ -86,6 +92,7 @@ fn inspect(
     refuse_preparing(external, pooler.as_ref(), &prepared, stop)?;
     refuse_driving(writing, pooler.as_ref(), &instance)?;
     let choices = choose(plan, pooler.as_ref());
+    let tables = existing_tables::find(plan, &mut session)?;
     let reserved_connections = reserved(&mut session).map_err(failed)?;
     let facts = server_facts(&mut session, ServerSource::External, None).map_err(failed)?;
     let seen = if elsewhere { &session } else { &admin };
@@ -107,7 +114,7 @@ fn inspect(
         separate_admin: external.admin.is_some(),
     };
     let local = local || matches!(session.address(), Address::Unix(..));
-    Ok(ExistingServer { facts, local, connection, reserved_connections, elsewhere, choices })
+    Ok(ExistingServer { facts, local, connection, reserved_connections, elsewhere, choices, tables })
 }
 
 /// Connection slots reserved for superusers and for `pg_use_reserved_connections` (since 16).
@@ -203,7 +210,7 @@ fn choose(plan: &mut Plan, pooler: Option<&Pooler>) -> Vec<Choice> {
 /// Refuses the plan's own tables behind a pooler.
 fn refuse_setup(job: &Job, reached: ExistingServer) -> Result<ExistingServer, Problem> {
     let data = &job.plan.data;
-    let loads = data.scaleup.is_some() || data.tpcc.is_some_and(|tpcc| !tpcc.loaded);
+    let loads = !data.loaded && (data.scaleup.is_some() || data.tpcc.is_some());
     if !reached.pooled() || (job.workload_files.setup.is_none() && !loads) {
         return refuse_tpcc(job, reached);
     }
@@ -228,11 +235,12 @@ fn refuse_tpcc(job: &Job, reached: ExistingServer) -> Result<ExistingServer, Pro
 
 /// Refuses `loaded` tables on an own server, which starts empty.
 fn refuse_loaded(job: &Job) -> Result<(), Problem> {
-    if !job.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) {
+    if !job.plan.data.loaded {
         return Ok(());
     }
     let what = "could not use existing tables: pgdyno's own server has none";
-    Err(Problem::wrong_request(what).hint("leave `loaded` out, or name the server that has them (--dsn)"))
+    Err(Problem::wrong_request(what)
+        .hint("leave `loaded` or --tables existing out, or name the server that has them (--server, --dsn)"))
 }
 
 #[cfg(test)]
@@ -247,7 +255,7 @@ mod tests {
     fn an_own_server_has_no_existing_tables() {
         let mut plan = Plan::bench();
         let workload_files = WorkloadFiles::without_files(&plan).expect("built-in scripts alone");
-        plan.data.tpcc = Some(TpccPlan { warehouses: 1, loaded: true });
+        (plan.data.tpcc, plan.data.loaded) = (Some(TpccPlan { warehouses: 1 }), true);
         let mut job = Job {
             plan: plan.clone(),
             workload_files,
@@ -262,7 +270,7 @@ mod tests {
         };
         let refused = inspect_all(&job, &mut plan, &Stop::default()).expect_err("it starts empty");
         assert_eq!(refused.what, "could not use existing tables: pgdyno's own server has none");
-        job.plan.data.tpcc = Some(TpccPlan { warehouses: 1, loaded: false });
+        job.plan.data.loaded = false;
         assert_eq!(inspect_all(&job, &mut plan, &Stop::default()).expect("it is loaded").len(), 1);
     }
 }

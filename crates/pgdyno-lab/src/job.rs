@@ -231,6 +231,14 @@ impl SubjectJob {
 }
 
 impl SubjectWork {
+    /// The script of its own that pgdyno runs for a subject.
+    pub fn own(&self) -> Option<&Work> {
+        match self {
+            Self::Script { work, .. } => Some(work),
+            Self::Plan | Self::Command(_) => None,
+        }
+    }
+
     /// The built-in script of a subject with its own script.
     pub fn builtin(&self) -> Option<Builtin> {
         match self {

@@ -9,6 +9,7 @@ use crate::{
     cell::settings,
     clients::{Cell, Clients},
     context::Context,
+    search_path::where_was_looked,
     subject::Subject,
 };
 
@@ -50,7 +51,12 @@ pub fn practise(
             .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
     if stop.requested() {
         let why = stop.reason().unwrap_or_default();
-        return Err(Problem::could_not(format!("stopped in a practice run of {name}: {why}")));
+        let problem = Problem::could_not(format!("stopped in a practice run of {name}: {why}"));
+        let hint = where_was_looked(&clients.ready.options, &why);
+        return Err(match hint {
+            Some(hint) => problem.hint(hint),
+            None => problem,
+        });
     }
     *kept = clients.for_next_slot(left, cell.workload.clients);
     Ok(PracticeRecord {

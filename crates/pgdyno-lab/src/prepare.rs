@@ -78,6 +78,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         run_s: plan.measure.warmup.as_secs_f64() + plan.measure.duration.as_secs_f64(),
         blocks_per_start,
         has_own_tables: is_own || job.workload_files.setup.is_some(),
+        uses_existing: loads.iter().all(Option::is_none) && job.workload_files.setup.is_none(),
         smallest_tables_bytes: smallest_tables_bytes(job, &plan, bench.scale, &facts),
         plan,
         seed,
@@ -264,18 +265,28 @@ fn thorough_s(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> Option<f64> 
     Some(resolved.cost.times(servers).seconds)
 }
 
+/// Largest scale of existing tables whose accounts a comparison sums before and after: 10 million rows.
+const MAX_SUMMED_SCALE: u64 = 100;
+
 /// How the balances of a server are checked; `None` if that is not requested or not possible.
 fn check_mode(job: &Job, bench: &BenchPlan, server: usize) -> Option<CheckMode> {
-    bench.scale?;
+    let scale = bench.scale?;
+    let accounts = bench.balance == BalanceCheckMode::Full;
     if job.comparison().is_some() {
-        return job.is_known_to_write(server).then_some(CheckMode::Sums);
+        let accounts = scale <= MAX_SUMMED_SCALE;
+        let mode = if job.plan.data.loaded { CheckMode::Changes { accounts } } else { CheckMode::Sums };
+        return job.is_known_to_write(server).then_some(mode);
     }
     let rows = match bench.balance {
         BalanceCheckMode::Full => BalanceMode::Full,
         BalanceCheckMode::Touched => BalanceMode::Touched,
         BalanceCheckMode::Auto | BalanceCheckMode::Off => return None,
     };
-    Some(if job.has_several() { CheckMode::Sums } else { CheckMode::Rows(rows) })
+    Some(match (job.plan.data.loaded, job.has_several()) {
+        (true, _) => CheckMode::Changes { accounts },
+        (false, true) => CheckMode::Sums,
+        (false, false) => CheckMode::Rows(rows),
+    })
 }
 
 #[cfg(test)]

@@ -5,7 +5,7 @@ use pgdyno_engine::SocketDriver;
 use pgdyno_plan::{Plan, advice::bench::BenchPlan};
 use pgdyno_postgres::verify::BalanceMode;
 use pgdyno_provision::Foreseen;
-use pgdyno_rows::load::LoadPlan;
+use pgdyno_rows::load::{LoadPlan, Set};
 
 use crate::inspect_server::ExistingServer;
 
@@ -44,6 +44,8 @@ pub struct Prepared {
     pub(crate) balance_checks: Vec<Option<CheckMode>>,
     /// Whether the tables are the plan's own, whose rows are counted before a run, rather than those of TPC-B or TPC-C.
     pub(crate) has_own_tables: bool,
+    /// Whether an existing server is measured on tables that are there: nothing is loaded and nothing is set up.
+    pub(crate) uses_existing: bool,
     /// Facts of each existing server; `None` for an own server.
     pub(crate) existing: Vec<Option<ExistingServer>>,
 }
@@ -52,6 +54,11 @@ impl Prepared {
     /// The load of the first server. The others have the same rows.
     pub fn first_load(&self) -> Option<&LoadPlan> {
         self.load_at(0)
+    }
+
+    /// Whether the tables are those of TPC-B, loaded for this run.
+    pub(crate) fn loads_tpcb(&self) -> bool {
+        self.first_load().is_some_and(|load| load.set == Set::Tpcb)
     }
 
     /// The load of a server; `None` if nothing is loaded.
@@ -67,6 +74,11 @@ pub enum CheckMode {
     Rows(BalanceMode),
     /// By sums, because history is emptied between runs.
     Sums,
+    /// By sums that count from what the tables held before.
+    Changes {
+        /// Whether the accounts are summed, too.
+        accounts: bool,
+    },
 }
 
 impl CheckMode {
@@ -75,6 +87,8 @@ impl CheckMode {
         match self {
             Self::Rows(mode) => mode.name(),
             Self::Sums => "sums",
+            Self::Changes { accounts: true } => "changes",
+            Self::Changes { accounts: false } => "changes of tellers and branches",
         }
     }
 }

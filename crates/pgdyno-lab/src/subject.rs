@@ -4,6 +4,7 @@ mod restart;
 pub mod run_state;
 
 use std::{
+    collections::BTreeSet,
     thread,
     time::{Duration, Instant},
 };
@@ -19,11 +20,11 @@ use pgdyno_postgres::{
     observe::{postmaster_of, server_facts, wait_for_replay},
 };
 use pgdyno_provision::RunningServer;
-use pgdyno_rows::load::{LoadRequest, Set};
+use pgdyno_rows::load::LoadRequest;
 use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError, connect, connect_unless};
 
 use crate::{
-    Events, External, Wanted, context::Context, counters_sampler::CountersSampler, dirs,
+    Events, External, Job, Wanted, context::Context, counters_sampler::CountersSampler, dirs,
     inspect_server::ExistingServer, server_storage, tpcc_facts::TpccFacts, wait_sampler::WaitSampler,
     waiting::waiting_for,
 };
@@ -44,7 +45,7 @@ const LOCK_NOT_AVAILABLE: &str = "55P03";
 /// SQLSTATE of a schema that exists already.
 const DUPLICATE_SCHEMA: &str = "42P06";
 /// Schema of pgdyno's objects on an existing server.
-const SCHEMA: &str = "pgdyno";
+pub const SCHEMA: &str = "pgdyno";
 
 /// Turns autovacuum back on.
 const RESET_AUTOVACUUM: &str = "ALTER SYSTEM RESET autovacuum";
@@ -99,6 +100,8 @@ pub struct Subject {
     pub tpcc: Option<TpccFacts>,
     /// `search_path` of sessions on an existing server: pgdyno's schema, or after their own.
     path: String,
+    /// Names of the tables under test, if they were there before the run.
+    existing: Option<Vec<String>>,
     /// Whether the clients connect through a pooler.
     pub pooled: bool,
 }
@@ -137,8 +140,7 @@ impl Subject {
         match wanted {
             Wanted::External(external) => {
                 let reached = reached.ok_or_else(|| Problem::could_not("the server was not inspected"))?;
-                let there = prepared.plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
-                Self::foreign(context, external, reached, there, run)
+                Self::foreign(context, external, reached, run)
             }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
@@ -218,20 +220,21 @@ impl Subject {
             written_out: None,
             tpcc: None,
             path: SCHEMA.to_owned(),
+            existing: None,
             pooled: false,
         }
     }
 
-    /// Creates the schema for everything of this run. It keeps out a second pgdyno on the same database. If the tables
-    /// are `there` already, they are found by the sessions' own `search_path`.
+    /// Creates the schema for everything of this run. It keeps out a second pgdyno on the same database. Tables that
+    /// are there already are found by the sessions' own `search_path`.
     fn foreign(
         context: Context<'_>,
         external: &External,
         reached: &ExistingServer,
-        there: bool,
         run: &str,
     ) -> Result<Self, Problem> {
         let (options, stop) = (external.admin(), context.stop);
+        let there = context.prepared.uses_existing;
         let mut admin = open_session(options, stop)?;
         let failed = |error: WireError| error.into_problem("could not prepare the database");
         let mut schema = create_schema(&mut admin, run);
@@ -266,6 +269,7 @@ impl Subject {
         subject.postmaster = postmaster;
         subject.named_schema = (reached.pooled() && !there).then_some(SCHEMA);
         subject.path = path;
+        subject.existing = there.then(|| existing_names(context.job, reached));
         subject.pooled = reached.pooled();
         subject.home = Home::Foreign;
         // From here on, the schema is dropped whatever happens.
@@ -398,9 +402,11 @@ impl Subject {
     /// Scope of the tables under test. A database with existing tables may have other tables, too.
     pub fn table_scope(&self) -> TableScope {
         match self.home {
-            _ if self.path != SCHEMA => TableScope::Found(Set::Tpcc),
             Home::Own(_) => TableScope::Database,
-            Home::Foreign | Home::Gone => TableScope::Schema(SCHEMA),
+            Home::Foreign | Home::Gone => match &self.existing {
+                Some(names) => TableScope::Found(names.clone()),
+                None => TableScope::Schema(SCHEMA),
+            },
         }
     }
 
@@ -508,6 +514,17 @@ impl Subject {
             Undropped::Refused(error, holders)
         })
     }
+}
+
+/// Names of tables that a run on existing tables may use: those of the set, and those that its scripts name.
+fn existing_names(job: &Job, reached: &ExistingServer) -> Vec<String> {
+    let set = reached.tables.measured.as_ref().map(|tables| tables.set);
+    let of_set = set.into_iter().flat_map(|set| set.tables().iter().map(|table| table.generator().table()));
+    let works =
+        job.workload_files.work.iter().chain(job.subjects.iter().filter_map(|subject| subject.work.own()));
+    let named = works.filter(|work| work.is_own()).flat_map(|work| work.scripts.words(&work.definitions));
+    let all: BTreeSet<String> = of_set.map(str::to_owned).chain(named).collect();
+    all.into_iter().collect()
 }
 
 /// Why the schema still exists.

@@ -29,7 +29,7 @@ pub fn ready(context: Context<'_>, subject: &mut Subject) -> Result<(), Problem>
     let TpccFound { warehouses, loaded_by } = find_tpcc(&mut subject.session()?)?;
     check_warehouses(warehouses, wanted.warehouses)?;
     // Tables loaded for this run have no ledger.
-    let ours = prepared.first_load().filter(|load| load.set == Set::Tpcc && !wanted.loaded);
+    let ours = prepared.first_load().filter(|load| load.set == Set::Tpcc);
     let loaded_by = loaded_by.or_else(|| ours.map(|load| load.seed));
     let constants = RunConstants::draw(prepared.seed, loaded_by.map(RunConstants::loaded));
     let isolation = subject.default_isolation()?;

@@ -158,14 +158,16 @@ impl Plan {
 
     /// The request for the tables that the plan loads, with those of TPC-B at this scale if it is given.
     pub(super) fn load_request(&self, scale: Option<u64>) -> Option<LoadRequest> {
-        let tpcc = self.data.tpcc.filter(|tpcc| !tpcc.loaded);
+        if self.data.loaded {
+            return None;
+        }
         let request = self.load.clone();
-        Some(match (scale, self.data.scaleup, tpcc) {
+        Some(match (scale, self.data.scaleup, self.data.tpcc) {
             (Some(_), ..) => LoadRequest { scale, ..request },
             (None, Some(ScaleupPlan { rows, log_rows }), _) => {
                 LoadRequest { set: Set::Scaleup, scale: Some(rows), log_rows: Some(log_rows), ..request }
             }
-            (None, None, Some(TpccPlan { warehouses, .. })) => LoadRequest {
+            (None, None, Some(TpccPlan { warehouses })) => LoadRequest {
                 set: Set::Tpcc,
                 scale: Some(warehouses),
                 seed: self.seed,

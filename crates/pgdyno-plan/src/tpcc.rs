@@ -19,10 +19,6 @@ pub struct TpccPlan {
     /// Number of warehouses, 1 to 10,000,000, about 100 MB each.
     #[schemars(range(min = 1, max = 10_000_000))]
     pub warehouses: u64,
-    /// Whether the tables are loaded already, by `pgdyno load tpcc`, in the schema that the sessions use:
-    /// nothing is loaded or dropped then.
-    #[serde(default)]
-    pub loaded: bool,
 }
 
 /// Transaction isolation level.

@@ -19,6 +19,10 @@ pub(super) const MAX_SCRIPTS: usize = 128;
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields, default)]
 pub struct DataPlan {
+    /// Whether the tables exist already: those that sessions find by their `search_path`. They are checked, used as
+    /// they are, and neither loaded nor reset nor dropped; numbers of rows are then those that they must have.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub loaded: bool,
     /// TPC-B scale factor from 1 to 100,000,000: 100,000 accounts each, about 15 MiB. `auto` fits memory, disk
     /// and time; it means `none` if the plan has `scaleup` or a setup and runs no built-in script.
     pub scale: Scale,

@@ -102,6 +102,12 @@ impl WorkloadFiles {
         self.setup.is_some() || self.work.iter().any(Work::is_own)
     }
 
+    /// Whether any SQL names one of TPC-B's tables, or is a built-in script.
+    pub fn names_tpcb(&self) -> bool {
+        let in_steps = |steps: &Steps| names_tpcb(&steps.scripts, &steps.definitions);
+        self.setup.iter().any(in_steps) || self.work.iter().any(Work::names_tpcb)
+    }
+
     /// Everything in the SQL that affects more than tables.
     pub fn risks(&self) -> Vec<Risk> {
         let resets = self.work.iter().filter_map(|work| work.reset.as_ref());
@@ -109,6 +115,10 @@ impl WorkloadFiles {
         let driven = self.work.iter().flat_map(|work| work.scripts.iter());
         once.chain(driven).flat_map(risks).collect()
     }
+}
+
+fn names_tpcb(scripts: &Scripts, definitions: &[Definition]) -> bool {
+    scripts.words(definitions).iter().any(|word| word.starts_with("pgbench_"))
 }
 
 /// Name in messages of a text written into the plan.
@@ -177,6 +187,13 @@ impl Work {
             reset: None,
             max_tries: 1,
         }
+    }
+
+    /// Whether its SQL names one of TPC-B's tables, or is a built-in script.
+    pub fn names_tpcb(&self) -> bool {
+        let in_reset =
+            self.reset.as_ref().is_some_and(|reset| names_tpcb(&reset.scripts, &reset.definitions));
+        self.builtin.is_some() || in_reset || names_tpcb(&self.scripts, &self.definitions)
     }
 
     /// Whether the scripts are the plan's own.

@@ -5,6 +5,7 @@ use pgdyno_core::{
     measure::SyncCheck,
     results::{Comparable, Difference},
 };
+use pgdyno_rows::load::ExistingTables;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -45,6 +46,9 @@ pub struct SubjectRecord {
     pub choices: Vec<Choice>,
     /// The load of the tables.
     pub load: Option<LoadRecord>,
+    /// The tables that were there before, if the run uses those.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub existing: Option<ExistingTables>,
     /// The setup of the plan's own tables.
     pub setup: Option<SetupDone>,
     /// Sizes of the data and their share in shared buffers, before and after the runs.

@@ -30,6 +30,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::Inconsistent => "Tables not consistent",
         DoubtKind::NotChecked => "Not checked",
         DoubtKind::ServerNotObserved => "Server not observed",
+        DoubtKind::ForeignTables => "Tables of unknown origin",
         DoubtKind::UnpinnedBundle => "Untested server program",
         DoubtKind::BuildDiffers => "Builds differ",
         DoubtKind::TestsDisagree => "Tests disagree",

@@ -7,7 +7,10 @@ use pgdyno_core::{
 use pgdyno_record::RunRecord;
 use pgdyno_script::Builtin;
 
-use super::wording::{cell_name, doubt, worst};
+use super::{
+    subject::SubjectRuns,
+    wording::{cell_name, doubt, worst},
+};
 use crate::{Doubt, DoubtKind};
 
 /// The scale is the number of branches, and every transaction updates one of them: "-c values in excess of -s
@@ -31,6 +34,16 @@ pub(super) fn few_branches(record: &RunRecord) -> Option<Doubt> {
         "Load at least scale {most:.0} (--scale, or scale in [data]); see Good Practices in pgbench's manual."
     );
     doubt(DoubtKind::FewBranches, detail, &advice, names)
+}
+
+pub(super) fn foreign_tables(of: &SubjectRuns<'_>) -> Option<Doubt> {
+    let tables = of.subject.existing.as_ref().filter(|tables| tables.loaded_by.is_none())?;
+    let detail = format!(
+        "{} was not loaded by pgdyno: its rows were looked at here and there, and its age and dead rows are not known",
+        tables.words()
+    );
+    let advice = "Load tables with `pgdyno load`, or say with every number what the tables are.";
+    doubt(DoubtKind::ForeignTables, detail, advice, Vec::new())
 }
 
 pub(super) fn mixed_cache(record: &RunRecord) -> Option<Doubt> {

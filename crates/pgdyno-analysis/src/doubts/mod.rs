@@ -49,7 +49,7 @@ enum Rule {
 }
 
 /// All rules, the most serious doubts first.
-const RULES: [Rule; 36] = [
+const RULES: [Rule; 37] = [
     Rule::Subject(checks::balance_violated),
     Rule::Subject(checks::inconsistent),
     Rule::Runs(attempts::partial),
@@ -83,6 +83,7 @@ const RULES: [Rule; 36] = [
     Rule::Runs(data::uneven_checkpoints),
     Rule::Runs(comparison::checkpoints_in_one_arm),
     Rule::Runs(data::mixed_cache),
+    Rule::Subject(data::foreign_tables),
     Rule::Subject(server::build_not_optimised),
     Rule::Runs(machine::server_not_observed),
     Rule::Subject(server::unpinned_bundle),

@@ -6,6 +6,7 @@ use pgdyno_core::{
 };
 
 use pgdyno_record::{BalanceRecord, ConsistencyRecord, ResumedRecord, RunRecord, SubjectRecord};
+use pgdyno_rows::load::{ExistingTables, Set};
 
 use crate::cells::summarise;
 
@@ -17,6 +18,18 @@ pub fn record(runs: Vec<CellRun>, subjects: Vec<SubjectRecord>) -> RunRecord {
     record.plan.waiting = Some("epoll".into());
     (record.plan.jobs, record.plan.cores_shared, record.plan.scale) = (1, false, Some(4));
     record
+}
+
+/// Tables that somebody else loaded.
+pub fn existing() -> ExistingTables {
+    ExistingTables {
+        set: Set::Tpcb,
+        schema: "public".into(),
+        owner: "postgres".into(),
+        scale: 4,
+        loaded_by: None,
+        accounts: None,
+    }
 }
 
 /// A balance check with these numbers of examined rows and violations.

@@ -12,6 +12,7 @@ use pgdyno_core::{
 };
 
 use pgdyno_record::Status;
+use pgdyno_rows::load::ExistingTables;
 
 use super::{attempts::missed_too_many, driver::near_ceiling, samples::run, *};
 use crate::{DoubtKind, steady, steady::tests::Normal};
@@ -43,6 +44,7 @@ struct Case {
     ceiling: Option<Instrument>,
     scale: u64,
     bundle_pinned: Option<bool>,
+    existing: Option<ExistingTables>,
     balance: Option<(u64, u64)>,
     consistency: Option<(u64, u64)>,
 }
@@ -58,6 +60,7 @@ fn clean() -> Case {
         ceiling: Some(instrument(2_000.0)),
         scale: 16,
         bundle_pinned: Some(true),
+        existing: Some(ExistingTables { loaded_by: Some(7), ..samples::existing() }),
         balance: Some((5_000_000, 0)),
         consistency: None,
     }
@@ -72,6 +75,7 @@ fn record(case: &Case) -> RunRecord {
         name: "server".into(),
         server: Some(case.server.clone()),
         bundle_pinned: case.bundle_pinned,
+        existing: case.existing.clone(),
         balance: case.balance.map(samples::balance),
         consistency: case.consistency.map(samples::consistency),
         ..SubjectRecord::default()
@@ -140,7 +144,7 @@ fn clients_are_tps_times_latency_in_a_closed_loop_alone() {
 
 type Fault = (DoubtKind, fn(&mut Case));
 
-const FAULTS: [Fault; 28] = [
+const FAULTS: [Fault; 29] = [
     (DoubtKind::Resumed, |case| case.resumed_at = vec![5]),
     (DoubtKind::Implausible, |case| break_last(case, |run, _| run.latency = Some(latency(run, 0.8)))),
     (DoubtKind::FewCommits, |case| {
@@ -209,6 +213,7 @@ const FAULTS: [Fault; 28] = [
     (DoubtKind::Inconsistent, |case| case.consistency = Some((1_000_000, 3))),
     (DoubtKind::NotChecked, |case| case.balance = None),
     (DoubtKind::ServerNotObserved, |case| break_last(case, |run, _| run.cpu.server_s = None)),
+    (DoubtKind::ForeignTables, |case| case.existing = Some(samples::existing())),
     (DoubtKind::UnpinnedBundle, |case| case.bundle_pinned = Some(false)),
 ];
 

@@ -73,6 +73,8 @@ pub enum DoubtKind {
     BaselineAlone,
     /// Servers that are compared were started once each.
     OneStart,
+    /// The tables were there before the run, and `pgdyno load` did not load them.
+    ForeignTables,
     /// The record was changed after it was written.
     Edited,
 }

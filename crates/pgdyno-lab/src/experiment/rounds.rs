@@ -25,8 +25,10 @@ use crate::{
     context::Context,
     counters_sampler::CountersSampler,
     practice::practise,
+    prepared::CheckMode,
     recording::Recording,
     subject::{Subject, run_state::Settled},
+    waiting::waiting_for,
 };
 
 /// Brings all servers to the state in which each waits while another is measured.
@@ -49,7 +51,8 @@ pub fn run(
     servers: &mut [Subject],
     recording: &mut Recording,
 ) -> Result<Vec<Ledger>, Problem> {
-    let ledgers = vec![Ledger::default(); servers.len()];
+    let opened = servers.iter_mut().enumerate().map(|(at, server)| opened(context, server, at));
+    let ledgers = opened.collect::<Result<Vec<_>, _>>()?;
     let began = Instant::now();
     let passes_on =
         context.prepared.blocks_per_start.is_some() && starts::can_pass_on_data(context.job, servers)?;
@@ -73,6 +76,15 @@ pub fn run(
     }
     rounds.end_slots()?;
     Ok(rounds.ledgers)
+}
+
+/// The ledger of a server before its first run.
+fn opened(context: Context<'_>, server: &mut Subject, at: usize) -> Result<Ledger, Problem> {
+    let Some(CheckMode::Changes { accounts }) = context.prepared.balance_checks[at] else {
+        return Ok(Ledger::default());
+    };
+    context.events.doing("summing the balances that the tables begin with");
+    waiting_for("the balances", context.events, || Ledger::opened(&mut server.admin, accounts))
 }
 
 struct Rounds<'a> {
@@ -125,7 +137,7 @@ impl<'a> Rounds<'a> {
         }
         if let Some(between) = self.between {
             self.read_idle(0);
-            self.recording.record.choices.extend(between.choices(job));
+            self.recording.record.choices.extend(between.choices(job, prepared));
         }
         Ok(())
     }

@@ -52,6 +52,8 @@ fn record(context: Context<'_>, servers: &[Subject], record: &mut RunRecord) {
             record.choices.clone_from(&choices);
             record.connection = prepared.existing[at].as_ref().map(|reached| reached.connection.clone());
             record.storage.clone_from(&elsewhere);
+            record.existing =
+                prepared.existing[at].as_ref().and_then(|reached| reached.tables.measured.clone());
         }
     }
     share_choices(record);

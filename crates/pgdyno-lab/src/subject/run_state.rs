@@ -158,7 +158,7 @@ impl Subject {
 
     fn data_state(&mut self) -> Result<DataState, Problem> {
         let table_scope = self.table_scope();
-        data_state(&mut self.admin, table_scope)
+        data_state(&mut self.admin, &table_scope)
             .map_err(|error| error.into_problem("could not inspect the plan's own tables"))
     }
 
@@ -291,7 +291,7 @@ impl Subject {
         if between == BetweenRuns::WhileOthersRun {
             self.stop_autovacuum()?;
         }
-        if wrote == Wrote::Tpcb {
+        if wrote == Wrote::Tpcb && context.prepared.loads_tpcb() {
             let begin = Instant::now();
             // If autovacuum settings were requested, autovacuum removes the dead rows of accounts.
             let vacuums = between != BetweenRuns::AsAsked;
@@ -381,7 +381,7 @@ impl Subject {
     fn check_tables(&mut self) -> Result<DurabilityTier, Problem> {
         let table_scope = self.table_scope();
         let failed = |error: WireError| error.into_problem("could not inspect the loaded tables");
-        let unlogged = has_unlogged(&mut self.admin, table_scope).map_err(failed)?;
+        let unlogged = has_unlogged(&mut self.admin, &table_scope).map_err(failed)?;
         let in_memory = server_storage::has_tables_in_memory(&mut self.admin, &self.facts).map_err(failed)?;
         self.facts.durability = self.facts.durability.of_tables(unlogged, in_memory);
         Ok(self.facts.durability)
@@ -406,7 +406,7 @@ impl Subject {
         let is_own = self.own_server().is_some();
         let buffers = if is_own { Buffercache::Make } else { Buffercache::AsItIs };
         let place = self.table_scope();
-        held(self.elsewhere.as_mut().unwrap_or(&mut self.admin), place, buffers).ok()
+        held(self.elsewhere.as_mut().unwrap_or(&mut self.admin), &place, buffers).ok()
     }
 }
 

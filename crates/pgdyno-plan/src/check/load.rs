@@ -8,8 +8,9 @@ use crate::{
 /// Appends the faults of `[load]`.
 pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     let load = &plan.load;
+    loaded(plan, faults);
     let (scaleup, tpcc) = (plan.data.scaleup.is_some(), plan.data.tpcc.is_some());
-    if !load.is_default() && !plan.has_tpcb() && !scaleup && !tpcc {
+    if !load.is_default() && !plan.data.loaded && !plan.has_tpcb() && !scaleup && !tpcc {
         let what = "the plan has [load] but loads no tables";
         faults.push(fault("load", what, "leave [load] out, or give `scale` in [data] a number"));
     }
@@ -23,5 +24,25 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     if faults.is_empty() {
         let request = plan.load_request(plan.data.scale.given()).unwrap_or_else(|| load.clone());
         faults.extend(request.conflict().map(|one| fault(format!("load.{}", one.key), one.what, one.hint)));
+    }
+}
+
+/// Appends the faults of tables that exist already.
+fn loaded(plan: &Plan, faults: &mut Vec<Fault>) {
+    if !plan.data.loaded {
+        return;
+    }
+    if !plan.load.is_default() {
+        let what = "the tables are loaded already, so options for loading them have no effect";
+        faults.push(fault(
+            "load",
+            what,
+            "leave [load] and its flags out, or let pgdyno load tables of its own",
+        ));
+    }
+    let changes = plan.data.is_own() || plan.workload.iter().any(|workload| workload.reset.is_some());
+    if changes {
+        let what = "tables that are loaded already are used unchanged, but the plan has a setup or a reset";
+        faults.push(fault("data.loaded", what, "leave both out, or let pgdyno load tables of its own"));
     }
 }

@@ -13,16 +13,6 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
         let what = "the plan loads the tables of TPC-C and other tables";
         faults.push(fault("data.tpcc", what, "leave `scale` and `scaleup` out, and use no built-in script"));
     }
-    if plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded) && !plan.load.is_default() {
-        let what = "the plan has [load], but its TPC-C tables are loaded already";
-        faults.push(fault("load", what, "leave [load] out, or `loaded`"));
-    }
-    let loaded = plan.data.tpcc.is_some_and(|tpcc| tpcc.loaded);
-    let changes = plan.data.is_own() || plan.workload.iter().any(|workload| workload.reset.is_some());
-    if loaded && changes {
-        let what = "tables that are already loaded are used unchanged, but the plan has a setup or a reset";
-        faults.push(fault("data.tpcc.loaded", what, "leave both out, or `loaded`"));
-    }
     for (index, workload) in plan.workload.iter().enumerate() {
         if let Some(tpcc) = &workload.tpcc {
             work(&format!("workload[{index}]"), plan, workload, tpcc, faults);

@@ -3,9 +3,11 @@
 mod bulk;
 mod copies;
 mod direct;
+mod existing;
 mod format;
 mod found;
 mod init;
+mod place;
 mod prewarm;
 mod schemas;
 mod setup;
@@ -17,6 +19,7 @@ pub use bulk::{
 };
 pub use copies::{Copied, CopyStrategy, copy_database, copy_schema};
 pub use direct::{LoadOutcome, LoadProgress, PhaseObserver, load_tables, ready, tpcb_tables};
+pub use existing::{find_existing, glimpse_tpcb};
 pub use found::{Found, NotFound, accounts_state, find_tables, finds_unlogged};
 pub use init::{InitError, InitEvent, Initialization, Step as InitStep, check_steps, initialize, steps};
 pub use pgdyno_rows::load::PartitionMethod;

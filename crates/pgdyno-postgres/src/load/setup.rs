@@ -8,7 +8,7 @@ use pgdyno_rows::load::Set;
 use pgdyno_script::{Action, Automatic, Definition, Sql, Variables};
 use pgdyno_wire::{Row, Session, WireError, libpq};
 
-use super::{PrewarmOutcome, prewarm};
+use super::{PrewarmOutcome, bulk::literal, prewarm};
 
 /// Largest total size of tables that are counted before every run, in bytes; counting larger ones would delay
 /// runs and evict their cache.
@@ -79,19 +79,33 @@ fn failed(error: WireError, place: &str) -> Problem {
 }
 
 /// Scope of the measured tables.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TableScope {
     /// All schemas of the database, which belongs to pgdyno.
     Database,
     /// Only this schema.
     Schema(&'static str),
-    /// The tables of this set in the search path of sessions, among others.
-    Found(Set),
+    /// The tables with these names in the search path of sessions, and their partitions, among others.
+    Found(Vec<String>),
 }
 
-/// SQL condition that relation `c` is a table of a set in the search path, or a partition of one.
-pub(crate) fn is_found(set: Set) -> String {
-    format!("c.relname ~ '{}' AND pg_catalog.pg_table_is_visible(c.oid)", set.names())
+impl TableScope {
+    /// The tables of a set among others.
+    pub fn of_set(set: Set) -> Self {
+        Self::Found(set.tables().iter().map(|table| table.generator().table().to_owned()).collect())
+    }
+}
+
+/// SQL condition that relation `c` has one of these names in the search path, or is a partition on any level.
+pub(crate) fn is_found(names: &[String]) -> String {
+    let names: Vec<_> = names.iter().map(|name| literal(name)).collect();
+    format!(
+        "c.oid IN (WITH RECURSIVE found(oid) AS (SELECT f.oid FROM pg_catalog.pg_class AS f \
+         WHERE f.relname = ANY (ARRAY[{}]::name[]) AND pg_catalog.pg_table_is_visible(f.oid) \
+         UNION ALL SELECT i.inhrelid FROM pg_catalog.pg_inherits AS i JOIN found ON i.inhparent = found.oid) \
+         SELECT oid FROM found)",
+        names.join(", ")
+    )
 }
 
 /// State after a setup.
@@ -109,7 +123,7 @@ pub struct SetupOutcome {
 ///
 /// # Errors
 /// A statement fails, or a stop is requested.
-pub fn settle(session: &mut Session, scope: TableScope, stop: &Stop) -> Result<SetupOutcome, Problem> {
+pub fn settle(session: &mut Session, scope: &TableScope, stop: &Stop) -> Result<SetupOutcome, Problem> {
     let wrong = |error: WireError| error.into_problem("could not vacuum the plan's own tables");
     let begin = Instant::now();
     for table in tables(session, scope).map_err(wrong)? {
@@ -128,7 +142,7 @@ pub fn settle(session: &mut Session, scope: TableScope, stop: &Stop) -> Result<S
 ///
 /// # Errors
 /// The query fails.
-pub fn data_state(session: &mut Session, scope: TableScope) -> Result<DataState, WireError> {
+pub fn data_state(session: &mut Session, scope: &TableScope) -> Result<DataState, WireError> {
     let all = tables(session, scope)?;
     let size_bytes = all.iter().map(|table| table.bytes).sum();
     let countable = size_bytes <= COUNTED_BYTES && all.len() <= COUNTED_TABLES;
@@ -140,11 +154,11 @@ pub fn data_state(session: &mut Session, scope: TableScope) -> Result<DataState,
 ///
 /// # Errors
 /// The query fails.
-pub fn has_unlogged(session: &mut Session, scope: TableScope) -> Result<bool, WireError> {
+pub fn has_unlogged(session: &mut Session, scope: &TableScope) -> Result<bool, WireError> {
     let place = match scope {
         TableScope::Database => "n.nspname !~ '^(pg_|information_schema$)'".to_owned(),
         TableScope::Schema(name) => format!("n.nspname = '{name}'"),
-        TableScope::Found(set) => is_found(set),
+        TableScope::Found(names) => is_found(names),
     };
     let sql = format!(
         "SELECT count(*) FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
@@ -158,7 +172,7 @@ pub fn has_unlogged(session: &mut Session, scope: TableScope) -> Result<bool, Wi
 ///
 /// # Errors
 /// The connection fails.
-pub fn prewarm_own(session: &mut Session, scope: TableScope) -> Result<Option<PrewarmOutcome>, WireError> {
+pub fn prewarm_own(session: &mut Session, scope: &TableScope) -> Result<Option<PrewarmOutcome>, WireError> {
     let start = Instant::now();
     let Some(schema) = prewarm::made(session)? else { return Ok(None) };
     let tables = session.query(&format!(
@@ -179,18 +193,18 @@ struct Table {
 }
 
 /// SQL condition for namespace `n` and relation `c`. TPC-B tables are not the plan's own.
-fn within(scope: TableScope) -> String {
+fn within(scope: &TableScope) -> String {
     const TPCB: &str = "c.relname NOT LIKE 'pgbench\\_%'";
     match scope {
         TableScope::Database => {
             format!("n.nspname !~ '^(pg_|information_schema$)' AND {TPCB}")
         }
         TableScope::Schema(name) => format!("n.nspname = '{name}' AND {TPCB}"),
-        TableScope::Found(set) => is_found(set),
+        TableScope::Found(names) => is_found(names),
     }
 }
 
-fn tables(session: &mut Session, scope: TableScope) -> Result<Vec<Table>, WireError> {
+fn tables(session: &mut Session, scope: &TableScope) -> Result<Vec<Table>, WireError> {
     let within = within(scope);
     let rows = session.query(&format!(
         "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), pg_catalog.pg_total_relation_size(c.oid) \

@@ -8,7 +8,7 @@ use pgdyno_core::{
 use pgdyno_rows::load::Set;
 use pgdyno_wire::{Session, WireError};
 
-use super::bulk::{find, is_done};
+use super::place::{load_of, place_of};
 
 /// TPC-C tables found by a session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,7 +78,7 @@ pub fn find_tpcc(session: &mut Session) -> Result<TpccFound, Problem> {
         columns_of(session, table, columns)?;
     }
     // An interrupted load has left everything else incomplete, too.
-    let loaded_by = load_of(session)?;
+    let loaded_by = seed_of_load(session)?;
     for (table, _, indexes) in NEEDED {
         indexes_of(session, table, indexes)?;
     }
@@ -129,26 +129,14 @@ fn indexes_of(session: &mut Session, table: &str, needed: &[&[&str]]) -> Result<
 }
 
 /// Seed of the load, if it is recorded; refuses interrupted loads.
-fn load_of(session: &mut Session) -> Result<Option<u64>, Problem> {
-    let schema = session
-        .value(
-            "SELECT n.nspname FROM pg_catalog.pg_class AS c JOIN pg_catalog.pg_namespace AS n \
-             ON n.oid = c.relnamespace WHERE c.oid = 'warehouse'::pg_catalog.regclass",
-        )
-        .map_err(failed)?
-        .unwrap_or_default();
-    let job = match find(session, &schema) {
-        Ok(Some(job)) if job.plan.set == Set::Tpcc => job,
-        Ok(_) => return Ok(None),
-        // Roles without access to the ledger do without.
-        Err(problem) if problem.what.contains("(SQLSTATE 42501)") => return Ok(None),
-        Err(problem) => return Err(problem),
-    };
-    let whole = job.finished || is_done(session, &job).map_err(failed)?;
-    if !whole {
-        return Err(refused("its load was interrupted").hint("continue it: `pgdyno load tpcc --resume`"));
+fn seed_of_load(session: &mut Session) -> Result<Option<u64>, Problem> {
+    let Some(place) = place_of(session, "warehouse").map_err(failed)? else { return Ok(None) };
+    match load_of(session, &place.schema, Set::Tpcc)? {
+        Some(load) if !load.whole => {
+            Err(refused("its load was interrupted").hint("continue it: `pgdyno load tpcc --resume`"))
+        }
+        load => Ok(load.map(|load| load.seed)),
     }
-    Ok(Some(job.plan.seed))
 }
 
 /// Number of warehouses; checks that the small tables correspond to it.

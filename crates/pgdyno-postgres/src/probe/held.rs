@@ -19,7 +19,7 @@ pub enum Buffercache {
 ///
 /// # Errors
 /// A query fails.
-pub fn held(session: &mut Session, place: TableScope, buffers: Buffercache) -> Result<Held, WireError> {
+pub fn held(session: &mut Session, place: &TableScope, buffers: Buffercache) -> Result<Held, WireError> {
     let schema = buffercache(session, buffers)?;
     let seen = match session.query(&sql(place, schema.as_ref())) {
         Err(error) if schema.is_some() && error.code() == Some(super::FORBIDDEN) => {
@@ -50,20 +50,20 @@ fn buffercache(session: &mut Session, buffers: Buffercache) -> Result<Option<Str
 }
 
 /// SQL condition for relation `c` and its namespace `n`.
-fn within(place: TableScope) -> String {
+fn within(place: &TableScope) -> String {
     match place {
         TableScope::Database => "n.nspname !~ '^(pg_|information_schema$|pgdyno_load$)'".to_owned(),
         TableScope::Schema(name) => format!("n.nspname = '{name}'"),
-        TableScope::Found(set) => format!(
+        TableScope::Found(names) => format!(
             "coalesce((SELECT x.indrelid FROM pg_catalog.pg_index x WHERE x.indexrelid = c.oid), c.oid) \
              IN (SELECT c.oid FROM pg_catalog.pg_class c WHERE {})",
-            is_found(set)
+            is_found(names)
         ),
     }
 }
 
 /// Query for tables and indexes with their parts. Buffers are counted by file once, before the join with relations.
-fn sql(place: TableScope, schema: Option<&String>) -> String {
+fn sql(place: &TableScope, schema: Option<&String>) -> String {
     let (buffers, resident) = match schema {
         Some(schema) => (
             format!(

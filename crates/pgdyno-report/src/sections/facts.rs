@@ -31,6 +31,9 @@ pub fn section(run: &Run<'_>) -> Section {
     }
     let subjects = || run.record.subjects.iter().enumerate();
     all.extend(subjects().filter_map(|(index, of)| Some(load::facts(run, index, of.load.as_ref()?))));
+    all.extend(
+        subjects().filter(|(_, of)| of.existing.is_some()).map(|(index, _)| load::existing(run, index)),
+    );
     all.extend(subjects().filter_map(|(index, of)| footprint::facts(run, index, of.held.as_ref()?)));
     all.extend(run.record.material.as_ref().map(|files| plan_sql(files, &root.at("material"))));
     all.extend(subjects().filter(|(_, of)| of.setup.is_some()).map(|(index, _)| setup(run, index)));

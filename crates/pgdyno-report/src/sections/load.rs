@@ -41,6 +41,29 @@ pub fn facts(run: &Run<'_>, index: usize, load: &LoadRecord) -> Facts {
     Facts { title: phrase!["Data", run.whose(index)], items }
 }
 
+/// Tables that were there before the run.
+pub fn existing(run: &Run<'_>, index: usize) -> Facts {
+    let at = run.subject(index).at("existing");
+    let by = match at.figure("loaded_by", Count) {
+        Some(_) => phrase!["pgdyno load, seed ", at.figure("loaded_by", Word)],
+        None => "not by pgdyno".into(),
+    };
+    let accounts = at.at("accounts");
+    let layout = phrase![
+        accounts.figure("access_method", Text),
+        maybe(", ", accounts.figure("partitions", Count).filter(|of| of.value != 0), " partitions"),
+    ];
+    let mut items = vec![
+        Fact::new("tables", phrase![at.figure("set", Text), ", as they were found"]),
+        Fact::new("scale", at.figure("scale", Count)),
+        Fact::new("schema", phrase![at.figure("schema", Text), ", owner ", at.figure("owner", Text)]),
+        Fact::new("loaded", by),
+    ];
+    let is_tpcb = run.record.subjects[index].existing.as_ref().is_some_and(|of| of.accounts.is_some());
+    items.extend(is_tpcb.then(|| Fact::new("accounts", layout)));
+    Facts { title: phrase!["Data", run.whose(index)], items }
+}
+
 /// The requested kind of load, without defaults.
 pub fn terms(at: &Place<'_>) -> Phrase {
     let other_than = |field: &str, usual: u64| at.figure(field, Count).filter(|of| of.value != usual);

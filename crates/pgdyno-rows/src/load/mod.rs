@@ -1,6 +1,7 @@
 //! Plans loads with many streams: tables, tasks, and sizes. `pgdyno-postgres` carries them out.
 
 mod accounts;
+mod existing;
 mod keys;
 mod plan;
 mod set;
@@ -9,6 +10,7 @@ mod tasks;
 mod way;
 
 pub use accounts::AccountsState;
+pub use existing::ExistingTables;
 pub use keys::{KeyFacts, KeySettings};
 pub use plan::{LoadConflict, LoadPlan, LoadRequest, PartitionMethod, Partitions};
 pub use set::{Set, Table};

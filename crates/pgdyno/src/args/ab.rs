@@ -21,6 +21,7 @@ use super::{
     measure::restart,
     own_server::setting,
     recorded,
+    tables::TablesFlags,
 };
 use crate::{conclude::Output, context::Context, measure::Task};
 
@@ -161,6 +162,8 @@ pub struct Args {
     #[arg(long, help_heading = "Method")]
     fail_if_slower: bool,
     #[command(flatten, next_help_heading = "Tables")]
+    tables: TablesFlags,
+    #[command(flatten, next_help_heading = "Tables")]
     loading: LoadRequest,
     /// User to run the servers as (root only)
     #[arg(long, value_name = "USER", help_heading = "Options")]
@@ -251,6 +254,7 @@ impl Args {
         self.apply(&mut plan, &works);
         let own = arms_own::apply(&arms, &mut plan)?;
         plan.validate()?;
+        self.leave_out_unused(&mut plan, &works);
         let (servers, server_of_arm) = self.servers(&arms, &plan)?;
         arms_own::refuse_shared(&own, server_of_arm)?;
         let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
@@ -478,6 +482,15 @@ impl Args {
         Ok([a, b])
     }
 
+    /// Leaves out the TPC-B tables if no script of the arms names one of them. A command may use them unseen.
+    fn leave_out_unused(&self, plan: &mut Plan, works: &[SubjectWork; 2]) {
+        let is_requested = plan.data.scale != Scale::Auto || !plan.load.is_default();
+        let uses = |work: &SubjectWork| work.own().is_none_or(Work::names_tpcb);
+        if !is_requested && !works.iter().any(uses) {
+            plan.data.scale = Scale::None;
+        }
+    }
+
     fn work(&self, arm: &Arm, plan: &Plan) -> Result<SubjectWork, Problem> {
         if let Some(text) = &arm.command {
             let result = match &self.result {
@@ -516,6 +529,7 @@ impl Args {
         plan.check.balance = BalanceCheckMode::Off;
         plan.seed = self.seed.or(plan.seed);
         plan.load = self.loading.over(&plan.load);
+        plan.data.loaded = self.tables.existing().unwrap_or(plan.data.loaded);
         if let Some(scale) = self.scale {
             plan.data.scale = Scale::Given(scale);
         }

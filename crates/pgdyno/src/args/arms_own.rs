@@ -87,9 +87,9 @@ fn apply_loads(arms: &[Arm; 2], plan: &mut Plan) -> Result<[Option<LoadRequest>;
 
 /// Refuses options for loading where pgdyno loads no tables.
 fn refuse_load(arm: &Arm, name: &str, plan: &Plan) -> Result<(), Problem> {
-    let tpcc = plan.data.tpcc.is_some_and(|tpcc| !tpcc.loaded);
     let Some((option, _)) = arm.load.terms().into_iter().next() else { return Ok(()) };
-    if plan.has_tpcb() || plan.data.scaleup.is_some() || tpcc {
+    let has_tables = plan.has_tpcb() || plan.data.scaleup.is_some() || plan.data.tpcc.is_some();
+    if has_tables && !plan.data.loaded {
         return Ok(());
     }
     let what = format!("could not use load:{option} for {name}: the plan loads no tables");
@@ -161,8 +161,8 @@ mod tests {
         let problem = applied("clients=8", "clients=9,command=true", plan()).expect_err("it is not told");
         assert_eq!(problem.what, "could not use 9 clients for B: its command has no {clients}");
         assert!(applied("clients=8", "clients=9,command=x -c {clients}", plan()).is_ok());
-        let tpcc = TpccPlan { warehouses: 1, loaded: true };
-        let there = Plan { data: DataPlan { tpcc: Some(tpcc), ..DataPlan::default() }, ..plan() };
+        let tpcc = Some(TpccPlan { warehouses: 1 });
+        let there = Plan { data: DataPlan { tpcc, loaded: true, ..DataPlan::default() }, ..plan() };
         assert!(applied("load:unlogged", "default", there).is_err());
     }
 

@@ -15,6 +15,7 @@ use super::{
     own_server::{request, setting},
     recorded,
     subjects::{ForAll, subjects},
+    tables::{self, TablesFlags},
 };
 use crate::{conclude::Output, measure::Task};
 
@@ -32,6 +33,8 @@ pub struct Args {
     /// User to run the server as (root only)
     #[arg(long, value_name = "USER", help_heading = "Temporary server")]
     pub(super) run_as: Option<String>,
+    #[command(flatten, next_help_heading = "Tables")]
+    pub(super) tables: TablesFlags,
     #[command(flatten, next_help_heading = "Tables")]
     pub(super) loading: LoadRequest,
     /// Keep the server's data (or the schema) after the run
@@ -78,6 +81,8 @@ impl Args {
             plan.seed = self.seed;
         }
         plan.load = self.loading.over(&plan.load);
+        plan.data.loaded = self.tables.existing().unwrap_or(plan.data.loaded);
+        tables::leave_out_unused(&mut plan, &files);
         plan.validate()?;
         let (subjects, servers) = match subjects(named, &plan, &self.for_all_subjects())? {
             Some(named) => named,

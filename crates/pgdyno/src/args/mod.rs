@@ -29,6 +29,7 @@ pub mod run;
 pub mod selftest;
 pub mod show;
 mod subjects;
+mod tables;
 mod target;
 pub mod tpcc;
 pub mod up;

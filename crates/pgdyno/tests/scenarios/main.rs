@@ -13,6 +13,7 @@ mod common;
 mod copy;
 mod damaged;
 mod durability;
+mod existing;
 mod hanging;
 mod interrupts;
 mod load;

@@ -53,7 +53,13 @@ struct Data {
 }
 
 impl Data {
+    /// Size of what the plan loads. Of tables that exist already, only the pages of accounts count.
     fn new(plan: &Plan, scale: Option<u64>, facts: &BenchFacts<'_>) -> Self {
+        let all = Self::of_tables(plan, scale, facts);
+        if plan.data.loaded { Self { account_pages: all.account_pages, ..Self::default() } } else { all }
+    }
+
+    fn of_tables(plan: &Plan, scale: Option<u64>, facts: &BenchFacts<'_>) -> Self {
         match (scale, plan.data.scaleup) {
             (Some(scale), _) => {
                 let sizes = plan.load.sizes(scale, facts.page_bytes);

@@ -63,7 +63,7 @@ impl Job {
 }
 
 /// A text as an SQL literal.
-pub(super) fn literal(text: &str) -> String {
+pub(in crate::load) fn literal(text: &str) -> String {
     format!("'{}'", text.replace('\'', "''"))
 }
 

@@ -32,7 +32,7 @@ use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless};
 
 pub(super) use dirs::{LoadDirs, Sizes};
 pub use ledger::Job;
-pub(super) use ledger::{find, is_done, is_whole};
+pub(super) use ledger::{find, is_done, is_whole, literal};
 pub use progress::{BulkProgress, LoadSample};
 pub use proof::{Proof, TableProof};
 pub use survey::{Room, Survey, check_connections, check_version};

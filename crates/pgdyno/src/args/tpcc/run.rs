@@ -147,8 +147,10 @@ impl Run {
             _ => Level::Screening,
         };
         let external = self.measure.connection.resolve()?;
-        let data = self.data(external.as_ref())?;
-        let plan = self.plan(level, data);
+        let there = external.as_ref().filter(|_| self.measure.tables.existing() != Some(false));
+        let data = self.data(there)?;
+        let mut plan = self.plan(level, data);
+        plan.data.loaded = there.is_some();
         plan.validate()?;
         let files = WorkloadFiles::without_files(&plan)?;
         let task = self.measure.task(&[], plan, files, level)?;
@@ -158,11 +160,11 @@ impl Run {
     /// The tables: those of the existing server, or the requested number of warehouses.
     fn data(&self, external: Option<&External>) -> Result<TpccPlan, Problem> {
         let Some(external) = external else {
-            return Ok(TpccPlan { warehouses: self.warehouses.unwrap_or(WAREHOUSES), loaded: false });
+            return Ok(TpccPlan { warehouses: self.warehouses.unwrap_or(WAREHOUSES) });
         };
         let found = find_tpcc(&mut pgdyno_wire::connect(&external.drive)?)?.warehouses;
         check_warehouses(found, self.warehouses.unwrap_or(found))?;
-        Ok(TpccPlan { warehouses: found, loaded: true })
+        Ok(TpccPlan { warehouses: found })
     }
 
     fn plan(&self, level: Level, data: TpccPlan) -> Plan {
