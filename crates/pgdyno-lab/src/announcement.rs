@@ -1,7 +1,7 @@
 //! The announcement of an experiment: what will run, where, and at what cost. It is printed before anything starts.
 
 use pgdyno_core::{cpus::cpus_in_words, tpcc::DERIVED, units};
-use pgdyno_plan::{WorkloadPlan, advice::bench::few_branches};
+use pgdyno_plan::{StagePlan, WorkloadPlan, advice::bench::few_branches};
 use pgdyno_rows::load::{ExistingTables, LoadRequest};
 use pgdyno_script::Builtin;
 
@@ -57,10 +57,26 @@ impl Announcement {
 
     /// Facts of a run without a comparison: every level of every workload, in blocks.
     fn sweep(&mut self, job: &Job, prepared: &Prepared) {
-        let (bench, measure) = (&prepared.bench, &prepared.plan.measure);
         let workloads: Vec<_> = prepared.plan.workload.iter().map(WorkloadPlan::title).collect();
-        self.title =
-            format!("pgdyno {}: {} {}", prepared.plan.name, workloads.join(", "), data_words(prepared));
+        let workloads =
+            if workloads.is_empty() { "nothing is driven".to_owned() } else { workloads.join(", ") };
+        self.title = format!("pgdyno {}: {workloads} {}", prepared.plan.name, data_words(prepared));
+        self.runs(job, prepared);
+        self.stages(prepared);
+        self.tables(job, prepared);
+        for at in 0..job.servers.len() {
+            self.fact("server", job.of_subject(at, &programs::words(job, prepared, at)));
+        }
+        self.starts(job, prepared);
+        self.cpus(job, prepared);
+    }
+
+    /// How many runs, of which length, at which levels.
+    fn runs(&mut self, job: &Job, prepared: &Prepared) {
+        let (bench, measure) = (&prepared.bench, &prepared.plan.measure);
+        if prepared.plan.workload.is_empty() {
+            return;
+        }
         let each = match job.subjects.len() as u64 {
             1 => String::new(),
             subjects => format!(" ({} of each subject)", bench.cost.runs / subjects),
@@ -74,12 +90,14 @@ impl Announcement {
                 "{runs}{each} of {interval} after {warmup} of warm-up: clients {clients}, blocks {blocks}"
             ),
         );
-        self.tables(job, prepared);
-        for at in 0..job.servers.len() {
-            self.fact("server", job.of_subject(at, &programs::words(job, prepared, at)));
+    }
+
+    /// The stages of a plan that names them.
+    fn stages(&mut self, prepared: &Prepared) {
+        let words: Vec<_> = prepared.plan.stage.iter().map(StagePlan::words).collect();
+        if !words.is_empty() {
+            self.fact("stages", words.join(", then "));
         }
-        self.starts(job, prepared);
-        self.cpus(job, prepared);
     }
 
     /// When several servers are started anew.

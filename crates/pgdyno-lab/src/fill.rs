@@ -80,7 +80,7 @@ fn record_of(plan: &LoadPlan, streams: u64, outcome: &LoadOutcome) -> LoadRecord
 /// Reads tables that fit into shared buffers, so that all blocks of a cell start from the same cache state. Larger
 /// tables are measured as the load left them. Several servers are treated alike: if the tables fit on one of them, they
 /// are read on all, each up to the size of its shared buffers; of tables that differ, the smallest decide. The plan's
-/// own tables belong to no `set`.
+/// own tables belong to no `set`. A plan whose stages say when tables are read has no other time for it.
 fn prewarm_if_it_fits(
     Context { prepared, events, .. }: Context<'_>,
     session: &mut Session,
@@ -88,6 +88,9 @@ fn prewarm_if_it_fits(
     size_bytes: u64,
     subject: &Subject,
 ) -> Result<Option<PrewarmRecord>, Problem> {
+    if prepared.plan.prewarms().next().is_some() {
+        return Ok(None);
+    }
     let least_bytes = prepared.smallest_tables_bytes.unwrap_or(size_bytes);
     if least_bytes as f64 > subject.largest_buffers_bytes as f64 * BUFFERS_SHARE {
         return Ok(None);

@@ -69,6 +69,7 @@ pub fn resumed_record(job: &Job, prepared: &Prepared, program: &Program, known: 
         plan: PlanRecord { digest: known.plan.digest, ..fresh.plan },
         stages: known.stages,
         starts: known.starts,
+        operations: known.operations,
         runs: known.runs,
         resumed: known.resumed,
         comparison,

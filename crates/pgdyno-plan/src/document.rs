@@ -9,9 +9,10 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Auto, CheckPlan, DataPlan, LOADED_AT_S, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan, ScriptPlan,
-    ServerPlan, SizePlan, TpccPlan, Variables, WorkloadPlan,
+    Action, Auto, CheckPlan, DataPlan, LOADED_AT_S, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan,
+    ScriptPlan, ServerPlan, SizePlan, StagePlan, TpccPlan, Variables, WorkloadPlan,
     fault::shown,
+    stage::MAX_STAGES,
     work::{MAX_WORKLOADS, VARIABLES, definitions},
 };
 
@@ -58,8 +59,14 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-expects" = VARIABLES))]
     pub variables: Variables,
-    /// Workloads to run, in this order.
-    #[schemars(length(min = 1, max = MAX_WORKLOADS))]
+    /// Stages in the order of their execution. Default: load, drive.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_STAGES))]
+    #[schemars(extend("x-expects" = "a list of stages: write [[stage]] and its keys below, once for each"))]
+    pub stage: Vec<StagePlan>,
+    /// Workloads to run, in this order; none only if the plan has stages.
+    #[serde(default)]
+    #[schemars(length(max = MAX_WORKLOADS))]
     pub workload: Vec<WorkloadPlan>,
     /// How to measure.
     #[serde(default)]
@@ -85,6 +92,7 @@ impl Plan {
             data: DataPlan::default(),
             load: LoadRequest::default(),
             variables: Variables::new(),
+            stage: Vec::new(),
             workload,
             measure: MeasurePlan::default(),
             size: BTreeMap::new(),
@@ -99,6 +107,22 @@ impl Plan {
         plan.description =
             "A first look: point reads, then TPC-B-like transactions, at three client counts.".into();
         plan
+    }
+}
+
+impl Plan {
+    /// The stages in order: those of the plan, or loading and driving.
+    pub fn stages(&self) -> Vec<StagePlan> {
+        match self.stage.is_empty() {
+            true => vec![StagePlan::new(Action::Load), StagePlan::new(Action::Drive)],
+            false => self.stage.clone(),
+        }
+    }
+
+    /// The stages that read tables into shared buffers before the runs.
+    pub fn prewarms(&self) -> impl Iterator<Item = &StagePlan> {
+        let before = self.stage.iter().take_while(|stage| stage.action != Action::Drive);
+        before.filter(|stage| stage.action == Action::Prewarm)
     }
 }
 

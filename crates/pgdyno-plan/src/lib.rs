@@ -15,6 +15,7 @@ mod measure;
 mod parse;
 mod scale;
 mod server;
+mod stage;
 mod tpcc;
 mod work;
 mod workload_files;
@@ -27,6 +28,7 @@ pub use measure::{BalanceCheckMode, CheckPlan, MAX_RATE_PER_S, MeasurePlan, Rest
 pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;
 pub use server::{MAX_SUBJECTS, ServerPlan};
+pub use stage::{Action, StagePlan};
 pub use tpcc::{Isolation, LOADED_AT_S, TpccPlan, TpccWork};
 pub use work::{DataPlan, ScaleupPlan, ScriptPlan, SizePlan, Source, VariableValue, Variables, WorkloadPlan};
 pub use workload_files::{SqlText, Steps, Work, WorkloadFiles};

@@ -80,12 +80,14 @@ impl Source<'_> {
             ("name", "add a first line such as name = \"bench\""),
             ("workload", "add a [[workload]] with a script, such as \"select-only\""),
         ] {
-            if !tree.contains_key(name) {
+            let may_lack = name == "workload" && tree.contains_key("stage");
+            if !tree.contains_key(name) && !may_lack {
                 let what = format!("{}: the key `{name}` is missing", self.file);
                 return Err(Problem::wrong_request(what).hint(hint));
             }
         }
-        let workloads = tree["workload"].get_ref().as_array().into_iter().flat_map(|list| list.iter());
+        let workloads = tree.get("workload").and_then(|list| list.get_ref().as_array());
+        let workloads = workloads.into_iter().flat_map(|list| list.iter());
         let lacks_script = |table: &DeTable<'_>| {
             !["script", "text", "scripts", "tpcc"].iter().any(|key| table.contains_key(*key))
         };

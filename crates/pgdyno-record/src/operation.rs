@@ -11,6 +11,9 @@ use crate::{LoadRecord, VerificationRecord};
 pub struct OperationRecord {
     /// Name: `load`, `verify`, `copy`, `prewarm`, `probe ddl`, `probe count`, `probe depth` or `probe sizes`.
     pub name: String,
+    /// The subject, if there are several.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject: Option<String>,
     /// Start in seconds since the start of the run.
     pub start_s: f64,
     /// Duration in seconds; absent while the operation is under way, or if it ended by an error.

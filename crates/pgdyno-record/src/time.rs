@@ -26,6 +26,9 @@ pub struct TimeRecord {
     pub server_s: f64,
     /// Loading, setup and replication of tables, and quiescing the servers afterwards.
     pub load_s: f64,
+    /// Operations on the tables before and after the runs, as stages of the plan.
+    #[serde(default)]
+    pub operations_s: f64,
     /// Starting the servers anew between runs, and their practice runs.
     #[serde(default)]
     pub starts_s: f64,
@@ -49,6 +52,9 @@ pub struct TimeRecord {
 /// Stages that count as load.
 const LOADING: [&str; 4] = ["load", "setup", "replication", "quiesce"];
 
+/// Stages that are operations.
+const OPERATIONS: [&str; 6] = ["verify", "prewarm", "probe ddl", "probe count", "probe depth", "probe sizes"];
+
 impl TimeRecord {
     /// Computes the breakdown; `None` before the first run.
     pub fn from_stages(
@@ -71,6 +77,7 @@ impl TimeRecord {
             whole_s: end_s - begin_s - idle_s(all, cell_runs, resumed),
             server_s: stages(&["server"]),
             load_s: stages(&LOADING),
+            operations_s: stages(&OPERATIONS),
             starts_s: starts.iter().map(|start| start.duration_s).sum(),
             reset_s: runs(|run| run.reset_s.unwrap_or(0.0)),
             warmup_s: runs(|run| run.warmup_ns as f64 / 1e9),
@@ -83,6 +90,7 @@ impl TimeRecord {
             whole_s,
             server_s,
             load_s,
+            operations_s,
             starts_s,
             reset_s,
             warmup_s,
@@ -91,7 +99,8 @@ impl TimeRecord {
             connect_s,
             ..
         } = parts;
-        let named_s = server_s + load_s + starts_s + reset_s + warmup_s + measured_s + checkpoint_s;
+        let named_s =
+            server_s + load_s + operations_s + starts_s + reset_s + warmup_s + measured_s + checkpoint_s;
         let overhead_s = (whole_s - named_s).max(0.0);
         Some(Self { rest_s: (overhead_s - connect_s).max(0.0), overhead_s, ..parts })
     }

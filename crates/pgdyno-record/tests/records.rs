@@ -34,7 +34,8 @@ fn the_parts_add_up_to_the_whole() {
         stage("load", 2.5, 3.0),
         stage("setup", 5.5, 1.0),
         stage("measure", 6.5, 12.5),
-        stage("check", 19.0, 1.5),
+        stage("check", 19.0, 1.0),
+        stage("probe sizes", 20.0, 0.5),
     ];
     record.starts = vec![StartRecord {
         number: 1,
@@ -50,14 +51,15 @@ fn the_parts_add_up_to_the_whole() {
         whole_s: 20.0,
         server_s: 2.0,
         load_s: 4.0,
+        operations_s: 0.5,
         starts_s: 0.75,
         reset_s: 1.0,
         warmup_s: 2.0,
         measured_s: 8.0,
         checkpoint_s: 0.5,
         connect_s: 0.5,
-        rest_s: 1.25,
-        overhead_s: 1.75,
+        rest_s: 0.75,
+        overhead_s: 1.25,
     };
     assert_eq!(time, expected);
     let again = ResumedRecord {

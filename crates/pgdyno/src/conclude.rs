@@ -94,6 +94,13 @@ fn verdict(job: &Job, record: &RunRecord) -> ExitCode {
     if let Some(broken) = checked.find(|checked| checked.violations > 0) {
         return inconsistent(broken);
     }
+    if let Some(failed) = record.operations.iter().find(|operation| operation.passed == Some(false)) {
+        let _ = problem::print(
+            &Problem::could_not(format!("the stage `{}` found differences", failed.name))
+                .hint("its section in the report names them"),
+        );
+        return Exit::Failed.into();
+    }
     let slower = record.comparison.as_ref().and_then(|comparison| comparison.result.as_ref());
     let slower = slower.is_some_and(|result| result.verdict == Verdict::Slower);
     match job.comparison() {

@@ -113,6 +113,21 @@ pub struct Prewarm {
     pub total: PrewarmTotal,
 }
 
+/// Share of all pages that must be in shared buffers: reading with queries omits the inner pages of indexes, which are
+/// less than 1 % of an index.
+const MIN_SHARE: f64 = 0.99;
+
+impl Prewarm {
+    /// Whether all tables were read and are in shared buffers, as far as known. If tables were read that do not fit,
+    /// pages may be missing.
+    pub fn is_complete(&self, anyway: bool) -> bool {
+        let missing =
+            self.relations.iter().any(|relation| relation.share.is_some_and(|share| share < MIN_SHARE));
+        let unread = self.relations.iter().any(|relation| relation.not_read.is_some());
+        !unread && (anyway || !missing)
+    }
+}
+
 /// What was read into shared buffers, of all relations.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PrewarmTotal {

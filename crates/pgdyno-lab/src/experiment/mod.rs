@@ -3,15 +3,17 @@
 
 mod command;
 mod idle;
+mod operations;
 mod rounds;
 mod schedule;
 mod servers;
 mod starts;
+mod tables;
 
 use std::time::Duration;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
-use pgdyno_plan::advice::bench::Level;
+use pgdyno_plan::{Action, advice::bench::Level};
 use pgdyno_record::{FootprintRecord, SubjectRecord};
 
 use crate::{
@@ -74,10 +76,34 @@ impl Experiment<'_> {
         with_leftovers(measured.and(logged), closed)
     }
 
+    /// The stages of the plan, in its order.
     fn measured_stages(&mut self) -> Result<(), Problem> {
-        let Context { job, prepared, .. } = self.context;
         (0..self.servers.len()).try_for_each(|at| self.check_storage(at))?;
-        (0..self.servers.len()).try_for_each(|at| self.fill(at))?;
+        let stages = self.context.prepared.plan.stages();
+        // Existing tables are looked at where others would be loaded.
+        if !stages.iter().any(|stage| stage.action == Action::Load) {
+            self.fill_all()?;
+        }
+        for stage in &stages {
+            match stage.action {
+                Action::Load => self.fill_all()?,
+                Action::Drive => self.drive()?,
+                _ => self.operate(stage)?,
+            }
+        }
+        if !stages.iter().any(|stage| stage.action == Action::Drive) {
+            self.stage("sizes", |this| this.look_at_tables(When::Before))?;
+        }
+        Ok(())
+    }
+
+    fn fill_all(&mut self) -> Result<(), Problem> {
+        (0..self.servers.len()).try_for_each(|at| self.fill(at))
+    }
+
+    /// Runs the workloads, between two looks at the tables, and checks the data.
+    fn drive(&mut self) -> Result<(), Problem> {
+        let Context { job, prepared, .. } = self.context;
         self.stage("sizes", |this| this.look_at_tables(When::Before))?;
         let between = BetweenRuns::of(job, prepared);
         if let Some(between) = between {

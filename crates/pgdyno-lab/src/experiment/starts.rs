@@ -7,6 +7,7 @@ use pgdyno_postgres::observe::data_format;
 use pgdyno_provision::{Request, asks_for_like_data};
 use pgdyno_wire::WireError;
 
+use super::tables::prewarm_again;
 use crate::{Job, SubjectWork, Wanted, context::Context, fill, recording::Recording, subject::Subject};
 
 /// Whether every server may run on the data of every other: pgdyno made and loaded all clusters alike, all programs
@@ -71,6 +72,7 @@ pub fn restart(
         let subject = context.job.subjects.iter().position(|subject| subject.server == Some(at));
         let record = subject.and_then(|subject| recording.record.subjects.get(subject));
         record.map_or(Ok(()), |record| fill::prewarm_again(context, server, record))?;
+        prewarm_again(context, server, at)?;
     }
     Ok(begin.elapsed().as_secs_f64())
 }

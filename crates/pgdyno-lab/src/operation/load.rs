@@ -72,7 +72,8 @@ fn begin(recording: &mut Recording, task: &LoadTask<'_>, start_s: f64) {
         ..LoadRecord::default()
     };
     let found = Found::Load(Box::new(load));
-    let record = OperationRecord { name: "load".to_owned(), start_s, duration_s: None, passed: None, found };
+    let name = "load".to_owned();
+    let record = OperationRecord { name, subject: None, start_s, duration_s: None, passed: None, found };
     recording.record.operations.push(record);
     recording.show();
 }

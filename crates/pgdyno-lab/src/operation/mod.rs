@@ -4,12 +4,14 @@
 mod first;
 mod job;
 mod load;
+mod stage;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_record::{Found, OperationRecord};
 
 pub use job::OperationJob;
 pub use load::{LoadTask, load, send};
+pub use stage::{Tables, carry_out, prewarm, prewarm_again};
 
 use crate::{Events, Lab, Outcome, recording::Recording};
 
@@ -60,7 +62,8 @@ impl Operations {
         let start_s = recording.begin_stage(name);
         let done = work(&self.events).map(|(value, found, passed)| {
             let duration_s = Some(recording.seconds() - start_s);
-            let record = OperationRecord { name: name.to_owned(), start_s, duration_s, passed, found };
+            let name = name.to_owned();
+            let record = OperationRecord { name, subject: None, start_s, duration_s, passed, found };
             recording.record.operations.push(record);
             value
         });

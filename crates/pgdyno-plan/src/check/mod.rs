@@ -4,6 +4,7 @@ mod load;
 mod measure;
 mod ranges;
 mod server;
+mod stages;
 mod subjects;
 mod tpcc;
 mod work;
@@ -27,6 +28,7 @@ impl Plan {
         server::server(self, &mut faults);
         subjects::subjects(self, &mut faults);
         load::faults(self, &mut faults);
+        stages::stages(self, &mut faults);
         work::own_work(self, &mut faults);
         measure::clients(self, &mut faults);
         measure::rate(self, &mut faults);

@@ -24,7 +24,7 @@ pub(super) fn own_work(plan: &Plan, faults: &mut Vec<Fault>) {
     data(plan, faults);
     let given = given_names(plan);
     variables("variables", &plan.variables, &given, faults);
-    workloads(&plan.workload, &given, faults);
+    workloads(plan, &given, faults);
     sizes(plan, &given, faults);
     tpcc::faults(plan, faults);
 }
@@ -91,8 +91,9 @@ fn variables(path: &str, variables: &Variables, given: &[&str], faults: &mut Vec
     }
 }
 
-fn workloads(workloads: &[WorkloadPlan], given: &[&str], faults: &mut Vec<Fault>) {
-    if workloads.is_empty() {
+fn workloads(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
+    let workloads = &plan.workload;
+    if workloads.is_empty() && plan.stage.is_empty() {
         let hint = "add a [[workload]] with a script, such as \"select-only\"";
         faults.push(fault("workload", "the plan has no workload", hint));
     }

@@ -37,7 +37,7 @@ pub fn facts(run: &Run<'_>, index: usize, load: &LoadRecord) -> Facts {
     items.push(Fact::new("size", at.figure("size_bytes", Bytes)));
     let prewarm = at.at("prewarm");
     let by = phrase![prewarm.figure("duration_s", Seconds), " by ", prewarm.figure("method", Text)];
-    items.push(Fact::new("in buffers", by));
+    items.extend(load.prewarm.as_ref().map(|_| Fact::new("in buffers", by)));
     Facts { title: phrase!["Data", run.whose(index)], items }
 }
 

@@ -38,6 +38,10 @@ fn shares(run: &Run<'_>) -> Phrase {
         share("warmup"),
         ", load ",
         share("load"),
+        run.record
+            .operations
+            .first()
+            .map_or_else(Phrase::default, |_| phrase![", operations ", share("operations")]),
         run.record.starts.first().map_or_else(Phrase::default, |_| phrase![", starts ", share("starts")]),
         ", resets ",
         share("reset"),

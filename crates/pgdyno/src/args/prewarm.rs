@@ -3,12 +3,9 @@
 use std::process::ExitCode;
 
 use clap::ArgAction;
-use pgdyno_core::{
-    probe::{Prewarm, json},
-    problem::Problem,
-};
-use pgdyno_lab::operation::OperationJob;
-use pgdyno_postgres::probe::{self, PrewarmProgress, PrewarmRequest};
+use pgdyno_core::{probe::json, problem::Problem};
+use pgdyno_lab::operation::{self, OperationJob};
+use pgdyno_postgres::probe::PrewarmRequest;
 use pgdyno_record::Found;
 
 use super::{
@@ -23,10 +20,6 @@ use crate::{
     output,
     progress::Progress,
 };
-
-/// Share of all pages that must be in shared buffers: reading with queries omits the inner pages of indexes, which are
-/// less than 1 % of an index.
-const MIN_SHARE: f64 = 0.99;
 
 /// Flags of `pgdyno prewarm`.
 #[derive(Debug, clap::Args)]
@@ -87,25 +80,13 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     };
     let mut operations = operate::begin(&job, &args.record, context, &stop, &progress)?;
     let warmed = operations.run("prewarm", |events| {
-        let warmed = probe::prewarm(&options, &request, &stop, &mut |at| match at {
-            PrewarmProgress::Reading(pages) => events.counting("reading", pages, "pages"),
-            PrewarmProgress::Pages(pages) => events.counted(pages),
-            PrewarmProgress::Looking => events.doing("checking which pages are in shared buffers"),
-        })?;
-        let passed = passed(&warmed, args.anyway);
+        let warmed = operation::prewarm(&options, &request, &stop, events)?;
+        let passed = warmed.is_complete(args.anyway);
         Ok((warmed.clone(), Found::Prewarm(warmed), Some(passed)))
     });
     progress.finish();
     operate::end(operations, warmed, false, |warmed| {
         output::print(&if args.json { json(&warmed) } else { pgdyno_report::prewarm(&warmed) })?;
-        Ok(Exit::of_check(passed(&warmed, args.anyway)).into())
+        Ok(Exit::of_check(warmed.is_complete(args.anyway)).into())
     })
-}
-
-/// Whether all tables were read and are in shared buffers, as far as known. With `anyway`, pages may be missing.
-fn passed(warmed: &Prewarm, anyway: bool) -> bool {
-    let missing =
-        warmed.relations.iter().any(|relation| relation.share.is_some_and(|share| share < MIN_SHARE));
-    let unread = warmed.relations.iter().any(|relation| relation.not_read.is_some());
-    !unread && (anyway || !missing)
 }

@@ -34,7 +34,7 @@ impl TablesFlags {
 
 /// Leaves out the TPC-B tables that a plan would load by default, if none of its scripts names one of them.
 pub(super) fn leave_out_unused(plan: &mut Plan, files: &WorkloadFiles) {
-    let is_requested = plan.data.scale != Scale::Auto || !plan.load.is_default();
+    let is_requested = plan.data.scale != Scale::Auto || !plan.load.is_default() || !plan.stage.is_empty();
     if plan.has_tpcb() && !is_requested && !files.names_tpcb() {
         plan.data.scale = Scale::None;
     }

@@ -155,8 +155,102 @@ fn a_run_directory_that_cannot_be_made_ends_it_before() {
     assert!(none.contains("no load is known"), "{none}");
 }
 
+/// A plan with every stage; `more` are its last lines.
+fn plan_of_stages(more: &str) -> String {
+    let measure = format!(
+        "[measure]\nclients = [1]\nduration = \"{}\"\nwarmup = \"50ms\"\nblocks = 1\n",
+        crate::common::brief()
+    );
+    let stages = "load, verify, probe ddl, probe depth, prewarm, probe count, drive, probe sizes";
+    let stage = |name: &str| {
+        let more = if name == "probe count" { "parallel = [0]\nrepeats = 1\n" } else { "" };
+        format!("[[stage]]\ndo = \"{name}\"\n{more}")
+    };
+    let stages: String = stages.split(", ").map(stage).collect();
+    format!("name = \"article\"\n[data]\nscale = 1\n{measure}{stages}{more}")
+}
+
+const SELECT_ONLY: &str = "[[workload]]\nscript = \"select-only\"\n";
+
+/// One file and one record hold what is done by hand over days; each operation at its time.
+fn stages_of_a_plan_are_in_one_record(pg: &str) {
+    let place = Place::new();
+    fs::write(place.path("plan.toml"), plan_of_stages(SELECT_ONLY)).expect("it can be written");
+    let said = place.done(&["run", "plan.toml", "--pg", pg, "--bundle"]);
+    let record = last(&place).record;
+    let names: Vec<_> = record.operations.iter().map(|operation| operation.name.as_str()).collect();
+    assert_eq!(names, ["verify", "probe ddl", "probe depth", "prewarm", "probe count", "probe sizes"]);
+    let driven = record.runs.first().expect("it was driven").start_s;
+    let before = |operation: &&OperationRecord| operation.start_s < driven;
+    assert_eq!(record.operations.iter().filter(before).count(), 5);
+    assert!(record.operations.iter().all(|operation| operation.duration_s.is_some()));
+    let passed =
+        |name: &str| record.operations.iter().find(|one| one.name == name).and_then(|one| one.passed);
+    assert_eq!((passed("verify"), passed("prewarm"), passed("probe ddl")), (Some(true), Some(true), None));
+    assert!(record.subjects[0].load.as_ref().is_some_and(|load| load.prewarm.is_none()), "a stage does it");
+    for title in ["VERIFICATION BEFORE THE RUNS", "DDL BEFORE THE RUNS", "SIZES AFTER THE RUNS"] {
+        assert!(said.contains(title), "{title}: {said}");
+    }
+    place.nothing_is_left();
+}
+
+#[test]
+fn stages_of_a_plan_on_the_newest_server_are_in_one_record() {
+    stages_of_a_plan_are_in_one_record("18");
+}
+
+/// A plan may drive nothing; then its tables are loaded and probed.
+#[test]
+fn a_plan_without_workloads_loads_and_probes() {
+    let place = Place::new();
+    let plan = "name = \"loaded\"\n[data]\nscaleup = { rows = 5000 }\n[[stage]]\ndo = \"load\"\n[[stage]]\n\
+                do = \"verify\"\n[[stage]]\ndo = \"probe sizes\"\ntables = [\"test\", \"log\"]\n";
+    fs::write(place.path("plan.toml"), plan).expect("it can be written");
+    let output = place.run(&["run", "plan.toml", "--pg", "18", "--bundle"]);
+    let said = text(&output.stderr) + &text(&output.stdout);
+    assert!(output.status.success(), "{said}");
+    assert!(said.contains("nothing is driven") && said.contains("load, then verify, then"), "{said}");
+    let record = last(&place).record;
+    assert!(record.runs.is_empty() && record.operations.len() == 2, "{:?}", record.operations);
+    assert_eq!(record.subjects[0].load.as_ref().map(|load| load.rows), Some(5_000));
+    let Found::Probe(Probe::Sizes(sizes)) = &record.operations[1].found else { panic!("they are sizes") };
+    assert_eq!(sizes.tables.len(), 2, "{sizes:?}");
+    assert!(place.done(&["show", "last"]).contains("5,000"), "the report shows what was loaded");
+    place.nothing_is_left();
+}
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
 mod long {
     use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn stages_of_a_plan_on_the_oldest_server_are_in_one_record() {
+        stages_of_a_plan_are_in_one_record("9.6");
+    }
+
+    /// Each subject has its own operations, and a difference makes the run fail.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn stages_of_several_subjects_are_told_apart() {
+        let place = Place::new();
+        fs::write(place.path("spoil.sql"), "DELETE FROM pgbench_accounts WHERE aid = 1;\n").expect("it can");
+        let plan = plan_of_stages(SELECT_ONLY).replace("scale = 1", "scale = 1\nsetup = \"spoil.sql\"");
+        fs::write(place.path("plan.toml"), plan).expect("it can be written");
+        let subjects = ["--subject", "pg=18,bundle", "--subject", "pg=17,bundle"];
+        let output = place.run(&[&["run", "plan.toml"][..], &subjects].concat());
+        let said = text(&output.stderr);
+        assert_eq!(output.status.code(), Some(1), "{said}");
+        assert!(said.contains("the stage `verify` found differences"), "{said}");
+        let record = last(&place).record;
+        let of =
+            |name: &str| record.operations.iter().filter(|one| one.subject.as_deref() == Some(name)).count();
+        let names: Vec<_> = record.subjects.iter().map(|subject| subject.name.clone()).collect();
+        assert_eq!(names.iter().map(|name| of(name)).collect::<Vec<_>>(), [6, 6]);
+        let html = fs::read_to_string(last(&place).path.join("report.html")).expect("it is written");
+        assert!(html.contains("before the runs") && html.contains("DDL of "), "{names:?}");
+        place.nothing_is_left();
+    }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]

@@ -302,6 +302,15 @@ impl<'a> BulkLoad<'a> {
         Ok((job.plan, proof))
     }
 
+    /// Compares the tables with what a load must have left, whoever carried it out.
+    ///
+    /// # Errors
+    /// The tables cannot be compared.
+    pub fn verify_against(&mut self, plan: &LoadPlan) -> Result<Proof, Problem> {
+        let target = survey::target(&mut self.session)?;
+        self.prove(&target, plan, false)
+    }
+
     /// Records a load as finished by this proof if all its tasks are done and its proof was deferred.
     fn finish_if_done(&mut self, job: &Job) -> Result<(), Problem> {
         let finish = |session: &mut Session| {

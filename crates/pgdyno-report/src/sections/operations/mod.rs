@@ -14,7 +14,7 @@ use crate::{
         Format::{Bytes, Count, Rate, Seconds, Text},
         Place,
     },
-    phrase::{Phrase, phrase},
+    phrase::{Phrase, maybe, phrase},
     run::Run,
 };
 
@@ -26,10 +26,10 @@ fn all<'a>(run: &'a Run<'_>) -> impl Iterator<Item = (Place<'a>, &'a OperationRe
 
 /// A section for each operation.
 pub fn sections(run: &Run<'_>) -> Vec<Section> {
-    all(run).map(|(at, operation)| section(&at, operation)).collect()
+    all(run).map(|(at, operation)| section(run, &at, operation)).collect()
 }
 
-fn section(at: &Place<'_>, operation: &OperationRecord) -> Section {
+fn section(run: &Run<'_>, at: &Place<'_>, operation: &OperationRecord) -> Section {
     let found = at.at("found");
     let blocks = match &operation.found {
         Found::Load(of) => load::blocks(&found.at("load"), of),
@@ -38,7 +38,17 @@ fn section(at: &Place<'_>, operation: &OperationRecord) -> Section {
         Found::Prewarm(of) => prewarm::blocks(&found.at("prewarm"), of),
         Found::Probe(of) => probe::blocks(&found.at("probe"), of),
     };
-    Section::new(title(&operation.found), blocks)
+    let whose = maybe(" of ", at.figure("subject", Text), "");
+    Section::new(phrase![title(&operation.found), whose, when(run, operation)], blocks)
+}
+
+/// When an operation took place, if its run drove something.
+fn when(run: &Run<'_>, operation: &OperationRecord) -> &'static str {
+    match run.record.runs.first() {
+        None => "",
+        Some(first) if operation.start_s < first.start_s => " before the runs",
+        Some(_) => " after the runs",
+    }
 }
 
 fn title(found: &Found) -> &'static str {

@@ -1,0 +1,154 @@
+//! Operations as stages of a plan.
+
+use pgdyno_core::{
+    probe::{Prewarm, Probe},
+    problem::Problem,
+    stop::Stop,
+    units,
+};
+use pgdyno_plan::{Action, StagePlan};
+use pgdyno_postgres::{
+    load::BulkLoad,
+    probe::{self, CountRequest, DdlRequest, PrewarmProgress, PrewarmRequest},
+};
+use pgdyno_record::Found;
+use pgdyno_rows::load::LoadPlan;
+use pgdyno_wire::ConnectOptions;
+
+use crate::{Events, records};
+
+/// Most sessions of an operation.
+const MOST_SESSIONS: u64 = 8;
+/// How long a statement waits for its lock: nobody else should use the tables.
+const LOCK_TIMEOUT_MS: u64 = 2_000;
+
+/// The tables that operations of a plan are about.
+#[derive(Debug, Clone, Copy)]
+pub struct Tables<'a> {
+    /// Finds them.
+    pub options: &'a ConnectOptions,
+    /// How they were loaded in this run; `None` if they were there, or are the plan's own.
+    pub load: Option<&'a LoadPlan>,
+    /// Whether they were made for this run, so that DDL may be timed on them.
+    pub are_ours: bool,
+    /// Whether the database was made for this run, so that extensions may be created in it.
+    pub in_own_database: bool,
+    /// CPUs that this process may use.
+    pub cpus: u64,
+}
+
+/// Carries out an operation of a plan. Returns what it found, and whether what it checks holds.
+///
+/// # Errors
+/// A query failed, a table does not exist, or a stop is requested.
+pub fn carry_out(
+    stage: &StagePlan,
+    tables: &Tables<'_>,
+    stop: &Stop,
+    events: &Events,
+) -> Result<(Found, Option<bool>), Problem> {
+    let tell = &mut |what: &str| events.doing(&units::printable(what));
+    let Tables { options, .. } = tables;
+    let names = names(stage, tables.load)?;
+    let probed = |found: Probe| (Found::Probe(found), None);
+    match stage.action {
+        Action::Verify => verify(tables, stop, events),
+        Action::Prewarm => {
+            let request = prewarm_request(stage, tables);
+            let warmed = prewarm(options, &request, stop, events)?;
+            let passed = warmed.is_complete(request.anyway);
+            Ok((Found::Prewarm(warmed), Some(passed)))
+        }
+        Action::ProbeDdl => {
+            let request = DdlRequest {
+                tables: names,
+                may_change: tables.are_ours,
+                rewrite: stage.rewrite.unwrap_or(false),
+                repeats: stage.repeats(),
+                lock_timeout_ms: LOCK_TIMEOUT_MS,
+            };
+            probe::ddl(options, &request, stop, tell).map(Probe::Ddl).map(probed)
+        }
+        Action::ProbeCount => {
+            let request = CountRequest {
+                tables: names,
+                by: stage.by(),
+                workers: stage.parallel(),
+                repeats: stage.repeats(),
+            };
+            probe::count(options, &request, stop, tell).map(Probe::Count).map(probed)
+        }
+        Action::ProbeDepth => {
+            let may_create = stage.create_extension.unwrap_or(tables.in_own_database);
+            probe::depth(options, &names, may_create, stop).map(Probe::Depth).map(probed)
+        }
+        Action::ProbeSizes => probe::sizes(options, &names, stop).map(Probe::Sizes).map(probed),
+        Action::Load | Action::Drive => {
+            Err(Problem::wrong_request(format!("`{}` is no operation on tables", stage.action.name())))
+        }
+    }
+}
+
+/// Reads tables into shared buffers as a stage requests it, unrecorded.
+///
+/// # Errors
+/// As [`carry_out`].
+pub fn prewarm_again(
+    stage: &StagePlan,
+    tables: &Tables<'_>,
+    stop: &Stop,
+    events: &Events,
+) -> Result<(), Problem> {
+    prewarm(tables.options, &prewarm_request(stage, tables), stop, events).map(drop)
+}
+
+/// Reads tables into shared buffers.
+///
+/// # Errors
+/// A query failed, the tables do not fit, or a stop is requested.
+pub fn prewarm(
+    options: &ConnectOptions,
+    request: &PrewarmRequest,
+    stop: &Stop,
+    events: &Events,
+) -> Result<Prewarm, Problem> {
+    probe::prewarm(options, request, stop, &mut |at| match at {
+        PrewarmProgress::Reading(pages) => events.counting("reading", pages, "pages"),
+        PrewarmProgress::Pages(pages) => events.counted(pages),
+        PrewarmProgress::Looking => events.doing("checking which pages are in shared buffers"),
+    })
+}
+
+fn prewarm_request(stage: &StagePlan, tables: &Tables<'_>) -> PrewarmRequest {
+    PrewarmRequest {
+        tables: stage.tables.clone(),
+        create_extension: stage.create_extension.unwrap_or(tables.in_own_database),
+        anyway: stage.anyway.unwrap_or(false),
+        jobs: tables.cpus.clamp(1, MOST_SESSIONS),
+    }
+}
+
+/// The tables that a stage names; for DDL and counts, which need one, the largest that was loaded.
+fn names(stage: &StagePlan, load: Option<&LoadPlan>) -> Result<Vec<String>, Problem> {
+    let needs_one = matches!(stage.action, Action::ProbeDdl | Action::ProbeCount);
+    match load {
+        _ if !stage.tables.is_empty() || !needs_one => Ok(stage.tables.clone()),
+        Some(load) => Ok(vec![load.set.main().generator().table().to_owned()]),
+        None => {
+            let what = format!("could not carry out the stage `{}`: it names no table", stage.action.name());
+            Err(Problem::wrong_request(what).hint("add tables = [\"NAME\"] to it"))
+        }
+    }
+}
+
+fn verify(tables: &Tables<'_>, stop: &Stop, events: &Events) -> Result<(Found, Option<bool>), Problem> {
+    events.doing("comparing counts and checksums");
+    let mut bulk = BulkLoad::new(tables.options, tables.cpus.clamp(1, MOST_SESSIONS), stop)?;
+    let proof = match tables.load {
+        Some(plan) => bulk.verify_against(plan)?,
+        None => bulk.verify(None)?.1,
+    };
+    let record = records::verification(&proof, None);
+    let passed = record.passed();
+    Ok((Found::Verification(record), Some(passed)))
+}

@@ -1,0 +1,149 @@
+//! The stages of a plan: loading, operations on the tables, driving, in the order of the file.
+
+use pgdyno_core::probe::CountBy;
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Most stages of a plan.
+pub(super) const MAX_STAGES: usize = 64;
+/// Default number of repetitions of a timed statement.
+const REPEATS: u64 = 3;
+/// Default numbers of parallel workers of counts.
+const PARALLEL: [u64; 3] = [0, 1, 2];
+
+/// A stage of a plan. The keys beside `do` and `tables` are those of the command of that name.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub struct StagePlan {
+    /// What is done: `load` and `drive` once each, operations anywhere.
+    #[serde(rename = "do")]
+    pub action: Action,
+    /// Names of tables as in SQL. Default: the largest table for `probe ddl` and `probe count`, all for the others.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["pgbench_accounts"]]))]
+    pub tables: Vec<String>,
+    /// Whether statements that rewrite the whole table are timed as well (`probe ddl`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rewrite: Option<bool>,
+    /// How often each statement or count is timed, 1 to 1,000 (`probe ddl`, `probe count`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub repeats: Option<u64>,
+    /// Scans to count with (`probe count`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("x-expects" = "a list of \"index\" and \"seq\", such as [\"index\", \"seq\"]"))]
+    pub by: Option<Vec<CountBy>>,
+    /// Numbers of parallel workers, 0 to 1,024 each (`probe count`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(inner(range(max = 1_024)))]
+    #[schemars(extend("x-expects" = "a list of whole numbers, such as [0, 2, 4]"))]
+    pub parallel: Option<Vec<u64>>,
+    /// Whether tables larger than shared buffers are read, too (`prewarm`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub anyway: Option<bool>,
+    /// Whether extensions may be created in an existing database (`prewarm`, `probe depth`); in an own one they are.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub create_extension: Option<bool>,
+}
+
+/// What a stage does.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub enum Action {
+    /// Loads and sets up the tables of the plan.
+    #[serde(rename = "load")]
+    Load,
+    /// Compares the tables with what they must hold.
+    #[serde(rename = "verify")]
+    Verify,
+    /// Reads tables into shared buffers.
+    #[serde(rename = "prewarm")]
+    Prewarm,
+    /// Times DDL, ANALYZE and VACUUM; changes are rolled back.
+    #[serde(rename = "probe ddl")]
+    ProbeDdl,
+    /// Times `count(*)`.
+    #[serde(rename = "probe count")]
+    ProbeCount,
+    /// Measures the depths of indexes.
+    #[serde(rename = "probe depth")]
+    ProbeDepth,
+    /// Measures sizes.
+    #[serde(rename = "probe sizes")]
+    ProbeSizes,
+    /// Runs the workloads.
+    #[serde(rename = "drive")]
+    Drive,
+}
+
+impl Action {
+    /// Name in plans and records.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Load => "load",
+            Self::Verify => "verify",
+            Self::Prewarm => "prewarm",
+            Self::ProbeDdl => "probe ddl",
+            Self::ProbeCount => "probe count",
+            Self::ProbeDepth => "probe depth",
+            Self::ProbeSizes => "probe sizes",
+            Self::Drive => "drive",
+        }
+    }
+
+    /// Whether it is about tables that the stage names.
+    pub(super) fn takes_tables(self) -> bool {
+        !matches!(self, Self::Load | Self::Verify | Self::Drive)
+    }
+}
+
+impl StagePlan {
+    /// A stage with defaults.
+    pub fn new(action: Action) -> Self {
+        Self {
+            action,
+            tables: Vec::new(),
+            rewrite: None,
+            repeats: None,
+            by: None,
+            parallel: None,
+            anyway: None,
+            create_extension: None,
+        }
+    }
+
+    /// How often each statement or count is timed.
+    pub fn repeats(&self) -> u64 {
+        self.repeats.unwrap_or(REPEATS)
+    }
+
+    /// Scans to count with.
+    pub fn by(&self) -> Vec<CountBy> {
+        self.by.clone().unwrap_or_else(|| vec![CountBy::Index, CountBy::Seq])
+    }
+
+    /// Numbers of parallel workers of counts.
+    pub fn parallel(&self) -> Vec<u64> {
+        self.parallel.clone().unwrap_or_else(|| PARALLEL.to_vec())
+    }
+
+    /// Keys that are given, beside `do` and `tables`, and the actions that have them.
+    pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &'static [Action])> {
+        let all: [(&str, bool, &[Action]); 6] = [
+            ("rewrite", self.rewrite.is_some(), &[Action::ProbeDdl]),
+            ("repeats", self.repeats.is_some(), &[Action::ProbeDdl, Action::ProbeCount]),
+            ("by", self.by.is_some(), &[Action::ProbeCount]),
+            ("parallel", self.parallel.is_some(), &[Action::ProbeCount]),
+            ("anyway", self.anyway.is_some(), &[Action::Prewarm]),
+            ("create_extension", self.create_extension.is_some(), &[Action::Prewarm, Action::ProbeDepth]),
+        ];
+        all.into_iter().filter(|(_, given, _)| *given).map(|(key, _, actions)| (key, actions))
+    }
+
+    /// The stage in words: what is done, and to which tables.
+    pub fn words(&self) -> String {
+        match self.tables.as_slice() {
+            [] => self.action.name().to_owned(),
+            tables => format!("{} {}", self.action.name(), tables.join(", ")),
+        }
+    }
+}
