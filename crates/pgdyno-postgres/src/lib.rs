@@ -4,5 +4,6 @@ pub mod gauge;
 pub mod load;
 pub mod observe;
 pub mod probe;
+mod settings;
 pub mod targets;
 pub mod verify;

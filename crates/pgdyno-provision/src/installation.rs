@@ -47,7 +47,7 @@ pub fn inspect(bindir: &Path) -> Result<Installation, Problem> {
             "PostgreSQL {version} in {} is too old",
             bindir.display()
         ))
-        .hint("pgdyno starts servers from 9.6 on"));
+        .hint("pgdyno starts servers from 9.5 on"));
     }
     let bindir = fs::canonicalize(bindir).unwrap_or_else(|_| bindir.to_owned());
     Ok(Installation { bindir, version_num, version })
@@ -200,7 +200,7 @@ mod tests {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let good = fake(root.path(), "good", "echo 'postgres (PostgreSQL) 17.2'");
         assert_eq!(inspect(&good).expect("it answers").version_num, 170_002);
-        let old = fake(root.path(), "old", "echo 'postgres (PostgreSQL) 9.5.25'");
+        let old = fake(root.path(), "old", "echo 'postgres (PostgreSQL) 9.4.26'");
         assert!(inspect(&old).expect_err("it is too old").what.contains("too old"));
         let broken = fake(
             root.path(),

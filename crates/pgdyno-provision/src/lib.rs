@@ -5,6 +5,7 @@
 
 pub mod builds;
 pub mod bundle;
+pub mod bundle_archive;
 mod child;
 mod conf;
 mod dirs;

@@ -4,8 +4,8 @@ use std::{fmt, str::FromStr};
 
 use pgdyno_core::facts::major_of;
 
-/// Oldest version that pgdyno can provision.
-pub const OLDEST: u32 = 90_600;
+/// Oldest version that pgdyno provisions and builds.
+pub const OLDEST: u32 = 90_500;
 
 /// Parses the output of `postgres --version`, for example `postgres (PostgreSQL) 15.19 (Debian 15.19-1)`, into
 /// `server_version_num` and the version's own text, here 150019 and `15.19`.
@@ -70,8 +70,8 @@ pub enum NotAVersion {
     /// The text cannot be parsed.
     #[error("`{0}` is not a version of PostgreSQL such as 18, 17.4, 9.6 or 9.6.24")]
     Unreadable(String),
-    /// The version is older than 9.6.
-    #[error("PostgreSQL {0} is too old: pgdyno starts servers from 9.6 on")]
+    /// The version is older than 9.5.
+    #[error("PostgreSQL {0} is too old: pgdyno starts servers from 9.5 on")]
     TooOld(String),
 }
 
@@ -121,13 +121,14 @@ mod tests {
             ("18", Wanted::Major(180_000)),
             ("9.6", Wanted::Major(90_600)),
             ("9.6.24", Wanted::Exact(90_624)),
+            ("9.5", Wanted::Major(90_500)),
             ("17.4", Wanted::Exact(170_004)),
         ] {
             assert_eq!(text.parse(), Ok(wanted));
             assert_eq!(wanted.to_string(), text);
         }
         for wrong in
-            ["", "9", "18.4.0", "eighteen", "18.", "-1", "9.5", "8.4.1", "9.6.24.1", "999999999999", "0"]
+            ["", "9", "18.4.0", "eighteen", "18.", "-1", "9.4", "8.4.1", "9.6.24.1", "999999999999", "0"]
         {
             assert!(wrong.parse::<Wanted>().is_err(), "{wrong}");
         }

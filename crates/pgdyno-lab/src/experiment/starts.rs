@@ -26,7 +26,7 @@ pub fn can_pass_on_data(job: &Job, servers: &mut [Subject]) -> Result<bool, Prob
         return Ok(false);
     }
     let formats: Result<Vec<String>, WireError> =
-        servers.iter_mut().map(|server| data_format(&mut server.admin)).collect();
+        servers.iter_mut().map(|server| data_format(&mut server.admin, server.facts.version_num)).collect();
     let formats = formats.map_err(|error| error.into_problem("could not read the format of the data"))?;
     Ok(formats.windows(2).all(|two| two[0] == two[1]))
 }

@@ -208,7 +208,8 @@ fn max_parallel_workers(inputs: &Inputs<'_>) -> Option<Choice> {
 fn max_parallel_workers_per_gather(inputs: &Inputs<'_>) -> Option<Choice> {
     let cpus = cpus(inputs);
     let reason = format!("half of {}, at most 4", plural(cpus.into(), "processor"));
-    choice("max_parallel_workers_per_gather", (cpus / 2).min(4), reason)
+    let value = (cpus / 2).min(4);
+    (inputs.version_num >= 90_600).then(|| choice("max_parallel_workers_per_gather", value, reason))?
 }
 
 fn max_parallel_maintenance_workers(inputs: &Inputs<'_>) -> Option<Choice> {
@@ -302,6 +303,9 @@ mod tests {
         assert_eq!(value(&choices, "max_parallel_maintenance_workers"), None);
         assert_eq!(value(&choices, "checkpoint_completion_target"), Some("0.9"));
         assert_eq!(value(&choices, "effective_io_concurrency"), Some("26"));
+        assert_eq!(value(&choices, "max_parallel_workers_per_gather"), Some("2"));
+        let choices = sized(&host(GB), &storage(GB, Some(false)), 90_503);
+        assert_eq!(value(&choices, "max_parallel_workers_per_gather"), None);
     }
 
     #[test]

@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// Oldest major version that pgdyno supports.
-pub const OLDEST_PG: (u32, u32) = (9, 6);
+pub const OLDEST_PG: (u32, u32) = (9, 5);
 
 /// Settings that decide where a server listens and stores its files. pgdyno sets them itself.
 const OURS: &[&str] = &[

@@ -15,8 +15,8 @@ use pgdyno_rows::load::{LoadPlan, LoadRequest, Stage, Work, tasks};
 use pgdyno_wire::{Session, WireError};
 
 use super::bulk::{
-    Done, PhaseSampler, Phases, SETTINGS, Sizes, Span, StageStart, StageTime, Survey, TaskExecutor, failed,
-    key_settings, shared_constants, survey, table_statements,
+    Done, PhaseSampler, Phases, Sizes, Span, StageStart, StageTime, Survey, TaskExecutor, failed,
+    fill_settings, key_settings, shared_constants, survey, table_statements,
 };
 
 /// Pause between two progress reports while other streams finish their tasks.
@@ -203,7 +203,7 @@ impl Loading<'_> {
         if self.alone {
             sessions[0].execute("BEGIN")?;
         } else {
-            sessions.iter_mut().try_for_each(|session| session.execute(SETTINGS))?;
+            sessions.iter_mut().try_for_each(|session| session.execute(&fill_settings()))?;
         }
         let statements = table_statements(self.plan).into_iter().chain(shared_constants(self.plan));
         for sql in statements {

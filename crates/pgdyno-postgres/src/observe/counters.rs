@@ -11,7 +11,7 @@ pub struct Counters {
     pub blocks_read: u64,
     /// WAL position in bytes; `None` if the role or the server does not allow reading it.
     pub wal_bytes: Option<u64>,
-    /// The last completed checkpoint in the control file.
+    /// The last completed checkpoint in the control file, which SQL can read since 9.6.
     checkpoint: Option<String>,
 }
 

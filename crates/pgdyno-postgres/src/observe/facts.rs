@@ -9,6 +9,8 @@ use pgdyno_core::facts::{
 
 use pgdyno_wire::{Session, WireError};
 
+use crate::settings::size_bytes;
+
 /// Reads the facts of the server that a session is connected to.
 ///
 /// # Errors
@@ -35,23 +37,23 @@ pub fn server_facts(
         build: build_facts(session, version_num, &version_text),
         block_bytes: setting(session, "block_size")?,
         wal_block_bytes: setting(session, "wal_block_size").ok(),
-        segment_bytes: size(session, "segment_size").ok(),
-        wal_segment_bytes: size(session, "wal_segment_size")?,
+        segment_bytes: size_bytes(session, "segment_size").ok(),
+        wal_segment_bytes: size_bytes(session, "wal_segment_size")?,
         data_checksums: on(session, "data_checksums")?,
         durability,
         max_connections: setting(session, "max_connections")?,
-        shared_buffers_bytes: size(session, "shared_buffers")?,
+        shared_buffers_bytes: size_bytes(session, "shared_buffers")?,
         // Absent for plain roles, which may not read them.
         data_directory: setting(session, "data_directory").ok(),
         wal_storage: None,
         database: database_facts(session, version_num),
-        settings: settings(session)?,
-        defaults: defaults(session).ok(),
+        settings: settings(session, version_num)?,
+        defaults: defaults(session, version_num).ok(),
         version_text,
     })
 }
 
-/// The compiler from `version()`, the flags from `pg_config` (superusers only before version 11).
+/// The compiler from `version()`, the flags from `pg_config` (absent in 9.5, superusers only before version 11).
 fn build_facts(session: &mut Session, version_num: u32, version_text: &str) -> BuildFacts {
     let mut config = |name: &str| {
         seen(session, &format!("SELECT setting FROM pg_catalog.pg_config WHERE name = '{name}'"))
@@ -133,11 +135,21 @@ fn first_word(text: &str) -> String {
     text.split_whitespace().next().unwrap_or(text).to_owned()
 }
 
-fn settings(session: &mut Session) -> Result<Vec<Setting>, WireError> {
-    let rows = session.query(
-        "SELECT name, pg_catalog.current_setting(name, true), source FROM pg_catalog.pg_settings \
+/// The value of a listed setting as SHOW formats it. Before 9.6 nothing keeps a setting that vanished meanwhile from
+/// being an error.
+fn shown(version_num: u32) -> &'static str {
+    match version_num {
+        0..90_600 => "pg_catalog.current_setting(name)",
+        _ => "pg_catalog.current_setting(name, true)",
+    }
+}
+
+fn settings(session: &mut Session, version_num: u32) -> Result<Vec<Setting>, WireError> {
+    let rows = session.query(&format!(
+        "SELECT name, {}, source FROM pg_catalog.pg_settings \
          WHERE source NOT IN ('default', 'override', 'client', 'session', 'environment variable') ORDER BY name",
-    )?;
+        shown(version_num)
+    ))?;
     let setting = |column: usize, row: &pgdyno_wire::Row| row.get(column).unwrap_or_default().to_owned();
     let public = rows.iter().filter(|row| row.get(0).is_some_and(|name| !is_private_setting(name)));
     Ok(public
@@ -147,11 +159,12 @@ fn settings(session: &mut Session) -> Result<Vec<Setting>, WireError> {
 
 /// Settings that nobody changed: defaults of this version, and values that the server derived itself, without
 /// file locations.
-fn defaults(session: &mut Session) -> Result<BTreeMap<String, String>, WireError> {
-    let rows = session.query(
-        "SELECT name, pg_catalog.current_setting(name, true) FROM pg_catalog.pg_settings \
+fn defaults(session: &mut Session, version_num: u32) -> Result<BTreeMap<String, String>, WireError> {
+    let rows = session.query(&format!(
+        "SELECT name, {} FROM pg_catalog.pg_settings \
          WHERE source IN ('default', 'override') AND name !~ '_(file|directory|directories)$'",
-    )?;
+        shown(version_num)
+    ))?;
     let pair = |row: &pgdyno_wire::Row| Some((row.get(0)?.to_owned(), row.get(1)?.to_owned()));
     Ok(rows.iter().filter_map(pair).filter(|(name, _)| !is_private_setting(name)).collect())
 }
@@ -163,11 +176,6 @@ fn seen<T: std::str::FromStr>(session: &mut Session, sql: &str) -> Option<T> {
 
 fn setting<T: std::str::FromStr>(session: &mut Session, name: &str) -> Result<T, WireError> {
     parsed(session, &format!("SELECT pg_catalog.current_setting('{name}')"))
-}
-
-/// A setting that is a size, in bytes.
-fn size<T: std::str::FromStr>(session: &mut Session, name: &str) -> Result<T, WireError> {
-    parsed(session, &format!("SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('{name}'))"))
 }
 
 fn text(session: &mut Session, sql: &str) -> Result<String, WireError> {

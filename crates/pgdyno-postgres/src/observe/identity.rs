@@ -8,7 +8,7 @@ use pgdyno_host::procs;
 use pgdyno_wire::{Address, Session, WireError};
 
 /// Oldest supported version, as `server_version_num`.
-const OLDEST: u32 = 90_600;
+const OLDEST: u32 = 90_500;
 
 /// Refuses servers that are too old or not PostgreSQL.
 ///
@@ -23,7 +23,7 @@ pub fn check_version(session: &Session) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::wrong_request(format!("could not measure this server: its version is {version}"))
-        .hint("PostgreSQL 9.6 is the oldest that can be measured"))
+        .hint("PostgreSQL 9.5 is the oldest that can be measured"))
 }
 
 /// The format of a server's data in words: two servers with the same can read each other's data directory. It has all
@@ -31,13 +31,21 @@ pub fn check_version(session: &Session) -> Result<(), Problem> {
 ///
 /// # Errors
 /// The functions that read the control file may not be called.
-pub fn data_format(session: &mut Session) -> Result<String, WireError> {
-    let format = session.value(
-        "SELECT pg_catalog.concat_ws(' ', i::text, s.pg_control_version, s.catalog_version_no) \
-         FROM pg_catalog.pg_control_init() i, pg_catalog.pg_control_system() s",
-    )?;
+pub fn data_format(session: &mut Session, version_num: u32) -> Result<String, WireError> {
+    let format = session.value(if version_num < CONTROL_SINCE { FORMAT_OF_9_5 } else { FORMAT })?;
     Ok(format.unwrap_or_default())
 }
+
+/// First version with functions that read the control file.
+const CONTROL_SINCE: u32 = 90_600;
+const FORMAT: &str = "SELECT pg_catalog.concat_ws(' ', i::text, s.pg_control_version, s.catalog_version_no) \
+                      FROM pg_catalog.pg_control_init() i, pg_catalog.pg_control_system() s";
+/// The same of 9.5, as far as it was chosen when the server was compiled or the cluster was made.
+const FORMAT_OF_9_5: &str = "SELECT pg_catalog.concat_ws(' ', '9.5', (SELECT pg_catalog.string_agg(setting, ' ' ORDER BY name) \
+     FROM pg_catalog.pg_settings WHERE name IN ('block_size', 'data_checksums', 'integer_datetimes', \
+     'max_identifier_length', 'max_index_keys', 'segment_size', 'wal_block_size', 'wal_segment_size')), \
+     (SELECT pg_catalog.string_agg(typbyval::text, ' ' ORDER BY typname) FROM pg_catalog.pg_type \
+     WHERE oid IN ('float4'::pg_catalog.regtype, 'float8'::pg_catalog.regtype)))";
 
 /// Process ID of the postmaster behind a session, if it runs on this machine and is visible.
 pub fn postmaster_of(session: &Session) -> Option<u32> {

@@ -10,6 +10,7 @@ use pgdyno_core::{
 use pgdyno_wire::{ConnectOptions, Session, WireError};
 
 use super::{Table, asked, checkpoint, find_tables, open, shape};
+use crate::settings::set_if_known;
 
 /// Request for a probe of counting.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -45,13 +46,19 @@ pub fn count(
     Ok(Count { server, checkpoints: probe.checkpoints, tables })
 }
 
-/// Settings that make the planner use as many workers as allowed, however small the table is.
+/// Settings that make the planner use as many workers as allowed, however small the table is. 9.5 has no workers.
 fn cheap_workers(version_num: u32) -> String {
-    let sizes = match version_num {
-        ..100_000 => "SET min_parallel_relation_size = 0",
-        _ => "SET min_parallel_table_scan_size = 0; SET min_parallel_index_scan_size = 0",
+    let parallel = match version_num {
+        ..90_600 => "",
+        ..100_000 => {
+            "; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_relation_size = 0"
+        }
+        _ => {
+            "; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_table_scan_size = 0; \
+             SET min_parallel_index_scan_size = 0"
+        }
     };
-    format!("SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET enable_bitmapscan = off; {sizes}")
+    format!("SET enable_bitmapscan = off{parallel}")
 }
 
 struct CountProbe<'a> {
@@ -91,8 +98,8 @@ impl CountProbe<'_> {
             CountBy::Seq => ("off", "on"),
         };
         self.session.execute(&format!(
-            "SET max_parallel_workers_per_gather = {workers}; SET enable_seqscan = {seq}; \
-             SET enable_indexscan = {index}; SET enable_indexonlyscan = {index}"
+            "{}; SET enable_seqscan = {seq}; SET enable_indexscan = {index}; SET enable_indexonlyscan = {index}",
+            set_if_known("max_parallel_workers_per_gather", &workers.to_string(), false)
         ))?;
         let sql = format!("SELECT pg_catalog.count(*) FROM {}", table.name);
         let explain = format!("EXPLAIN (ANALYZE, BUFFERS, TIMING OFF, FORMAT JSON) {sql}");

@@ -11,7 +11,7 @@ use pgdyno_core::{
 use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError};
 
 use super::{Table, asked, checkpoint, find_tables, literal, open, shape, tree_of};
-use crate::observe::wal_written;
+use crate::{observe::wal_written, settings::set_if_known};
 
 /// Name of the added column, which no user's table has.
 const COLUMN: &str = "pgdyno_probe";
@@ -91,16 +91,21 @@ pub fn ddl(
         check_consent(&mut session, table, request.may_change)?;
     }
     session
-        .execute(&format!("SET lock_timeout = {}; {ENDS_WITH_ITS_CLIENT}", request.lock_timeout_ms))
+        .execute(&format!(
+            "SET lock_timeout = {}; {}; {ENDS_WITH_ITS_CLIENT}",
+            request.lock_timeout_ms,
+            set_if_known("idle_in_transaction_session_timeout", "10s", false)
+        ))
         .map_err(|error| error.into_problem("could not prepare a session"))?;
     let mut probe = DdlProbe { session, version_num: server.version_num, request, checkpoints: true, tell };
     let tables = tables.iter().map(|table| probe.table(table)).collect::<Result<_, _>>()?;
     Ok(Ddl::new(server, probe.checkpoints, tables))
 }
 
-/// A changed table is locked until the rollback, which the server does itself if the client hangs or its host is gone.
-const ENDS_WITH_ITS_CLIENT: &str = "SET idle_in_transaction_session_timeout = '10s'; SET tcp_keepalives_idle = 10; \
-                                    SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
+/// A changed table is locked until the rollback, which the server does itself if the client's host is gone, and from 9.6
+/// on if the client hangs (`idle_in_transaction_session_timeout`).
+const ENDS_WITH_ITS_CLIENT: &str =
+    "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
 
 /// Refuses to change tables that pgdyno did not load, unless the user allows it.
 fn check_consent(session: &mut Session, table: &Table, may_change: bool) -> Result<(), Problem> {

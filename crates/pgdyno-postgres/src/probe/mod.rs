@@ -22,6 +22,8 @@ use pgdyno_core::{
 };
 use pgdyno_wire::{ConnectOptions, Row, Session, WireError, connect_unless};
 
+use crate::settings::size_bytes;
+
 pub use count::{CountRequest, count};
 pub use ddl::{DdlRequest, ddl};
 pub use depth::depth;
@@ -67,17 +69,18 @@ pub(crate) fn settle(session: &mut Session) -> Result<(), WireError> {
 /// The server that a session is connected to.
 fn asked(session: &mut Session) -> Result<Asked, Problem> {
     let sql = "SELECT pg_catalog.current_setting('server_version_num'), pg_catalog.current_database(), \
-               pg_catalog.current_setting('block_size'), \
-               pg_catalog.pg_size_bytes(pg_catalog.current_setting('shared_buffers'))";
+               pg_catalog.current_setting('block_size')";
     let what = "could not read the server's settings";
     let rows = session.query(sql).map_err(|error| error.into_problem(what))?;
+    let shared_buffers_bytes =
+        size_bytes(session, "shared_buffers").map_err(|error| error.into_problem(what))?;
     let read = |row: &Row| {
         Some(Asked {
             version: session.parameter("server_version").unwrap_or_default().to_owned(),
             version_num: row.parse(0)?,
             database: row.get(1)?.to_owned(),
             page_bytes: row.parse(2)?,
-            shared_buffers_bytes: row.parse(3)?,
+            shared_buffers_bytes,
         })
     };
     rows.first().and_then(read).ok_or_else(|| Problem::could_not(what))

@@ -4,16 +4,17 @@ use pgdyno_core::probe::{ReadMethod, RelationKind};
 use pgdyno_wire::{Session, WireError};
 
 use super::relations::{self, Relation, touching};
+use crate::settings::set_if_known;
 
 /// Pages of one task: 1 GiB with 8 KiB pages, which takes seconds.
 const TASK_PAGES: u64 = 131_072;
 
 /// Settings of a session that reads through queries: plans that touch every page, without parallel workers.
-const SCANNING: [&str; 4] = [
-    "enable_seqscan = off",
-    "enable_bitmapscan = off",
-    "enable_sort = off",
-    "max_parallel_workers_per_gather = 0",
+const SCANNING: [(&str, &str); 4] = [
+    ("enable_seqscan", "off"),
+    ("enable_bitmapscan", "off"),
+    ("enable_sort", "off"),
+    ("max_parallel_workers_per_gather", "0"),
 ];
 
 /// Relations to read, and the method.
@@ -75,7 +76,7 @@ impl Reading {
     pub fn read_here(&self, session: &mut Session) -> Result<(), WireError> {
         session.execute("BEGIN")?;
         let read = session
-            .execute(&scanning("SET LOCAL"))
+            .execute(&scanning(true))
             .and_then(|()| self.tasks.iter().try_for_each(|task| self.read(session, *task).map(drop)));
         let over = session.execute(if read.is_ok() { "COMMIT" } else { "ROLLBACK" });
         read.and(over)
@@ -113,8 +114,9 @@ fn tasks(relations: &[Relation], by_extension: bool) -> Vec<Task> {
     relations.iter().enumerate().flat_map(of).collect()
 }
 
-pub(super) fn scanning(set: &str) -> String {
-    SCANNING.map(|setting| format!("{set} {setting}")).join("; ")
+/// Statements that make the session, or with `local` the transaction, read through queries.
+pub(super) fn scanning(local: bool) -> String {
+    SCANNING.map(|(name, value)| set_if_known(name, value, local)).join("; ")
 }
 
 #[cfg(test)]

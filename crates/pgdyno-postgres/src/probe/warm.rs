@@ -75,7 +75,7 @@ pub fn prewarm(
     let duration_s = start.elapsed().as_secs_f64();
     tell(PrewarmProgress::Looking);
     let eye = extension::find_or_create(&mut session, "pg_buffercache", request.create_extension)?;
-    session.execute(&scanning("SET")).map_err(|error| error.into_problem("could not prepare a session"))?;
+    session.execute(&scanning(false)).map_err(|error| error.into_problem("could not prepare a session"))?;
     let (seen_by, mut relations) = residency::look(&mut session, &reading, eye.as_deref())?;
     for number in unread {
         relations[number].not_read = Some("no query of this role reads it; pg_prewarm would".to_owned());
@@ -121,7 +121,7 @@ fn read_all(
         pages.fetch_add(task.pages(), Ordering::Relaxed);
         Ok(())
     };
-    let settings = scanning("SET");
+    let settings = scanning(false);
     let session_pool = SessionPool { options, sessions, settings: &settings, stop };
     session_pool.work(reading.tasks.len(), &work, &mut || {
         tell(PrewarmProgress::Pages(pages.load(Ordering::Relaxed)));

@@ -27,11 +27,9 @@ use super::{
 };
 use crate::{
     safe::{first_closed, make_open_dir, remove, write_file},
-    version::parse_program_version,
+    version::{OLDEST, parse_program_version},
 };
 
-/// Oldest version that can be built, as `server_version_num`.
-const OLDEST: u32 = 90_500;
 /// Age, in seconds before the end of an interrupted build, within which a file may be half written.
 const HALF_WRITTEN_S: i64 = 10;
 /// Last file that `configure` writes.

@@ -12,6 +12,8 @@ use pgdyno_wire::Session;
 const PAUSE: Duration = Duration::from_millis(20);
 /// Bytes of WAL that are worth a flush.
 const LEAST_BYTES: u64 = 1 << 20;
+/// First version with `pg_logical_emit_message` and `pg_current_xlog_flush_location`.
+const MESSAGES_SINCE: u32 = 90_600;
 
 /// Flushes WAL through a session of its own.
 pub(super) struct Flusher {
@@ -21,9 +23,9 @@ pub(super) struct Flusher {
 }
 
 impl Flusher {
-    /// A flusher for the server of a session.
-    pub fn new(session: &Session) -> Self {
-        Self { sql: session.major().map(flush), next: Instant::now() }
+    /// A flusher for a server of this version. 9.5 lacks the functions.
+    pub fn new(version_num: u32) -> Self {
+        Self { sql: (version_num >= MESSAGES_SINCE).then(|| flush(version_num)), next: Instant::now() }
     }
 
     /// Flushes WAL if enough has been written since the last flush.
@@ -44,11 +46,11 @@ impl Flusher {
 /// A transaction that writes WAL and so waits for all WAL up to its end to be flushed locally, but not for
 /// standbys. One that only has a transaction ID would commit without waiting, and VACUUM would not mark pages
 /// all-visible whose rows have nearby IDs.
-fn flush(major: u32) -> String {
+fn flush(version_num: u32) -> String {
     let (diff, wal) =
-        if major >= 10 { ("pg_wal_lsn_diff", "wal") } else { ("pg_xlog_location_diff", "xlog") };
+        if version_num >= 100_000 { ("pg_wal_lsn_diff", "wal") } else { ("pg_xlog_location_diff", "xlog") };
     let at = |which: &str| {
-        let place = if major >= 10 { "lsn" } else { "location" };
+        let place = if version_num >= 100_000 { "lsn" } else { "location" };
         format!("pg_catalog.pg_current_{wal}_{which}_{place}()")
     };
     format!(
@@ -66,10 +68,14 @@ mod tests {
 
     #[test]
     fn every_version_is_asked_in_its_own_words() {
-        assert!(flush(9).contains("pg_xlog_location_diff(pg_catalog.pg_current_xlog_insert_location(), "));
-        assert!(flush(9).contains("pg_current_xlog_flush_location()"));
-        assert!(flush(18).contains("pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), "));
-        assert!(flush(18).contains("pg_current_wal_flush_lsn()"));
-        assert!([9, 18].map(flush).iter().all(|sql| sql.contains("pg_logical_emit_message(true, ")));
+        assert!(
+            flush(90_624).contains("pg_xlog_location_diff(pg_catalog.pg_current_xlog_insert_location(), ")
+        );
+        assert!(flush(90_624).contains("pg_current_xlog_flush_location()"));
+        assert!(flush(180_006).contains("pg_wal_lsn_diff(pg_catalog.pg_current_wal_insert_lsn(), "));
+        assert!(flush(180_006).contains("pg_current_wal_flush_lsn()"));
+        assert!(
+            [90_624, 180_006].map(flush).iter().all(|sql| sql.contains("pg_logical_emit_message(true, "))
+        );
     }
 }

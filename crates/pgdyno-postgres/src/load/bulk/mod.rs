@@ -39,9 +39,12 @@ pub use survey::{Room, Survey, check_connections, check_version};
 pub(super) use survey::{by_file_system, survey};
 pub(super) use watch::PhaseSampler;
 pub use watch::{Phases, Span};
-pub(super) use work::{Done, SETTINGS, TaskExecutor, failed, shared_constants, table_statements};
+pub(super) use work::{Done, TaskExecutor, failed, fill_settings, shared_constants, table_statements};
 
-use crate::observe::{temp_written, wal_written};
+use crate::{
+    observe::{temp_written, wal_written},
+    settings::set_if_known,
+};
 use flush::Flusher;
 use room::FreeSpaceWatch;
 use sampler::RateSampler;
@@ -256,7 +259,7 @@ impl<'a> BulkLoad<'a> {
             pids: Mutex::default(),
             planned: Mutex::default(),
         };
-        let mut attendant = BackgroundWork::new(&self.session, survey, &job.plan);
+        let mut attendant = BackgroundWork::new(survey, &job.plan);
         let stages = self.work(&shared, &mut attendant, before, tell);
         let stages = stages.map_err(|problem| can_go_on(problem, &job.plan, self.stop))?;
         let duration_s = start.elapsed().as_secs_f64();
@@ -320,7 +323,8 @@ impl<'a> BulkLoad<'a> {
     }
 
     fn prove(&mut self, target: &str, plan: &LoadPlan, shaped: bool) -> Result<Proof, Problem> {
-        let parallel = format!("SET max_parallel_workers_per_gather = {}", self.streams.min(1024));
+        let workers = self.streams.min(1024).to_string();
+        let parallel = set_if_known("max_parallel_workers_per_gather", &workers, false);
         ledger::aim(&mut self.session, target)
             .and_then(|()| self.session.execute(&parallel))
             .map_err(|error| error.into_problem("could not prepare a session for checking"))?;
@@ -477,9 +481,9 @@ struct BackgroundWork {
 }
 
 impl BackgroundWork {
-    fn new(session: &Session, survey: &Survey, plan: &LoadPlan) -> Self {
+    fn new(survey: &Survey, plan: &LoadPlan) -> Self {
         Self {
-            flusher: Flusher::new(session),
+            flusher: Flusher::new(survey.version_num),
             watch: PhaseSampler::for_plan(survey, plan),
             free_space: FreeSpaceWatch::new(&survey.room),
             full: None,

@@ -11,6 +11,7 @@ use super::{
     dirs::{LoadDirs, Sizes},
     ledger::literal,
 };
+use crate::settings::size_bytes;
 
 /// First version with keys that span partitions.
 const PARTITIONS_SINCE: u32 = 110_000;
@@ -203,7 +204,7 @@ fn need(session: &mut Session, streams: u64) -> Result<SizingFacts, WireError> {
     Ok(SizingFacts {
         page_bytes: number(session, &setting("block_size"))?,
         wal_minimal: session.value(&setting("wal_level"))?.as_deref() == Some("minimal"),
-        maintenance_bytes: number(session, &size_of("maintenance_work_mem"))?,
+        maintenance_bytes: size_bytes(session, "maintenance_work_mem")?,
         workers: 0, // they are chosen later
         streams,
     })
@@ -291,10 +292,6 @@ fn lacking_locks(
     }
 }
 
-fn size_of(setting: &str) -> String {
-    format!("SELECT pg_catalog.pg_size_bytes(pg_catalog.current_setting('{setting}'))")
-}
-
 fn find_tablespace(session: &mut Session, name: &str) -> Result<(), Problem> {
     let sql = format!("SELECT 1 FROM pg_catalog.pg_tablespace WHERE spcname = {}", literal(name));
     let found = session.value(&sql).map_err(|error| error.into_problem("could not list tablespaces"))?;
@@ -315,7 +312,7 @@ fn room(
 ) -> Result<Vec<Room>, WireError> {
     let Some(dirs) = LoadDirs::find(session, plan)? else { return Ok(Vec::new()) };
     let temp_bytes = temp_share(estimate.temp_bytes, dirs.temp.len() as u64);
-    let most_wal = number(session, &size_of("max_wal_size")).unwrap_or(u64::MAX).saturating_mul(2);
+    let most_wal = size_bytes(session, "max_wal_size").unwrap_or(u64::MAX).saturating_mul(2);
     let Estimate { main, others, .. } = estimate;
     let heap_bytes = main.heap.bytes + others.heap.bytes;
     let index_bytes = main.index.bytes + others.index.bytes;

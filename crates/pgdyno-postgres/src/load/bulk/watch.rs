@@ -13,7 +13,8 @@ use super::{Survey, ledger::literal};
 
 /// Pause between two samples.
 const PAUSE: Duration = Duration::from_millis(200);
-/// First version with `pg_stat_progress_create_index`; that for VACUUM exists in every version.
+/// First versions with `pg_stat_progress_vacuum` and `pg_stat_progress_create_index`.
+const VACUUM_SINCE: u32 = 90_600;
 const KEYS_SINCE: u32 = 120_000;
 /// Phases of an index build in older versions, derived from the index file, as `pg_class` does not show the
 /// index before its commit.
@@ -173,7 +174,7 @@ impl PhaseSampler {
             "NULL"
         };
         match stage {
-            Stage::Vacuum => Some(format!(
+            Stage::Vacuum if self.version_num >= VACUUM_SINCE => Some(format!(
                 "SELECT p.pid, p.relid::pg_catalog.regclass, p.phase, heap_blks_scanned, heap_blks_total, 0, 0, \
                  NULL FROM pg_catalog.pg_stat_progress_vacuum p {ours}"
             )),

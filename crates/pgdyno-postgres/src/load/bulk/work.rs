@@ -10,10 +10,13 @@ use super::{
     super::init::{foreign_keys, partition, quoted, tables, tablespace},
     scaleup, tpcc,
 };
+use crate::settings::set_if_known;
 
 /// Settings of a session that fills tables: writeback of dirty pages begins at once rather than when something
 /// waits for it.
-pub(in crate::load) const SETTINGS: &str = "SET backend_flush_after = '1MB'";
+pub(in crate::load) fn fill_settings() -> String {
+    set_if_known("backend_flush_after", "1MB", false)
+}
 
 /// Result of a task.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

@@ -17,7 +17,7 @@ use super::{
     BulkProgress,
     ledger::{Job, aim, be_present, holders, literal, settle},
     watch::Span,
-    work::{SETTINGS, TaskExecutor, failed},
+    work::{TaskExecutor, failed, fill_settings},
 };
 
 /// First pause before looking again for tasks held by other processes; it doubles up to a second. Workers of
@@ -94,7 +94,7 @@ impl<'a> Worker<'a> {
         session.heed(shared.halt);
         settle(&mut session)
             .and_then(|()| aim(&mut session, &shared.job.target))
-            .and_then(|()| session.execute(SETTINGS))
+            .and_then(|()| session.execute(&fill_settings()))
             .and_then(|()| session.execute(shared.settings))
             .and_then(|()| be_present(&mut session, shared.job))
             .map_err(|error| error.into_problem("could not prepare a session for loading"))?;
