@@ -262,10 +262,20 @@ fn flush(tls: &mut ClientConnection, fd: &OwnedFd, limits: &WaitLimits) -> Resul
         match tls.write_tls(&mut Raw(fd)) {
             Ok(_) => {}
             Err(error) if error.kind() == io::ErrorKind::WouldBlock => limits.wait(fd, PollFlags::OUT)?,
-            Err(error) => return Err(error.into()),
+            Err(error) => return Err(last_alert(tls, fd).unwrap_or_else(|| error.into())),
         }
     }
     Ok(())
+}
+
+/// The alert with which a peer stopped listening, if it has come: it tells more than the failed write. Does not wait.
+fn last_alert(tls: &mut ClientConnection, fd: &OwnedFd) -> Option<WireError> {
+    while tls.read_tls(&mut Raw(fd)).is_ok_and(|bytes| bytes > 0) {
+        if let Err(error) = tls.process_new_packets() {
+            return Some(explain(error));
+        }
+    }
+    None
 }
 
 /// Receives data for TLS; 0 is end of file.
