@@ -1,6 +1,7 @@
 //! Makes a cluster: `initdb`, then tablespaces, which only SQL can create, before the first start.
 
 use std::{
+    env,
     fs::{self, File},
     io::{self, Read, Write},
     path::{Path, PathBuf},
@@ -59,6 +60,10 @@ pub fn initdb(cluster: &Cluster<'_>) -> Result<(), Problem> {
         .map_err(problem)?;
     let options = ChildOptions::bound(cluster.user);
     let mut initdb = command(&cluster.bindir.join("initdb"), Path::new("/"), options);
+    if env::var_os("TZ").is_none() {
+        let zone = fs::read_link("/etc/localtime").ok().and_then(|link| zone_of(&link));
+        initdb.envs(zone.map(|zone| ("TZ", zone)));
+    }
     let output = initdb.args(arguments).arg(pwfile(&password_file)).stdin(Stdio::null()).output();
     let _ = fs::remove_file(&password_file);
     let output = output.map_err(problem)?;
@@ -66,6 +71,13 @@ pub fn initdb(cluster: &Cluster<'_>) -> Result<(), Problem> {
         return Ok(());
     }
     Err(Problem::could_not("could not make the cluster: initdb failed").detail(last_output(&output)))
+}
+
+/// The time zone that a link into the system's database means. `initdb` of 9.5.3 does not read the link: it looks for a
+/// zone with the same rules, and clusters of several versions would be set to several names.
+fn zone_of(link: &Path) -> Option<String> {
+    let (_, zone) = link.to_str()?.split_once("/zoneinfo/")?;
+    Some(zone.to_owned())
 }
 
 /// Last output of a failed program: from stderr, else from stdout, else its exit status.
@@ -211,6 +223,14 @@ mod tests {
         let off = words(&Cluster { data_checksums: false, ..cluster(150_000) });
         assert!(!off.iter().any(|word| word.contains("checksums")));
         assert!(!old.iter().any(|word| word.contains("trust")));
+    }
+
+    #[test]
+    fn the_time_zone_is_that_of_the_system() {
+        let zone = |link: &str| zone_of(Path::new(link));
+        assert_eq!(zone("/usr/share/zoneinfo/Etc/UTC").as_deref(), Some("Etc/UTC"));
+        assert_eq!(zone("../usr/share/zoneinfo/Europe/Berlin").as_deref(), Some("Europe/Berlin"));
+        assert_eq!(zone("/etc/other"), None);
     }
 
     #[test]
