@@ -85,6 +85,7 @@ const RULES: [Rule; 37] = [
     Rule::Runs(data::mixed_cache),
     Rule::Subject(data::foreign_tables),
     Rule::Subject(server::build_not_optimised),
+    Rule::Subject(server::build_unknown),
     Rule::Runs(machine::server_not_observed),
     Rule::Subject(server::unpinned_bundle),
 ];

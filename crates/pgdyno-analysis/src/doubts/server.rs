@@ -1,7 +1,7 @@
 //! Durability and build of the server.
 
 use pgdyno_core::{
-    facts::{DurabilityTier, same_build},
+    facts::{DurabilityTier, ServerSource, same_build},
     measure::{CellRun, runs_by_cell},
 };
 use pgdyno_record::{RunRecord, SubjectRecord};
@@ -70,6 +70,29 @@ pub(super) fn build_not_optimised(of: &SubjectRuns<'_>) -> Option<Doubt> {
     let detail = format!("PostgreSQL {} was compiled {reason}: {seen}", server.version);
     let advice = "Measure an installed server, or an optimised build from source (`pgdyno build`).";
     doubt(DoubtKind::BuildNotOptimised, detail, advice, Vec::new())
+}
+
+/// A bundle whose programs do not tell their flags, as those of 9.5.
+pub(super) fn build_unknown(of: &SubjectRuns<'_>) -> Option<Doubt> {
+    let server = of.subject.server.as_ref()?;
+    if server.source != ServerSource::Bundle || server.build.telling_flags().is_some() {
+        return None;
+    }
+    let compiler = server.build.compiler.as_ref().map_or(String::new(), |by| format!(" by {by}"));
+    let detail = format!(
+        "the bundle of PostgreSQL {} was compiled{compiler}, with flags that nobody can read any more{}",
+        server.version,
+        old_minor(server.version_num)
+    );
+    let advice = "Build this version from its source (`pgdyno build`), as that which it is compared with.";
+    doubt(DoubtKind::BuildUnknown, detail, advice, Vec::new())
+}
+
+/// The last of 9.5: 9.5.25.
+const LAST_OF_9_5: u32 = 90_525;
+
+fn old_minor(version_num: u32) -> &'static str {
+    if (90_500..LAST_OF_9_5).contains(&version_num) { "; it lacks the fixes up to 9.5.25" } else { "" }
 }
 
 pub(super) fn unpinned_bundle(of: &SubjectRuns<'_>) -> Option<Doubt> {

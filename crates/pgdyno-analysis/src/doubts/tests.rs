@@ -2,7 +2,8 @@
 
 use pgdyno_core::{
     facts::{
-        BuildFacts, DurabilityTier, Instrument, RunDurability, ServerFacts, Weakness, samples::instrument,
+        BuildFacts, DurabilityTier, Instrument, RunDurability, ServerFacts, ServerSource, Weakness,
+        samples::instrument,
     },
     measure::{
         CellRun, Counts, ErrorCount, IdleServers, LatencySummary, Outage, ServedFrom, StatementSummary,
@@ -187,6 +188,10 @@ const FAULTS: [Fault; 29] = [
     }),
     (DoubtKind::BuildNotOptimised, |case| {
         case.server.build = BuildFacts { cflags: Some("-Wall -Os".into()), ..BuildFacts::default() };
+    }),
+    (DoubtKind::BuildUnknown, |case| {
+        case.server.source = ServerSource::Bundle;
+        case.server.build.cflags = None;
     }),
     (DoubtKind::MixedCache, |case| {
         break_last(case, |run, block| {

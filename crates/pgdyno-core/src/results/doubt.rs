@@ -41,6 +41,8 @@ pub enum DoubtKind {
     UnevenCheckpoints,
     /// The server was compiled without optimisation for speed, or with assertions.
     BuildNotOptimised,
+    /// Nobody knows with which flags the server's bundle was compiled.
+    BuildUnknown,
     /// Pages of different blocks of one cell came from different sources.
     MixedCache,
     /// Durability is less than full.
