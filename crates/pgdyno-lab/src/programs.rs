@@ -11,6 +11,7 @@ use pgdyno_plan::advice::alike::{Candidate, unlike};
 use pgdyno_provision::{
     Dirs, Foreseen, Wanted as Version,
     builds::{self, Build, Manifest},
+    bundle_archive::about_mb,
     foresee_bundle,
 };
 
@@ -52,7 +53,9 @@ fn program_words(program: &Foreseen) -> String {
     let place = program.bindir.as_ref().map(|dir| dir.display().to_string());
     match (program.source, &program.named, place) {
         (ServerSource::Bundle, _, Some(place)) => format!("embedded bundle in {place}"),
-        (ServerSource::Bundle, _, None) => "embedded bundle, fetched first (about 15 MB)".to_owned(),
+        (ServerSource::Bundle, _, None) => {
+            format!("embedded bundle, fetched first (about {} MB)", about_mb(program.version_num))
+        }
         (_, Some(named), Some(place)) => format!("build `{}` in {place}", named.name),
         (_, _, place) => format!("installed in {}", place.unwrap_or_default()),
     }

@@ -210,7 +210,10 @@ impl Source<'_> {
             Some((version, why)) => {
                 progress(Event::BundleDamaged { version: version.to_string(), why: why.clone() });
             }
-            None => progress(Event::FetchingBundle { version: target.to_string() }),
+            None => progress(Event::FetchingBundle {
+                version: target.to_string(),
+                about_mb: bundle_archive::about_mb(target.least()),
+            }),
         }
         let fetched = self.fetch_into(&dir, target, pin);
         fetched.map_err(|problem| match &damage {

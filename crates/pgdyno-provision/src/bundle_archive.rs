@@ -26,6 +26,11 @@ const ARCH_OF_9_5: &str = "x86_64";
 const ARTIFACT_OF_9_5: &str = "com/opentable/components/otj-pg-embedded/0.7.1/otj-pg-embedded-0.7.1.jar";
 const FILES_OF_9_5: &str = "postgresql-Linux-x86_64.txz";
 
+/// Size in MB, roughly, of the archive of a version (`server_version_num`).
+pub fn about_mb(version_num: u32) -> u32 {
+    if version_num < ARTIFACTS_SINCE { 24 } else { 15 }
+}
+
 /// Downloads the archive of a wanted version: the pinned one, else the newest repackaging of it.
 ///
 /// # Errors

@@ -121,10 +121,12 @@ pub enum Event {
         /// Version of PostgreSQL.
         version: String,
     },
-    /// A bundle is being fetched, about 15 MB.
+    /// A bundle is being fetched.
     FetchingBundle {
         /// Version of PostgreSQL.
         version: String,
+        /// Size of its archive in MB, roughly.
+        about_mb: u32,
     },
     /// A cached bundle is damaged and is fetched again.
     BundleDamaged {

@@ -12,8 +12,8 @@ impl Event {
             Self::WaitingForBundle { version } => {
                 format!("waiting: another pgdyno fetches PostgreSQL {version}")
             }
-            Self::FetchingBundle { version } => {
-                format!("fetching PostgreSQL {version} (about 15 MB, kept for the next time)")
+            Self::FetchingBundle { version, about_mb } => {
+                format!("fetching PostgreSQL {version} (about {about_mb} MB, kept for the next time)")
             }
             Self::BundleDamaged { version, why } => format!(
                 "the bundle of PostgreSQL {version} in the cache is damaged ({}): fetching it anew",

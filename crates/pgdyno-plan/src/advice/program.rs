@@ -35,7 +35,10 @@ impl Program {
                 let level = self.build.level().unwrap_or_default();
                 format!("built with {level}: good for numbers")
             }
-            (None, None) => "compiler and flags are unknown: do not compare with other builds".to_owned(),
+            (None, None) => {
+                let what = if self.build.compiler.is_some() { "flags" } else { "compiler and flags" };
+                format!("{what} are unknown: do not compare with other builds")
+            }
         };
         let unusual = |what: &str, bytes: Option<u32>| {
             let bytes = bytes.filter(|bytes| *bytes != USUAL_BLOCK_BYTES)?;

@@ -80,6 +80,9 @@ fn build(server: &ServerPlan) -> Option<Fault> {
     server.bindir.is_some().then(both)
 }
 
+/// The last major that has two numbers.
+const LAST_OF_TWO_NUMBERS: (u32, u32) = (9, 6);
+
 /// Fault of a version; `18`, `18.4`, `9.6` and `9.6.24` are valid.
 fn version(text: &str) -> Option<Fault> {
     let hint =
@@ -96,7 +99,7 @@ fn version(text: &str) -> Option<Fault> {
         _ => return wrong(),
     };
     let old = (parts[0], parts[1]) < OLDEST_PG;
-    if (parts[0], parts[1]) > OLDEST_PG {
+    if (parts[0], parts[1]) > LAST_OF_TWO_NUMBERS {
         return wrong();
     }
     let (major, minor) = OLDEST_PG;

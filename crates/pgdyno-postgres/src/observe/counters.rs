@@ -2,6 +2,9 @@
 
 use pgdyno_wire::{Session, WireError};
 
+/// First version with functions that read the control file.
+pub(super) const CONTROL_SINCE: u32 = 90_600;
+
 /// Cumulative counters of a server and its current database.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
@@ -11,14 +14,14 @@ pub struct Counters {
     pub blocks_read: u64,
     /// WAL position in bytes; `None` if the role or the server does not allow reading it.
     pub wal_bytes: Option<u64>,
-    /// The last completed checkpoint in the control file, which SQL can read since 9.6.
+    /// The last completed checkpoint in the control file.
     checkpoint: Option<String>,
 }
 
 impl Counters {
     /// Reads the counters. Backends report blocks at most once a second, so a difference is exact to within a
     /// second's worth at either end. WAL and checkpoint are absent if they cannot be read (on a standby, or
-    /// without the privilege).
+    /// without the privilege; the checkpoint of 9.5).
     ///
     /// # Errors
     /// The statistics of the database cannot be read.
@@ -36,9 +39,15 @@ impl Counters {
         });
         let wal_bytes = wal_bytes.ok().flatten().and_then(|text| text.parse().ok());
         // Statistics of checkpoints are delayed; the control file is exact, but its columns differ by version.
-        let checkpoint =
-            session.value("SELECT c::text FROM pg_catalog.pg_control_checkpoint() c").ok().flatten();
-        Ok(Self { blocks_hit: column(0), blocks_read: column(1), wal_bytes, checkpoint })
+        let checkpoint = (version_num >= CONTROL_SINCE).then(|| {
+            session.value("SELECT c::text FROM pg_catalog.pg_control_checkpoint() c").ok().flatten()
+        });
+        Ok(Self {
+            blocks_hit: column(0),
+            blocks_read: column(1),
+            wal_bytes,
+            checkpoint: checkpoint.flatten(),
+        })
     }
 
     /// 1 if a checkpoint completed since `earlier`, 0 if none did; `None` if that is unknown.

@@ -53,10 +53,14 @@ pub fn server_facts(
     })
 }
 
+/// First version with the view `pg_config`.
+const CONFIG_SINCE: u32 = 90_600;
+
 /// The compiler from `version()`, the flags from `pg_config` (absent in 9.5, superusers only before version 11).
 fn build_facts(session: &mut Session, version_num: u32, version_text: &str) -> BuildFacts {
     let mut config = |name: &str| {
-        seen(session, &format!("SELECT setting FROM pg_catalog.pg_config WHERE name = '{name}'"))
+        let sql = format!("SELECT setting FROM pg_catalog.pg_config WHERE name = '{name}'");
+        (version_num >= CONFIG_SINCE).then(|| seen(session, &sql)).flatten()
     };
     let (cflags, configure) = (config("CFLAGS"), config("CONFIGURE"));
     let features = features(session, version_num, configure.as_deref());
@@ -71,7 +75,7 @@ fn build_facts(session: &mut Session, version_num: u32, version_text: &str) -> B
 
 /// Signs of compiled-in features that any role can see, with the first version that has them: a query that returns
 /// `t`, `f`, or null if it cannot tell. `CONFIGURE` is empty in Meson builds, and hidden from plain roles.
-const SIGNS: [(&str, u32, &str); 7] = [
+const SIGNS: [(&str, u32, &str); 8] = [
     ("cassert", 0, "SELECT pg_catalog.current_setting('debug_assertions') = 'on'"),
     (
         "icu",
@@ -94,6 +98,7 @@ const SIGNS: [(&str, u32, &str); 7] = [
         "SELECT 'lz4' = ANY(enumvals) FROM pg_catalog.pg_settings WHERE name = 'default_toast_compression'",
     ),
     ("openssl", 120_000, "SELECT pg_catalog.current_setting('ssl_library') = 'OpenSSL'"),
+    ("openssl", 0, "SELECT boot_val <> 'none' FROM pg_catalog.pg_settings WHERE name = 'ssl_ciphers'"),
     (
         "zstd",
         150_000,

@@ -7,6 +7,8 @@ use pgdyno_host::procs;
 
 use pgdyno_wire::{Address, Session, WireError};
 
+use super::counters::CONTROL_SINCE;
+
 /// Oldest supported version, as `server_version_num`.
 const OLDEST: u32 = 90_500;
 
@@ -36,8 +38,6 @@ pub fn data_format(session: &mut Session, version_num: u32) -> Result<String, Wi
     Ok(format.unwrap_or_default())
 }
 
-/// First version with functions that read the control file.
-const CONTROL_SINCE: u32 = 90_600;
 const FORMAT: &str = "SELECT pg_catalog.concat_ws(' ', i::text, s.pg_control_version, s.catalog_version_no) \
                       FROM pg_catalog.pg_control_init() i, pg_catalog.pg_control_system() s";
 /// The same of 9.5, as far as it was chosen when the server was compiled or the cluster was made.

@@ -77,9 +77,9 @@ const LEVELS: [&str; 4] = [
      (Holm), and only these count as differences in the table at the head. Its comparison is the mean over all levels \
      of a script. Variances are moderated over the levels of a script.",
     "Wait events were sampled from pg_stat_activity ten times per second. `running` means no wait event (9.6 has none \
-     for I/O). `client` means waiting for the client, or, after its message arrived, for a CPU, because the session \
-     clears the event only when it runs. `not seen` means that the server reported nothing. Names of wait events \
-     differ between versions.",
+     for I/O, 9.5 only locks). `client` means waiting for the client, or, after its message arrived, for a CPU, \
+     because the session clears the event only when it runs. `not seen` means that the server reported nothing. \
+     Names of wait events differ between versions.",
 ];
 
 const TPCC: [&str; 2] = [
