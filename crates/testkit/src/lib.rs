@@ -4,8 +4,10 @@ mod delays;
 #[cfg(feature = "fixtures")]
 pub mod fixtures;
 mod left_out;
+mod majors;
 mod spread;
 
 pub use delays::{Delays, Distribution};
 pub use left_out::left_out;
+pub use majors::{OLDEST, OLDEST_VERSION};
 pub use spread::Spread;

@@ -13,13 +13,13 @@ use pgdyno_postgres::{
 use pgdyno_rows::load::{LoadPlan, LoadRequest, Way};
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::{ConnectOptions, Session, connect};
-use testkit::left_out;
+use testkit::{OLDEST, left_out};
 
 use crate::own::{Server, bundle};
 
 #[test]
 fn the_oldest_major() {
-    everything_holds("9.6");
+    everything_holds(OLDEST);
 }
 
 #[test]
@@ -30,6 +30,7 @@ fn the_newest_major() {
 #[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_major_between() {
+    everything_holds("9.6");
     (10..18).for_each(|major| everything_holds(&major.to_string()));
 }
 
@@ -293,7 +294,7 @@ fn a_server_tells_its_facts_and_counts_what_it_does(server: &Server) {
     let mut database = Database::make(server, "facts");
     let facts =
         server_facts(database.session(), ServerSource::External, None).expect("any role may read them");
-    assert!(facts.version_num >= 90_600 && facts.block_bytes.is_power_of_two(), "{facts:?}");
+    assert!(facts.version_num >= 90_500 && facts.block_bytes.is_power_of_two(), "{facts:?}");
     assert!(facts.wal_segment_bytes >= 1 << 20 && facts.shared_buffers_bytes > 1 << 16, "{facts:?}");
     assert_eq!((facts.wal_block_bytes, facts.segment_bytes), (Some(8_192), Some(1 << 30)), "{facts:?}");
     assert_eq!(facts.database.as_ref().map(|database| &database.encoding[..]), Some("UTF8"), "{facts:?}");
@@ -309,8 +310,10 @@ fn a_server_tells_its_facts_and_counts_what_it_does(server: &Server) {
     let wal_bytes = after.wal_bytes.zip(before.wal_bytes).map(|(after, before)| after - before);
     assert!(wal_bytes.is_some_and(|bytes| bytes > 10 << 20), "{before:?} {after:?}");
     assert!(after.blocks_hit + after.blocks_read >= before.blocks_hit + before.blocks_read);
-    assert_eq!(after.checkpoints_since(&before), Some(1), "{before:?} {after:?}");
-    assert_eq!(after.checkpoints_since(&after), Some(0));
+    // 9.5 cannot read its control file.
+    let known = facts.version_num >= 90_600;
+    assert_eq!(after.checkpoints_since(&before), known.then_some(1), "{before:?} {after:?}");
+    assert_eq!(after.checkpoints_since(&after), known.then_some(0));
 }
 
 /// A corruption, and whether `touched` must detect it, too.

@@ -4,6 +4,7 @@
 use pgdyno_postgres::targets::ClientBehavior;
 use pgdyno_script::Protocol;
 use pgdyno_wire::{ConnectOptions, connect};
+use testkit::OLDEST;
 
 use crate::{
     own::{Server, bundle},
@@ -12,7 +13,7 @@ use crate::{
 
 #[test]
 fn the_oldest_major() {
-    everything_holds("9.6");
+    everything_holds(OLDEST);
 }
 
 #[test]

@@ -7,6 +7,7 @@ use pgdyno_core::measure::{Counts, Outcome};
 use pgdyno_engine::{Event, Paced, Probe, Report, SocketDriver, Step, Target};
 use pgdyno_postgres::targets::{Link, SqlTarget};
 use pgdyno_wire::connect;
+use testkit::OLDEST;
 
 use crate::{Drive, MS, beside_others, server::Server, test_all};
 
@@ -123,7 +124,7 @@ fn commits_are_rows(major: &str) {
 
 #[test]
 fn commits_are_rows_in_the_oldest_major() {
-    commits_are_rows("9.6");
+    commits_are_rows(OLDEST);
 }
 
 #[test]

@@ -11,7 +11,7 @@ use pgdyno_core::{
 use pgdyno_provision::bundle::{self, Pin, version_num_of};
 use pgdyno_record::{ComparisonRecord, Run, Status};
 
-use crate::common::{Place, admin, brief, holds_together, is_complete, left_out, text, word};
+use crate::common::{OLDEST, Place, admin, brief, holds_together, is_complete, left_out, text, word};
 
 /// The shortest comparison that has every part.
 fn ab<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -477,7 +477,7 @@ mod long {
         let place = Place::new();
         // No run may wait for the disk from its beginning to its end: there would be no result.
         let args =
-            ab(&["--pg", "9.6", "--pg", "18", "--bundle", "--set", "fsync=off", "--blocks", "3", "--json"]);
+            ab(&["--pg", OLDEST, "--pg", "18", "--bundle", "--set", "fsync=off", "--blocks", "3", "--json"]);
         let printed: serde_json::Value = serde_json::from_str(&place.done(&args)).expect("it is JSON");
         let run = place.only_run();
         is_complete(&run);

@@ -11,10 +11,14 @@ use std::{
     time::Duration,
 };
 
+use pgdyno_analysis::DoubtKind;
 use pgdyno_record::{BalanceRecord, Run, Status};
 use serde_json::Value;
 
-use crate::common::{Place, admin, brief, holds_together, is_complete, text, tiny, wait_until, word};
+use crate::common::{
+    OLDEST, OLDEST_VERSION, Place, admin, brief, holds_together, is_complete, left_out, text, tiny,
+    wait_until, word,
+};
 
 /// Six cells on a temporary server; the environment names another one, which must not matter.
 fn a_whole_bench(pg: &str) {
@@ -105,6 +109,37 @@ fn tells(dir: &Path, secret: &str) -> bool {
     files.map(|file| fs::read(file.path()).unwrap_or_default()).any(|bytes| text(&bytes).contains(secret))
 }
 
+/// What 9.5 lacks is absent, and nothing is asked of it that it refuses.
+#[test]
+fn a_server_of_9_5_tells_less() {
+    if OLDEST != "9.5" {
+        return left_out("there is no bundle of 9.5 for this architecture");
+    }
+    let place = Place::new();
+    place.done(&tiny(&["--pg", OLDEST, "--bundle"]));
+    let run = place.only_run();
+    is_complete(&run);
+    let server = run.record.subjects[0].server.as_ref().expect("it was inspected");
+    assert_eq!((&*server.version, &server.build.cflags), (OLDEST_VERSION, &None));
+    assert!(server.build.compiler.as_ref().is_some_and(|by| by.contains("4.1.2")), "{:?}", server.build);
+    let io = run.record.runs.iter().map(|run| run.io.as_ref().expect("it was read"));
+    assert!(io.clone().all(|io| io.checkpoints.is_none()) && io.clone().any(|io| io.wal_bytes.is_some()));
+    let doubts = pgdyno_analysis::judge(&run.record);
+    let doubt = doubts.iter().find(|doubt| doubt.kind == DoubtKind::BuildUnknown).expect("it is doubted");
+    assert!(doubt.detail.contains("9.5.3") && doubt.detail.contains("up to 9.5.25"), "{}", doubt.detail);
+
+    place.done(&["up", "old", "--pg", OLDEST, "--bundle"]);
+    place.done(&["load", "tpcb", "--server", "old", "--scale", "1"]);
+    place.done(&["load", "verify", "--server", "old"]);
+    for probe in ["count", "ddl", "depth", "sizes"] {
+        let table = (probe != "sizes").then_some("pgbench_accounts");
+        place.done(&["probe", probe, "--server", "old"].into_iter().chain(table).collect::<Vec<_>>());
+    }
+    place.done(&["prewarm", "--server", "old", "pgbench_accounts"]);
+    let log = fs::read_to_string(place.path("state/servers/old/server.log")).expect("it is there");
+    assert!(!log.contains("ERROR:"), "{log}");
+}
+
 #[test]
 fn a_bench_on_the_newest_major() {
     a_whole_bench("18");
@@ -113,7 +148,7 @@ fn a_bench_on_the_newest_major() {
 #[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn a_bench_on_every_major_between() {
-    ["10", "11", "12", "13", "14", "15", "16", "17"].into_iter().for_each(a_whole_bench);
+    ["9.6", "10", "11", "12", "13", "14", "15", "16", "17"].into_iter().for_each(a_whole_bench);
 }
 
 /// An existing server, with existing tables.
@@ -253,7 +288,7 @@ fn every_report_is_of_its_form(outs: &[String]) {
 #[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_way_to_a_foreign_server_of_the_oldest_major() {
-    every_way_to("9.6");
+    every_way_to(OLDEST);
 }
 
 #[test]
@@ -333,6 +368,6 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn a_bench_on_the_oldest_major() {
-        a_whole_bench("9.6");
+        a_whole_bench(OLDEST);
     }
 }

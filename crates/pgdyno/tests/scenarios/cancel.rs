@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 
-use crate::common::{Place, kill, text, wait_until, word};
+use crate::common::{OLDEST, Place, kill, text, wait_until, word};
 
 /// A server with the databases `full`, which is loaded, and `empty`.
 struct Scene {
@@ -110,7 +110,7 @@ fn what_works_is_given_up(scene: &Scene) {
 
 #[test]
 fn nothing_goes_on_in_the_oldest_server() {
-    let scene = Scene::new("9.6");
+    let scene = Scene::new(OLDEST);
     what_waits_is_given_up(&scene);
     what_works_is_given_up(&scene);
 }

@@ -19,7 +19,7 @@ use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 
 use testkit::Spread;
-pub use testkit::left_out;
+pub use testkit::{OLDEST, OLDEST_VERSION, left_out};
 
 /// Clusters that others are copied from.
 const TEMPLATES: &str = concat!(env!("CARGO_TARGET_TMPDIR"), "/clusters");

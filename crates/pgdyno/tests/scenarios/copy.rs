@@ -5,7 +5,7 @@ use std::process::{Child, Stdio};
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 
-use crate::common::{Place, admin, text, wait_until, word};
+use crate::common::{OLDEST, Place, admin, text, wait_until, word};
 
 /// A server with a load in the database `src`.
 struct Source {
@@ -350,7 +350,7 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn copies_that_broke_off_in_the_oldest_server() {
-        copies_are_gone_on_with("9.6");
+        copies_are_gone_on_with(OLDEST);
     }
 
     #[test]
@@ -362,7 +362,7 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn copies_in_the_oldest_server() {
-        copies_are_what_was_loaded("9.6", &["--foreign-keys", "--fillfactor", "90"]);
+        copies_are_what_was_loaded(OLDEST, &["--foreign-keys", "--fillfactor", "90"]);
     }
 
     #[test]
@@ -374,7 +374,7 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn faulty_copies_in_the_oldest_server() {
-        faulty_copies_are_named("9.6");
+        faulty_copies_are_named(OLDEST);
     }
 
     #[test]

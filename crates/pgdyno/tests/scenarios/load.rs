@@ -13,7 +13,7 @@ use pgdyno_rows::load::Stage;
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 
-use crate::common::{Place, Small, admin, kill, test_all, text, wait_until, word};
+use crate::common::{OLDEST, Place, Small, admin, kill, test_all, text, wait_until, word};
 
 /// A server that is loaded.
 struct Loaded {
@@ -568,7 +568,7 @@ fn what_is_not_ours_is_refused_by_name() {
 /// A server without a view of keys under way: their files tell, here of one that is written and not committed.
 #[test]
 fn keys_of_the_oldest_server_are_seen_by_their_files() {
-    let loaded = Loaded::new("9.6");
+    let loaded = Loaded::new(OLDEST);
     let accounts = ("pgbench_accounts", "ACCESS SHARE");
     let (child, mut admin) = held_at(&loaded, "seen", &["--method", "chunks"], accounts, Stage::Keys);
     let mut tasks = loaded.database("seen");
@@ -655,7 +655,7 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn equals_pgbench_in_the_oldest_server() {
-        equals_pgbench("9.6", &[CHUNKS, KEYED, SERVER]);
+        equals_pgbench(OLDEST, &[CHUNKS, KEYED, SERVER]);
     }
 
     /// A crash of the server in the middle: what was committed is there, and unlogged tables are filled anew, whatever

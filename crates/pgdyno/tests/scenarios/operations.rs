@@ -6,7 +6,7 @@ use pgdyno_core::probe::Probe;
 use pgdyno_record::{Found, LoadRecord, OperationRecord, Run, Status};
 use serde_json::Value;
 
-use crate::common::{Place, kill, text, wait_until};
+use crate::common::{OLDEST, Place, kill, text, wait_until};
 
 /// A place with a running server of the newest major.
 fn with_server(pg: &str) -> Place {
@@ -255,6 +255,6 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn a_load_into_the_oldest_server_is_recorded() {
-        load_is_recorded("9.6");
+        load_is_recorded(OLDEST);
     }
 }

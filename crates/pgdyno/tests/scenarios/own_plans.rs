@@ -5,7 +5,7 @@ use std::fs;
 use pgdyno_record::{Run, Status};
 use pgdyno_rows::load::Set;
 
-use crate::common::{Place, admin, brief, holds_together, text, word};
+use crate::common::{OLDEST, Place, admin, brief, holds_together, text, word};
 
 /// A table that grows, one for every client, a mix by weight; small enough to be counted before every run.
 const PLAN: &str = r#"
@@ -322,13 +322,13 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn a_plan_of_its_own_on_the_oldest_major() {
-        a_plan_of_its_own("9.6");
+        a_plan_of_its_own(OLDEST);
     }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn the_bundled_plan_on_the_oldest_major() {
-        the_bundled_plan("9.6");
+        the_bundled_plan(OLDEST);
     }
 
     #[test]

@@ -8,7 +8,7 @@ use pgdyno_analysis::DoubtKind;
 use pgdyno_core::facts::DurabilityTier;
 use pgdyno_record::RunRecord;
 
-use crate::common::{Place, text, tiny, word};
+use crate::common::{OLDEST, Place, text, tiny, word};
 
 /// A directory in memory, that servers may use.
 fn in_memory() -> tempfile::TempDir {
@@ -95,6 +95,6 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn wal_of_the_oldest_server_in_memory_is_never_durable() {
-        wal_in_memory_is_never_durable("9.6");
+        wal_in_memory_is_never_durable(OLDEST);
     }
 }

@@ -5,7 +5,7 @@ use std::process::Stdio;
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 
-use crate::common::{Place, admin, text, wait_until, word};
+use crate::common::{OLDEST, Place, admin, text, wait_until, word};
 
 /// A server that is loaded.
 struct Loaded {
@@ -255,7 +255,7 @@ mod long {
     #[ignore = "takes long: `.ci/run` runs it"]
     fn the_articles_tables_in_the_oldest_server() {
         equals_the_article(
-            "9.6",
+            OLDEST,
             &[&["--method", "stream"], &["--method", "chunks"], &["--method", "server"]],
         );
     }

@@ -15,7 +15,9 @@ use std::{
 
 use serde_json::Value;
 
-use crate::common::{Place, am_root, kill, left_out, processes_of, text, wait_until, word};
+use crate::common::{
+    OLDEST, OLDEST_VERSION, Place, am_root, kill, left_out, processes_of, text, wait_until, word,
+};
 
 /// The first answer to a startup message: its kind and its body.
 fn greet(stream: &mut (impl Read + Write)) -> (u8, Vec<u8>) {
@@ -75,7 +77,7 @@ fn a_life(pg: &str) {
 
 #[test]
 fn the_life_of_the_oldest_major() {
-    a_life("9.6");
+    a_life(OLDEST);
 }
 
 #[test]
@@ -85,7 +87,7 @@ fn the_life_of_the_newest_major() {
 
 #[test]
 fn by_tcp_only_with_a_password() {
-    for (pg, method) in [("9.6", 5_u32), ("18", 10)] {
+    for (pg, method) in [(OLDEST, 5_u32), ("18", 10)] {
         let place = Place::with_initdb();
         let port =
             TcpListener::bind("127.0.0.1:0").and_then(|l| l.local_addr()).expect("a port is free").port();
@@ -203,7 +205,7 @@ fn wrong_flags_have_one_clear_sentence() {
         (&["up", "--wal-segsize", "3"], "a WAL segment cannot have 3 MB"),
         (&["up", "--wal-segsize", "many"], "--wal-segsize"),
         (
-            &["up", "--pg", "9.6", "--bundle", "--wal-segsize", "64"],
+            &["up", "--pg", OLDEST, "--bundle", "--wal-segsize", "64"],
             "--wal-segsize needs PostgreSQL 11 or newer",
         ),
         (&["up", "--set", "port=1"], "port cannot be given as a setting"),
@@ -243,7 +245,7 @@ fn wrong_flags_have_one_clear_sentence() {
 #[test]
 fn a_server_that_does_not_come_up_tells_why_and_leaves_nothing() {
     let place = Place::new();
-    for pg in ["9.6", "18"] {
+    for pg in [OLDEST, "18"] {
         for (setting, words) in [
             ("no_such_setting=1", "refuses the setting no_such_setting: "),
             ("shared_preload_libraries=no_such_library", "error: could not start the server: "),
@@ -262,7 +264,7 @@ fn two_at_once_share_one_fetch() {
     thread::scope(|scope| {
         for name in ["a", "b"] {
             let place = &place;
-            scope.spawn(move || place.done(&["up", name, "--pg", "9.6", "--bundle"]));
+            scope.spawn(move || place.done(&["up", name, "--pg", OLDEST, "--bundle"]));
         }
     });
     assert_eq!(place.ps().len(), 2);
@@ -272,7 +274,7 @@ fn two_at_once_share_one_fetch() {
         .map(|entry| entry.file_name().to_string_lossy().into_owned())
         .collect();
     names.sort();
-    assert_eq!(names, ["9.6.24", "9.6.24.lock"]);
+    assert_eq!(names, [OLDEST_VERSION.to_owned(), format!("{OLDEST_VERSION}.lock")]);
     what_runs_is_never_freed(&place);
 }
 
@@ -293,7 +295,7 @@ fn what_runs_is_never_freed(place: &Place) {
     place.done(&["down", "a"]);
     place.done(&["clean", "--yes"]);
     assert_eq!(place.ps(), Vec::<Value>::new());
-    assert!(!place.path("cache/bundles/9.6.24").exists());
+    assert!(!place.path(&format!("cache/bundles/{OLDEST_VERSION}")).exists());
 }
 
 #[test]
@@ -315,7 +317,7 @@ fn two_of_one_name_become_one_server() {
 #[test]
 fn without_network_and_cache_there_is_a_way_out() {
     let place = Place::with_empty_cache();
-    let mut up = place.command(&["up", "--pg", "9.6", "--bundle"]);
+    let mut up = place.command(&["up", "--pg", OLDEST, "--bundle"]);
     for name in ["HTTPS_PROXY", "https_proxy", "ALL_PROXY"] {
         up.env(name, "http://127.0.0.1:1");
     }

@@ -9,7 +9,7 @@ use std::{
 use pgdyno_analysis::DoubtKind;
 use pgdyno_record::{Run, Status};
 
-use crate::common::{Place, brief, holds_together, is_complete, text, wait_until, word};
+use crate::common::{OLDEST, Place, brief, holds_together, is_complete, text, wait_until, word};
 
 /// A short comparison of a server with itself.
 fn ab<'a>(more: &[&'a str]) -> Vec<&'a str> {
@@ -126,7 +126,7 @@ mod long {
     #[ignore = "takes long: `.ci/run` runs it"]
     fn programs_of_two_formats_keep_their_data() {
         let place = Place::new();
-        place.done(&ab(&["--pg", "9.6", "--pg", "18", "-b", "select-only"]));
+        place.done(&ab(&["--pg", OLDEST, "--pg", "18", "-b", "select-only"]));
         let run = place.only_run();
         is_complete(&run);
         assert_eq!(run.record.starts.len(), 4);

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::common::{Place, admin, text, word};
+use crate::common::{OLDEST, Place, admin, text, word};
 
 const PAGE_BYTES: usize = 8_192;
 
@@ -133,7 +133,7 @@ fn damage_is_found_by_servers_between() {
 /// A server that has no amcheck says so.
 #[test]
 fn the_oldest_server_cannot_look() {
-    let place = loaded("9.6");
+    let place = loaded(OLDEST);
     let (code, said) = verify(&place, &["--amcheck", "--create-extension"]);
     assert_eq!(code, Some(3), "{said}");
     assert!(said.contains("could not create the extension amcheck"), "{said}");

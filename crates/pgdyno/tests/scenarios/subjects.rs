@@ -9,7 +9,7 @@ use pgdyno_analysis::{
 use pgdyno_core::measure::CellRun;
 use pgdyno_record::{LevelsRecord, Run, Status};
 
-use crate::common::{Place, brief, holds_together, is_busy_machine, left_out, text};
+use crate::common::{OLDEST, OLDEST_VERSION, Place, brief, holds_together, is_busy_machine, left_out, text};
 
 /// How long a transaction takes is a setting of the server's. There are so many clients and such long pauses that a
 /// level has enough commits to be judged, and is held up by the pauses, on a slow machine as well.
@@ -249,8 +249,10 @@ mod long {
             false => ("1200ms", ["0.004", "0.016"]),
         };
         let path = written(&place, &PAUSED.replace("1200ms", duration));
-        let words =
-            [format!("pg=9.6,set:own.pause={}", pauses[0]), format!("pg=18,set:own.pause={}", pauses[1])];
+        let words = [
+            format!("pg={OLDEST},set:own.pause={}", pauses[0]),
+            format!("pg=18,set:own.pause={}", pauses[1]),
+        ];
         let words = words.each_ref().map(String::as_str);
         let args = ["run", &path, "--bundle", "--subject", words[0], "--subject", words[1], "--seed", "3"];
         let output = place.run(&args);
@@ -265,7 +267,10 @@ mod long {
         time_and_waits_are_kept(&run);
         assert!(out.contains("slower") && out.contains("LEVEL BY LEVEL"), "{out}");
         let csv = place.done(&["report", &run.record.id, "--format", "csv"]);
-        assert!(csv.contains(",9.6.24,") && csv.contains(&format!(",\"{}\"", words[0])), "{csv}");
+        assert!(
+            csv.contains(&format!(",{OLDEST_VERSION},")) && csv.contains(&format!(",\"{}\"", words[0])),
+            "{csv}"
+        );
         place.nothing_is_left();
     }
 

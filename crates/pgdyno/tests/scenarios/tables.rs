@@ -7,7 +7,7 @@ use pgdyno_core::{facts::DurabilityTier, probe::Held};
 use pgdyno_record::{LoadRecord, Run};
 use pgdyno_wire::Session;
 
-use crate::common::{Place, admin, is_complete, text, tiny, word};
+use crate::common::{OLDEST, Place, admin, is_complete, text, tiny, word};
 
 fn loaded(run: &Run) -> &LoadRecord {
     run.record.subjects[0].load.as_ref().expect("tables were loaded")
@@ -51,7 +51,7 @@ fn unlogged_tables_are_never_durable(pg: &str) {
 #[test]
 fn partitions_of_the_oldest_server_are_refused() {
     let place = Place::new();
-    let said = place.refused(&tiny(&["--pg", "9.6", "--partitions", "2"]), 2);
+    let said = place.refused(&tiny(&["--pg", OLDEST, "--partitions", "2"]), 2);
     let what = "error: could not make partitions: the server is older than PostgreSQL 11\n";
     assert_eq!(said, format!("{what}hint: leave --partitions out\n"));
     let args = "run plan.toml --subject pg=18 --subject pg=11 --partitions 2 --foreign-keys";
@@ -255,7 +255,7 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn unlogged_tables_of_the_oldest_server() {
-        unlogged_tables_are_never_durable("9.6");
+        unlogged_tables_are_never_durable(OLDEST);
     }
 
     /// Nothing is created in an existing database to inspect shared buffers; existing extensions are used.
@@ -306,7 +306,7 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn sizes_at_the_oldest_server_are_recorded() {
-        sizes_are_recorded("9.6", 0);
+        sizes_are_recorded(OLDEST, 0);
     }
 
     /// The oldest server has no parallel workers for keys: what is not known is absent.
@@ -314,7 +314,7 @@ mod long {
     #[ignore = "takes long: `.ci/run` runs it"]
     fn the_oldest_server_tells_less_of_a_load() {
         let place = Place::new();
-        let (run, said) = measured(&place, "9.6", &["--load-method", "server"]);
+        let (run, said) = measured(&place, OLDEST, &["--load-method", "server"]);
         let load = loaded(&run);
         let names: Vec<_> = load.stages.iter().map(|stage| &*stage.name).collect();
         assert_eq!(names, ["rows", "vacuum", "primary keys"]);

@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Stdio};
 
 use pgdyno_wire::Session;
 
-use crate::common::{Place, Small, admin, kill, text, wait_until};
+use crate::common::{OLDEST, Place, Small, admin, kill, text, wait_until};
 
 /// The files, with the columns that BenchmarkSQL's `sqlTableCopies` has for each (article 001), and the rows of a
 /// warehouse; of lines there are about ten for each order.
@@ -206,7 +206,7 @@ fn said_of(said: &str, file: &str) -> u64 {
 #[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn files_of_two_warehouses_are_a_population_in_every_server() {
-    ["9.6", "12", "15", "18"].into_iter().for_each(|pg| the_files_are_a_population(pg, 2));
+    [OLDEST, "9.6", "12", "15", "18"].into_iter().for_each(|pg| the_files_are_a_population(pg, 2));
 }
 
 #[test]

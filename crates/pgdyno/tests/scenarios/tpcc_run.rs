@@ -11,7 +11,7 @@ use pgdyno_record::{ConsistencyRecord, Run, RunRecord};
 use pgdyno_script::tpcc::{script, setup};
 
 use crate::{
-    common::{Place, holds_together, kill, text, wait_until, word},
+    common::{OLDEST, Place, holds_together, kill, text, wait_until, word},
     tpcc_load::Loaded,
 };
 
@@ -148,7 +148,7 @@ fn orders_are_known_by_their_keys(loaded: &Loaded) {
 #[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_shape_keeps_the_tables_of_older_servers_consistent() {
-    ["9.6", "12", "15"].into_iter().for_each(every_shape_keeps_the_tables_consistent);
+    [OLDEST, "9.6", "12", "15"].into_iter().for_each(every_shape_keeps_the_tables_consistent);
 }
 
 /// Eight clients on one warehouse meet each other: what the server aborts is retried, and counted.
@@ -321,7 +321,7 @@ fn one_plan_runs_on_several_servers(versions: &[&str]) {
 #[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn one_plan_runs_on_all_servers() {
-    one_plan_runs_on_several_servers(&["18", "15", "12", "9.6"]);
+    one_plan_runs_on_several_servers(&["18", "15", "12", "9.6", OLDEST]);
 }
 
 /// Tests that `cargo test` leaves out and `.ci/run` runs.
@@ -331,7 +331,7 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn one_plan_runs_on_the_oldest_and_the_newest_server() {
-        one_plan_runs_on_several_servers(&["18", "9.6"]);
+        one_plan_runs_on_several_servers(&["18", OLDEST]);
     }
 
     /// Failures of an isolation level are retried, whoever set it.
