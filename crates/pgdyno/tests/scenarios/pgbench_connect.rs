@@ -202,8 +202,8 @@ fn warnings_before_a_run_are_shown() {
     assert!(err.starts_with("WARNING: password file \"/tmp\" is not a plain file\n"), "{err}");
 }
 
-/// The newest version of the protocol, with servers that have it and such that do not. (9.5.3 refuses it, as servers did
-/// until 9.5.11 and 9.6.7.)
+/// The newest version of the protocol, with servers that have it and such that do not. (9.5.3 refuses it, and offers no
+/// other.)
 #[test]
 fn versions_of_the_protocol_are_agreed_upon() {
     for (pg, status) in [("18", 0), ("9.6", 1)] {
