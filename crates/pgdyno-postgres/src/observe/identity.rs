@@ -41,7 +41,8 @@ pub fn data_format(session: &mut Session, version_num: u32) -> Result<String, Wi
 const FORMAT: &str = "SELECT pg_catalog.concat_ws(' ', i::text, s.pg_control_version, s.catalog_version_no) \
                       FROM pg_catalog.pg_control_init() i, pg_catalog.pg_control_system() s";
 /// The same of 9.5, as far as it was chosen when the server was compiled or the cluster was made.
-const FORMAT_OF_9_5: &str = "SELECT pg_catalog.concat_ws(' ', '9.5', (SELECT pg_catalog.string_agg(setting, ' ' ORDER BY name) \
+const FORMAT_OF_9_5: &str = "SELECT pg_catalog.concat_ws(' ', '9.5', \
+     (SELECT pg_catalog.string_agg(setting, ' ' ORDER BY name) \
      FROM pg_catalog.pg_settings WHERE name IN ('block_size', 'data_checksums', 'integer_datetimes', \
      'max_identifier_length', 'max_index_keys', 'segment_size', 'wal_block_size', 'wal_segment_size')), \
      (SELECT pg_catalog.string_agg(typbyval::text, ' ' ORDER BY typname) FROM pg_catalog.pg_type \

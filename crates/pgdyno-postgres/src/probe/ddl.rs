@@ -102,8 +102,8 @@ pub fn ddl(
     Ok(Ddl::new(server, probe.checkpoints, tables))
 }
 
-/// A changed table is locked until the rollback, which the server does itself if the client's host is gone, and from 9.6
-/// on if the client hangs (`idle_in_transaction_session_timeout`).
+/// A changed table is locked until the rollback, which the server does itself if the client's host is gone, and from
+/// 9.6 on if the client hangs (`idle_in_transaction_session_timeout`).
 const ENDS_WITH_ITS_CLIENT: &str =
     "SET tcp_keepalives_idle = 10; SET tcp_keepalives_interval = 5; SET tcp_keepalives_count = 3";
 
