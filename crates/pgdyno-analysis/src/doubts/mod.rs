@@ -49,7 +49,7 @@ enum Rule {
 }
 
 /// All rules, the most serious doubts first.
-const RULES: [Rule; 37] = [
+const RULES: [Rule; 38] = [
     Rule::Subject(checks::balance_violated),
     Rule::Subject(checks::inconsistent),
     Rule::Runs(attempts::partial),

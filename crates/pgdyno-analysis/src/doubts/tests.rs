@@ -145,7 +145,7 @@ fn clients_are_tps_times_latency_in_a_closed_loop_alone() {
 
 type Fault = (DoubtKind, fn(&mut Case));
 
-const FAULTS: [Fault; 29] = [
+const FAULTS: [Fault; 30] = [
     (DoubtKind::Resumed, |case| case.resumed_at = vec![5]),
     (DoubtKind::Implausible, |case| break_last(case, |run, _| run.latency = Some(latency(run, 0.8)))),
     (DoubtKind::FewCommits, |case| {

@@ -9,7 +9,7 @@ use pgdyno_analysis::DoubtKind;
 use pgdyno_record::{Run, RunRecord};
 use pgdyno_wire::Session;
 
-use crate::common::{Place, admin, brief, text, tiny};
+use crate::common::{OLDEST, Place, admin, brief, text, tiny};
 
 /// A place with a server whose public schema has TPC-B's tables at scale 2.
 fn with_tables(pg: &str) -> (Place, Session) {
@@ -226,7 +226,7 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn tables_of_the_oldest_server_are_measured_and_stay() {
-        tables_are_measured_and_stay("9.6");
+        tables_are_measured_and_stay(OLDEST);
     }
 
     /// Two servers, each with tables of its own: what one arm leaves does not matter to the check of the other.

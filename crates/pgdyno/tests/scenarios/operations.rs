@@ -226,7 +226,7 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn stages_of_a_plan_on_the_oldest_server_are_in_one_record() {
-        stages_of_a_plan_are_in_one_record("9.6");
+        stages_of_a_plan_are_in_one_record(OLDEST);
     }
 
     /// Each subject has its own operations, and a difference makes the run fail.
