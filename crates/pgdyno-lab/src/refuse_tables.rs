@@ -2,6 +2,7 @@
 
 use pgdyno_core::problem::Problem;
 use pgdyno_postgres::load::check_version;
+use pgdyno_provision::Request;
 use pgdyno_rows::load::LoadPlan;
 
 use crate::{Job, SubjectJob, Wanted, inspect_server::ExistingServer};
@@ -22,7 +23,7 @@ pub fn refuse_tables(
         let refused = match (wanted, reached) {
             (Wanted::Own(request), _) => {
                 let version = request.pg.map_or(Ok(()), |pg| check_version(load, pg.least()));
-                version.and_then(|()| refuse_tablespaces(load))
+                version.and_then(|()| refuse_tablespaces(load, request))
             }
             (Wanted::External(_), Some(reached)) => refuse_of(load, reached),
             (Wanted::External(_), None) => Ok(()),
@@ -50,13 +51,17 @@ fn refuse_for_one_arm(job: &Job) -> Result<(), Problem> {
     ))
 }
 
-fn refuse_tablespaces(load: &LoadPlan) -> Result<(), Problem> {
-    match load.tablespace.as_ref().or(load.index_tablespace.as_ref()) {
+/// Refuses tablespaces that an own server will not have.
+fn refuse_tablespaces(load: &LoadPlan, request: &Request) -> Result<(), Problem> {
+    let has = |name: &String| request.tablespaces.iter().any(|(own, _)| own == name);
+    match [&load.tablespace, &load.index_tablespace].into_iter().flatten().find(|name| !has(name)) {
         None => Ok(()),
         Some(name) => {
-            let what = format!("could not use the tablespace {name}: pgdyno's own server has none");
+            let what =
+                format!("could not use the tablespace {name}: pgdyno's own server has none of that name");
             Err(Problem::wrong_request(what).hint(
-                "choose the disk with --data, or name an existing server with tablespaces (`pgdyno up`)",
+                "name its directory by tablespaces = { NAME = \"DIR\" } in [server], choose the disk with --data, or \
+                 name an existing server with tablespaces (`pgdyno up`)",
             ))
         }
     }

@@ -20,11 +20,11 @@ use pgdyno_postgres::{
     observe::{postmaster_of, server_facts, wait_for_replay},
 };
 use pgdyno_provision::RunningServer;
-use pgdyno_rows::load::LoadRequest;
+use pgdyno_rows::load::{LoadPlan, LoadRequest};
 use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError, connect, connect_unless};
 
 use crate::{
-    Events, External, Job, Wanted, context::Context, counters_sampler::CountersSampler, dirs,
+    Events, External, Job, Prepared, Wanted, context::Context, counters_sampler::CountersSampler, dirs,
     inspect_server::ExistingServer, server_storage, tpcc_facts::TpccFacts, wait_sampler::WaitSampler,
     waiting::waiting_for,
 };
@@ -147,6 +147,7 @@ impl Subject {
                 // All servers have room for as many connections, so that they do not differ in that.
                 let loading = job.loads().into_iter().map(LoadRequest::streams).max().unwrap_or(1);
                 let loading = loading.try_into().unwrap_or(u32::MAX);
+                request.relations = job_relations(prepared);
                 request.clients = prepared.bench.max_clients().max(loading);
                 if let Some(bytes) = prepared.shared_buffers_bytes {
                     let given = request.settings.entry("shared_buffers".into());
@@ -514,6 +515,13 @@ impl Subject {
             Undropped::Refused(error, holders)
         })
     }
+}
+
+/// Most tables and indexes that one statement of any server locks: all partitions of a table with their keys. All
+/// servers have room for as many, so that they do not differ in that.
+fn job_relations(prepared: &Prepared) -> u64 {
+    let of = |load: &LoadPlan| load.partitions.map_or(0, |partitions| 2 * partitions.count);
+    prepared.loads.iter().flatten().map(of).max().unwrap_or(0)
 }
 
 /// Names of tables that a run on existing tables may use: those of the set, and those that its scripts name.

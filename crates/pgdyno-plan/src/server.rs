@@ -8,6 +8,9 @@ use serde::{Deserialize, Serialize};
 /// What a plan expects of settings.
 const SETTINGS: &str = "a table of settings with their values in quotes, such as { work_mem = \"64MB\" }";
 
+/// What a plan expects of tablespaces.
+const TABLESPACES: &str = "a table of tablespaces with their directories, such as { fast = \"/nvme/space\" }";
+
 /// Most subjects of a plan; all their servers run at once.
 pub const MAX_SUBJECTS: usize = 16;
 
@@ -45,6 +48,36 @@ pub struct ServerPlan {
     /// Whether data checksums are enabled; the same for all subjects.
     #[cfg_attr(feature = "flags", arg(skip))]
     pub data_checksums: Option<bool>,
+    /// Tablespaces by name, each with its directory, empty or absent.
+    #[schemars(extend("x-expects" = TABLESPACES))]
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub tablespaces: BTreeMap<String, String>,
+    /// Size of a WAL segment in MB: a power of two from 1 to 1,024 (PostgreSQL 11 and newer).
+    #[schemars(range(min = 1, max = 1_024))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub wal_segsize: Option<u32>,
+    /// Encoding of the databases. Default: UTF8.
+    #[schemars(extend("examples" = ["SQL_ASCII"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub encoding: Option<String>,
+    /// Locale of the databases. Default: C.
+    #[schemars(extend("examples" = ["en_US.UTF-8"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub locale: Option<String>,
+    /// Order of texts, `LC_COLLATE`. Default: that of the locale.
+    #[schemars(extend("examples" = ["C"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub collate: Option<String>,
+    /// Classes of characters, `LC_CTYPE`. Default: that of the locale.
+    #[schemars(extend("examples" = ["en_US.UTF-8"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub ctype: Option<String>,
     /// Settings that override those chosen from facts; those of a subject also override those of `[server]`.
     #[schemars(extend("x-expects" = SETTINGS))]
     #[cfg_attr(feature = "flags", arg(skip))]
@@ -64,6 +97,8 @@ impl ServerPlan {
         let program = named || self.pg.is_some() || self.bundle;
         let mut settings = other.settings;
         settings.extend(self.settings);
+        let mut tablespaces = other.tablespaces;
+        tablespaces.extend(self.tablespaces);
         Self {
             name: self.name.or(other.name),
             // A program that is named has its version; that of a bundle may be said elsewhere.
@@ -74,6 +109,12 @@ impl ServerPlan {
             data: self.data.or(other.data),
             waldir: self.waldir.or(other.waldir),
             data_checksums: self.data_checksums.or(other.data_checksums),
+            tablespaces,
+            wal_segsize: self.wal_segsize.or(other.wal_segsize),
+            encoding: self.encoding.or(other.encoding),
+            locale: self.locale.or(other.locale),
+            collate: self.collate.or(other.collate),
+            ctype: self.ctype.or(other.ctype),
             settings,
             cpus: self.cpus.or(other.cpus),
         }

@@ -38,6 +38,10 @@ pub struct Cluster<'a> {
     pub encoding: &'a str,
     /// Locale.
     pub locale: &'a str,
+    /// `LC_COLLATE`, if not that of the locale.
+    pub collate: Option<&'a str>,
+    /// `LC_CTYPE`, if not that of the locale.
+    pub ctype: Option<&'a str>,
     /// Whether data checksums are enabled.
     pub data_checksums: bool,
     /// User that the server runs as; `None` is the user of pgdyno.
@@ -111,6 +115,8 @@ pub fn arguments(cluster: &Cluster<'_>) -> Result<Vec<std::ffi::OsString>, Probl
     ]
     .map(Into::into)
     .into();
+    arguments.extend(cluster.collate.map(|name| format!("--lc-collate={name}").into()));
+    arguments.extend(cluster.ctype.map(|name| format!("--lc-ctype={name}").into()));
     arguments.extend(checksum_flag(cluster).map(Into::into));
     if let Some(dir) = cluster.wal_dir {
         arguments.extend(["-X".into(), dir.into()]);
@@ -200,6 +206,8 @@ mod tests {
             wal_segsize_mb: None,
             encoding: "UTF8",
             locale: "C",
+            collate: None,
+            ctype: None,
             data_checksums: true,
             user: None,
             home: Path::new("/h"),

@@ -79,6 +79,10 @@ pub struct Request {
     pub encoding: Option<String>,
     /// Locale; `None` is C.
     pub locale: Option<String>,
+    /// `LC_COLLATE`; `None` is that of the locale.
+    pub collate: Option<String>,
+    /// `LC_CTYPE`; `None` is that of the locale.
+    pub ctype: Option<String>,
     /// Whether data checksums are enabled; `None` enables them.
     pub data_checksums: Option<bool>,
     /// Tablespaces: name, and directory, which must be empty or absent.
@@ -95,6 +99,8 @@ pub struct Request {
     pub cpus: Vec<u32>,
     /// Number of client sessions open at the same time.
     pub clients: u32,
+    /// Most tables and indexes that one statement locks, such as those of all partitions; 0 if there are few.
+    pub relations: u64,
     /// Lifetime of the server.
     pub lifetime: Lifetime,
     /// Longest time without a sign of progress while the server starts.

@@ -76,7 +76,8 @@ fn with_program(of_data: Record, program: &Record) -> Record {
 pub fn asks_for_like_data(one: &Request, other: &Request) -> bool {
     let places = |of: &Request| of.data.is_none() && of.waldir.is_none() && of.tablespaces.is_empty();
     let cluster = |of: &Request| {
-        (of.wal_segsize_mb, of.encoding.clone(), of.locale.clone(), of.data_checksums, of.run_as.clone())
+        let locale = (of.locale.clone(), of.collate.clone(), of.ctype.clone());
+        (of.wal_segsize_mb, of.encoding.clone(), locale, of.data_checksums, of.run_as.clone())
     };
     places(one) && places(other) && cluster(one) == cluster(other)
 }

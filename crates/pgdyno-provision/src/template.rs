@@ -158,6 +158,8 @@ mod tests {
             wal_segsize_mb: None,
             encoding: "UTF8",
             locale: "C",
+            collate: None,
+            ctype: None,
             data_checksums: true,
             user: None,
             home: bindir,

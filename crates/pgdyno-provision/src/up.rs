@@ -160,6 +160,8 @@ impl Up<'_> {
             wal_segsize_mb: request.wal_segsize_mb,
             encoding: request.encoding.as_deref().unwrap_or("UTF8"),
             locale: request.locale.as_deref().unwrap_or("C"),
+            collate: request.collate.as_deref(),
+            ctype: request.ctype.as_deref(),
             data_checksums: request.data_checksums.unwrap_or(true),
             user: record.run_as.as_ref(),
             home: slot.dir(),
@@ -312,7 +314,13 @@ pub fn check(request: &Request) -> Result<(), Problem> {
         return Err(Problem::wrong_request(format!("a WAL segment cannot have {size} MB"))
             .hint("use a power of two from 1 to 1024"));
     }
-    let words = [("encoding", &request.encoding), ("locale", &request.locale), ("listen", &request.listen)];
+    let words = [
+        ("encoding", &request.encoding),
+        ("locale", &request.locale),
+        ("collate", &request.collate),
+        ("ctype", &request.ctype),
+        ("listen", &request.listen),
+    ];
     for (flag, value) in words {
         if value.as_ref().is_some_and(|v| v.is_empty() || v.chars().any(|c| c.is_control() || c == '\'')) {
             return Err(Problem::wrong_request(format!("--{flag} has no usable value"))
@@ -415,6 +423,8 @@ fn contradiction(request: &Request, record: &Record) -> Option<String> {
         ("--wal-segsize", request.wal_segsize_mb.is_some_and(|size| Some(size) != record.wal_segsize_mb)),
         ("--encoding", request.encoding.is_some()),
         ("--locale", request.locale.is_some()),
+        ("--collate", request.collate.is_some()),
+        ("--ctype", request.ctype.is_some()),
         ("--data-checksums", request.data_checksums.is_some()),
         ("--tablespace", !request.tablespaces.is_empty()),
     ];
@@ -516,6 +526,7 @@ fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<Strin
         wal: wal.as_ref(),
         version_num: record.version_num,
         clients: request.clients,
+        relations: request.relations,
         wal_segment_bytes: u64::from(segment_mb) << 20,
         server_cpus: (!record.cpus.is_empty()).then_some(record.cpus.len() as u32),
     });

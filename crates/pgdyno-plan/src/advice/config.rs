@@ -23,6 +23,8 @@ pub struct Inputs<'a> {
     pub version_num: u32,
     /// Number of client sessions open at the same time.
     pub clients: u32,
+    /// Most tables and indexes that one statement locks; 0 if there are few.
+    pub relations: u64,
     /// Size of a WAL segment in bytes.
     pub wal_segment_bytes: u64,
     /// Number of processors that the server is pinned to; `None` means all that are allowed.
@@ -46,12 +48,13 @@ pub fn usable_memory_bytes(host: &HostFacts) -> u64 {
 /// A setting that would stay at the server's default is left out; so is `wal_buffers`, which the server derives
 /// from `shared_buffers`.
 pub fn settings(inputs: &Inputs<'_>) -> Vec<Choice> {
-    let rules: [fn(&Inputs<'_>) -> Option<Choice>; 16] = [
+    let rules: [fn(&Inputs<'_>) -> Option<Choice>; 17] = [
         shared_buffers,
         effective_cache_size,
         maintenance_work_mem,
         work_mem,
         max_connections,
+        max_locks_per_transaction,
         max_wal_size,
         min_wal_size,
         checkpoint_timeout,
@@ -132,6 +135,36 @@ fn max_connections(inputs: &Inputs<'_>) -> Option<Choice> {
     let value = connections_for(inputs.clients);
     let reason = format!("{} clients and 20 more for administration; at least 100", inputs.clients);
     choice("max_connections", value, reason)
+}
+
+/// Default of `max_locks_per_transaction`.
+const DEFAULT_LOCKS: u64 = 64;
+/// Bytes of shared memory for a lock and its holder (`LOCK`, `PROCLOCK` and their entries in hash tables).
+const LOCK_BYTES: u64 = 400;
+/// Sessions that may lock everything at once in any case.
+const LOCKING_SESSIONS: u64 = 8;
+
+/// Locks for a statement over all partitions in every session, such as the generic plan of a prepared statement: the
+/// lock table has room for this number times that of sessions. Where that takes more than a sixteenth of memory, fewer
+/// sessions have the room, since it is shared.
+fn max_locks_per_transaction(inputs: &Inputs<'_>) -> Option<Choice> {
+    let wanted = inputs.relations.saturating_add(DEFAULT_LOCKS);
+    if wanted <= 2 * DEFAULT_LOCKS {
+        return None;
+    }
+    let sessions = u64::from(connections_for(inputs.clients));
+    let room = usable_memory_bytes(inputs.host) / 16 / LOCK_BYTES / sessions;
+    let least = wanted.saturating_mul(LOCKING_SESSIONS).div_ceil(sessions).max(DEFAULT_LOCKS);
+    let value = wanted.min(room.max(least));
+    let reason = match value == wanted {
+        true => format!("a statement may lock {} tables and indexes, in every session", inputs.relations),
+        false => format!(
+            "a statement may lock {} tables and indexes; {} sessions may do so at once",
+            inputs.relations,
+            value * sessions / wanted
+        ),
+    };
+    choice("max_locks_per_transaction", value, reason)
 }
 
 /// Bytes for `max_wal_size`: a twentieth of the free space of its storage, between 1 GB and 16 GB and never
@@ -241,6 +274,7 @@ mod tests {
             wal: None,
             version_num,
             clients: 64,
+            relations: 0,
             wal_segment_bytes: 16 * MB,
             server_cpus: None,
         })
@@ -252,6 +286,29 @@ mod tests {
 
     fn bytes(choices: &[Choice], name: &str) -> u64 {
         parse(value(choices, name).expect("it is chosen"), BLOCK).expect("it is an amount")
+    }
+
+    #[test]
+    fn partitions_have_their_locks() {
+        let locks = |relations: u64, clients: u32, memory: u64| {
+            let (host, data) = (host(memory), storage(100 * GB, None));
+            let inputs = Inputs {
+                host: &host,
+                data: &data,
+                wal: None,
+                version_num: 180_004,
+                clients,
+                relations,
+                wal_segment_bytes: 16 * MB,
+                server_cpus: None,
+            };
+            max_locks_per_transaction(&inputs).map(|choice| choice.value.parse::<u64>().expect("a number"))
+        };
+        assert_eq!((locks(0, 64, 16 * GB), locks(64, 64, 16 * GB)), (None, None));
+        assert_eq!(locks(8_192, 64, 16 * GB), Some(8_256));
+        // In a gibibyte they do not fit for a thousand sessions, but for eight they always do.
+        let few = locks(8_192, 1_000, GB).expect("they are many");
+        assert!(few >= 64 && few < 8_256 && few * 1_020 >= 8 * 8_256, "{few}");
     }
 
     #[test]
@@ -343,7 +400,7 @@ mod tests {
             let host = host(GB);
             let data = storage(free, None);
             let segment = 1_u64 << shift;
-            let inputs = Inputs { host: &host, data: &data, wal: None, version_num: 180_000, clients: 1,
+            let inputs = Inputs { host: &host, data: &data, wal: None, version_num: 180_000, clients: 1, relations: 0,
                 wal_segment_bytes: segment, server_cpus: None };
             let choices = settings(&inputs);
             prop_assert!(bytes(&choices, "min_wal_size") >= 2 * segment);

@@ -66,7 +66,32 @@ pub(super) fn one_server(server: &ServerPlan, faults: &mut Vec<Fault>) {
             "leave `waldir` out to keep WAL with the data",
         ));
     }
+    faults.extend(cluster(server));
     settings(server, faults);
+}
+
+/// Fault of what is decided when a cluster is made.
+fn cluster(server: &ServerPlan) -> Option<Fault> {
+    if server.wal_segsize.is_some_and(|size| !size.is_power_of_two()) {
+        let what = "the size of a WAL segment is no power of two";
+        return Some(fault("server.wal_segsize", what, "write 1, 2, 4 and so on, up to 1024"));
+    }
+    let words = [
+        ("encoding", &server.encoding),
+        ("locale", &server.locale),
+        ("collate", &server.collate),
+        ("ctype", &server.ctype),
+    ];
+    let is_wrong = |word: &str| word.trim().is_empty() || word.chars().any(|c| c.is_control() || c == '\'');
+    if let Some((key, _)) = words.iter().find(|(_, word)| word.as_deref().is_some_and(is_wrong)) {
+        let what = format!("`{key}` has no usable value");
+        return Some(fault(format!("server.{key}"), what, "write a name, or leave it out for the default"));
+    }
+    let no_dir = |(_, dir): &(&String, &String)| dir.trim().is_empty() || dir.contains('\0');
+    server.tablespaces.iter().find(no_dir).map(|(name, _)| {
+        let what = format!("the tablespace `{}` has no directory", shown(name));
+        fault(format!("server.tablespaces.{name}"), what, "write its path")
+    })
 }
 
 /// Fault of the name of a build, or of `bindir` beside it.

@@ -17,7 +17,12 @@ pub(super) fn subjects(plan: &Plan, faults: &mut Vec<Fault>) {
         faults.push(fault("subject", what, "all their servers run at once: compare fewer"));
     }
     if plan.subject.len() > 1 {
-        for (key, given) in [("data", plan.server.data.is_some()), ("waldir", plan.server.waldir.is_some())] {
+        let server = &plan.server;
+        for (key, given) in [
+            ("data", server.data.is_some()),
+            ("waldir", server.waldir.is_some()),
+            ("tablespaces", !server.tablespaces.is_empty()),
+        ] {
             if given {
                 let what = format!("several servers cannot share one `{key}`");
                 let hint = format!("write `{key}` into each [[subject]], or leave it out");

@@ -61,6 +61,12 @@ pub struct Args {
     /// Locale of the databases [default: C]
     #[arg(long, value_name = "LOCALE", help_heading = "Cluster")]
     locale: Option<String>,
+    /// Order of texts, LC_COLLATE [default: that of the locale]
+    #[arg(long, value_name = "LOCALE", help_heading = "Cluster")]
+    collate: Option<String>,
+    /// Classes of characters, LC_CTYPE [default: that of the locale]
+    #[arg(long, value_name = "LOCALE", help_heading = "Cluster")]
+    ctype: Option<String>,
     /// Enable data checksums (the default, for every version)
     #[arg(long, overrides_with = "no_data_checksums", help_heading = "Cluster")]
     data_checksums: bool,
@@ -122,6 +128,8 @@ impl Args {
             wal_segsize_mb: self.wal_segsize,
             encoding: self.encoding.clone(),
             locale: self.locale.clone(),
+            collate: self.collate.clone(),
+            ctype: self.ctype.clone(),
             data_checksums: checksums,
             tablespaces: self.tablespace.iter().map(|(name, dir)| (name.clone(), dir.into())).collect(),
             settings: self.settings.iter().cloned().collect(),
