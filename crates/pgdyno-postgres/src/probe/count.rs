@@ -50,7 +50,7 @@ pub fn count(
 fn cheap_workers(version_num: u32) -> String {
     let parallel = match version_num {
         ..90_600 => "",
-        ..100_000 => {
+        90_600..100_000 => {
             "; SET parallel_setup_cost = 0; SET parallel_tuple_cost = 0; SET min_parallel_relation_size = 0"
         }
         _ => {
