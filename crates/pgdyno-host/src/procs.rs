@@ -3,10 +3,15 @@
 //! A process is identified by its PID and start time together, since PIDs are reused.
 
 use std::{
-    fs,
+    fs, io,
     net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr},
     os::unix::ffi::OsStringExt,
     path::PathBuf,
+};
+
+use rustix::{
+    io::Errno,
+    process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal},
 };
 
 /// Identity of a process that survives reuse of its PID.
@@ -29,6 +34,35 @@ impl ProcessId {
     pub fn is_alive(self) -> bool {
         Self::of(self.pid) == Some(self)
     }
+
+    /// Sends SIGINT to this very process, as Ctrl-C does; returns whether it was still running. A process that got its
+    /// PID since then is never signalled: a descriptor of the process (pidfd) is opened before its start time is
+    /// compared. Kernels before 5.3 have none.
+    ///
+    /// # Errors
+    /// This user may not signal the process.
+    pub fn interrupt(self) -> io::Result<bool> {
+        let Some(pid) = i32::try_from(self.pid).ok().and_then(Pid::from_raw) else { return Ok(false) };
+        let held = pidfd_open(pid, PidfdFlags::empty());
+        if !self.is_alive() {
+            return Ok(false);
+        }
+        let sent = match held {
+            Ok(held) => pidfd_send_signal(held, Signal::INT),
+            Err(_) => kill_process(pid, Signal::INT),
+        };
+        match sent {
+            Err(Errno::SRCH) => Ok(false),
+            sent => Ok(sent.map(|()| true)?),
+        }
+    }
+}
+
+/// The kernel's identifier of the time since the machine was started; empty if the kernel does not tell. Start times of
+/// processes are comparable within it.
+pub fn boot_id() -> String {
+    let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
+    id.map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
 /// Fields of `/proc/PID/stat` that are used here (`proc_pid_stat(5)`).
@@ -232,6 +266,18 @@ mod tests {
         assert!(is_taken(id.pid), "nobody has collected it");
         child.wait().expect("it can be collected");
         assert_eq!(ProcessId::of(id.pid), None);
+    }
+
+    #[test]
+    fn only_the_very_process_is_interrupted() {
+        let mut child = Command::new("sleep").arg("60").spawn().expect("sleep can be started");
+        let id = ProcessId::of(child.id()).expect("it runs");
+        let earlier = ProcessId { start_ticks: id.start_ticks - 1, ..id };
+        assert!(!earlier.interrupt().expect("there is nothing to refuse") && id.is_alive());
+        assert!(id.interrupt().expect("it is ours"));
+        child.wait().expect("it can be collected");
+        assert!(!id.interrupt().expect("it has ended"));
+        assert_eq!(boot_id().len(), 36);
     }
 
     #[test]

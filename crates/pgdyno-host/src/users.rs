@@ -22,12 +22,22 @@ pub struct User {
 /// # Errors
 /// If no user has the effective ID, which happens in containers; in libpq's words.
 pub fn of_process() -> Result<User, String> {
-    let uid = rustix::process::geteuid().as_raw();
+    let uid = uid_of_process();
     by_number(uid).ok_or_else(|| format!("local user with ID {uid} does not exist"))
 }
 
 fn by_number(uid: u32) -> Option<User> {
     look_up(&uid.to_string(), |user| user.uid == uid)
+}
+
+/// ID of the effective user of this process.
+pub fn uid_of_process() -> u32 {
+    rustix::process::geteuid().as_raw()
+}
+
+/// Name of the user with this ID.
+pub fn name_of(uid: u32) -> Option<String> {
+    by_number(uid).map(|user| user.name)
 }
 
 /// ID of a user of this machine.
