@@ -56,6 +56,8 @@ pub struct Recording {
     later: Vec<(u32, Workload, Histograms)>,
     /// Whether the run directory is visible: a request that turns out to be wrong leaves none.
     shown: bool,
+    /// Whether the sinks know that the run directory is visible.
+    announced: bool,
     /// When the record was last written, and how long that took.
     saved: Option<(Instant, Duration)>,
 }
@@ -93,6 +95,7 @@ impl Recording {
             latencies: Vec::new(),
             later: Vec::new(),
             shown: false,
+            announced: false,
             saved: None,
         })
     }
@@ -154,6 +157,9 @@ impl Recording {
         pgdyno_analysis::analyse(&mut self.record, &self.latencies);
         let saved = self.dir.save(&self.record);
         self.saved = Some((Instant::now(), begin.elapsed()));
+        if saved.is_ok() && !std::mem::replace(&mut self.announced, true) {
+            self.events.send(&Event::DirectoryShown { path: self.dir.path().to_path_buf() });
+        }
         saved
     }
 

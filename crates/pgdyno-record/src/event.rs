@@ -1,5 +1,7 @@
 //! `events.ndjson`: the events of a run.
 
+use std::path::PathBuf;
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -60,6 +62,12 @@ pub enum Event {
         /// Description, for example `primary keys: sorting live tuples 40 %`.
         what: String,
     },
+    /// The run directory became visible: the request was right, and what follows is kept.
+    #[serde(skip)]
+    DirectoryShown {
+        /// Path of the run directory.
+        path: PathBuf,
+    },
     /// A run was added to the record.
     RunRecorded {
         /// Index of the run in `runs`.
@@ -89,7 +97,10 @@ pub enum Event {
 impl Event {
     /// Whether the event only updates a progress bar; such events are not recorded.
     pub fn is_progress(&self) -> bool {
-        matches!(self, Self::Counted { .. } | Self::Measured { .. } | Self::Working { .. })
+        matches!(
+            self,
+            Self::Counted { .. } | Self::Measured { .. } | Self::Working { .. } | Self::DirectoryShown { .. }
+        )
     }
 }
 
@@ -119,6 +130,7 @@ impl EventLine {
             }
             Event::StageBegan { .. }
             | Event::StageEnded { .. }
+            | Event::DirectoryShown { .. }
             | Event::Counted { .. }
             | Event::Measuring { .. }
             | Event::Measured { .. }

@@ -10,6 +10,7 @@
 //!   observations.ndjson  one line per second: CPUs and devices
 //!   events.ndjson        one line per event: stages, runs, warnings
 //!   server.log           copy of the server's log, for own servers
+//!   output.log           what a detached run printed
 //! ```
 //!
 //! Streams are `*.partial` during the run, and `*.gz` afterwards if larger than 10 MB. [`RunDir`]
@@ -55,7 +56,10 @@ pub use load::{
     KeyWorkersRecord, LoadPhaseRecord, LoadProgressRecord, LoadRecord, LoadStageRecord, LoadTerms,
     PrewarmRecord, RangeRecord,
 };
-pub use names::{EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SLOWEST_ATTEMPTS, TIMELINE};
+pub use names::{
+    EVENTS, LATENCY_LOG, OBSERVATIONS, OUTPUT, RUN_JSON, RUN_LATENCIES, SLOWEST_ATTEMPTS, TIMELINE,
+    output_of_part,
+};
 pub use operation::{CopyRecord, Found, OperationRecord};
 pub use read::{Listed, Run, find, list, open};
 pub use redact::{

@@ -24,6 +24,23 @@ pub const OBSERVATIONS: &str = "observations.ndjson";
 /// Name of the stream of events.
 pub const EVENTS: &str = "events.ndjson";
 
+/// Name of the output of a detached run; a run that is resumed has `output-2.log` and so on for its later parts.
+pub const OUTPUT: &str = "output.log";
+
+/// Name of the output of part `number` of a run, from 1.
+pub fn output_of_part(number: usize) -> String {
+    match number {
+        0 | 1 => OUTPUT.to_owned(),
+        number => format!("output-{number}.log"),
+    }
+}
+
+/// Whether a file is the output of a detached run.
+pub(crate) fn is_output(name: &str) -> bool {
+    let number = name.strip_prefix("output-").and_then(|rest| rest.strip_suffix(".log"));
+    name == OUTPUT || number.is_some_and(|number| number.parse::<usize>().is_ok())
+}
+
 /// Length of the timestamp at the beginning of an id in bytes.
 pub(crate) const SECOND_LEN: usize = "YYYYMMDDThhmmssZ".len();
 

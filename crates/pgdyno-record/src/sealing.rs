@@ -11,10 +11,19 @@ use std::{
 use serde_json::Value;
 use sha2::{Digest, Sha256};
 
-use crate::{RunRecord, SealRecord, edited, names::RUN_JSON};
+use crate::{
+    RunRecord, SealRecord, edited,
+    names::{RUN_JSON, is_output},
+};
 
-/// Name of the HTML report, which is not sealed because it can be rewritten at any time.
+/// Name of the HTML report.
 const REPORT: &str = "report.html";
+
+/// Whether the seal covers a file: not the report, which can be rewritten at any time, nor the output of a detached
+/// run, which goes on after its record is complete.
+fn is_sealed(name: &str) -> bool {
+    name != RUN_JSON && name != REPORT && !is_output(name)
+}
 
 /// The content of `run.json` for a record, with a seal that covers the record and these files.
 ///
@@ -43,7 +52,7 @@ fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
 
-/// Digests of the files in a run directory, except the record itself and the report.
+/// Digests of the files in a run directory, except those that it does not cover.
 ///
 /// # Errors
 /// A file that cannot be read.
@@ -52,7 +61,7 @@ pub(crate) fn files(dir: &Path) -> io::Result<BTreeMap<String, String>> {
     for entry in fs::read_dir(dir)? {
         let entry = entry?;
         let Ok(name) = entry.file_name().into_string() else { continue };
-        if entry.file_type()?.is_file() && name != RUN_JSON && name != REPORT {
+        if entry.file_type()?.is_file() && is_sealed(&name) {
             files.insert(name, file_digest(&entry.path())?);
         }
     }

@@ -97,7 +97,10 @@ impl Sink for Progress {
             line.into_iter().for_each(|line| eprintln!("{}", printable(&line)));
         }
         match event {
-            Event::StageBegan { .. } | Event::StageEnded { .. } | Event::RunRecorded { .. } => {}
+            Event::StageBegan { .. }
+            | Event::StageEnded { .. }
+            | Event::DirectoryShown { .. }
+            | Event::RunRecorded { .. } => {}
             Event::Doing { what } => self.stage(what),
             Event::Counting { what, total, unit } => self.counted(what, *total, unit),
             Event::Counted { done } => self.at(*done),

@@ -99,7 +99,10 @@ impl Lines {
             Event::RunRecorded { cell, block, tps, .. } => {
                 self.run = format!(", last: {cell} in block {}, {} TPS", block + 1, units::rate(*tps));
             }
-            Event::StageEnded { .. } | Event::Note { .. } | Event::Warning { .. } => {}
+            Event::StageEnded { .. }
+            | Event::DirectoryShown { .. }
+            | Event::Note { .. }
+            | Event::Warning { .. } => {}
         }
     }
 

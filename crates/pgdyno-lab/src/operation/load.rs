@@ -76,6 +76,8 @@ fn begin(recording: &mut Recording, task: &LoadTask<'_>, start_s: f64) {
     let record = OperationRecord { name, subject: None, start_s, duration_s: None, passed: None, found };
     recording.record.operations.push(record);
     recording.show();
+    // What cannot be written now is written with the next sample. Building keys has none for hours.
+    let _ = recording.save();
 }
 
 /// Changes the record of the load that is under way.
