@@ -129,6 +129,15 @@ pub struct External {
 pub const ONLY: &str = "server";
 
 impl Job {
+    /// The connections to all existing servers.
+    pub fn connections(&self) -> Vec<ConnectOptions> {
+        let external = self.servers.iter().filter_map(|server| match server {
+            Wanted::External(external) => Some(external),
+            Wanted::Own(_) => None,
+        });
+        external.flat_map(|server| [Some(server.drive.clone()), server.admin.clone()]).flatten().collect()
+    }
+
     /// The terms of the comparison, if the job is one.
     pub fn comparison(&self) -> Option<&Compare> {
         match &self.question {

@@ -38,7 +38,7 @@ pub use initdb::SUPERUSER;
 pub use registry::{Record, Status};
 pub use restart::{asks_for_like_data, restart_on_next};
 pub use running::{RunningServer, Tcp, remove, remove_leftover, stop};
-pub use safe::Place;
+pub use safe::{Place, make_open_dir};
 pub use stop::{FAST_LIMIT, Stopped};
 pub use up::{check, check_build, up};
 pub use version::{NotAVersion, Wanted, parse_program_version, version_words};

@@ -1,8 +1,10 @@
 //! All exit statuses; docs/errors.md says how a script should react to each.
 
-use std::process::ExitCode;
+use std::process::{ExitCode, ExitStatus};
 
 use pgdyno_core::problem::ProblemKind;
+
+use crate::detached::inside;
 
 /// Exit status of a sub-command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,6 +21,20 @@ pub enum Exit {
 }
 
 impl Exit {
+    /// All of them.
+    pub const ALL: [Self; 4] = [Self::Done, Self::Failed, Self::WrongRequest, Self::NotCompleted];
+
+    /// The status that an exit code stands for.
+    pub fn of(code: ExitCode) -> Self {
+        Self::ALL.into_iter().find(|exit| ExitCode::from(*exit) == code).unwrap_or(Self::NotCompleted)
+    }
+
+    /// The status of a process of pgdyno that has ended; one that a signal ended did not complete.
+    pub fn of_process(status: ExitStatus) -> Self {
+        let code = status.code().and_then(|code| u8::try_from(code).ok());
+        code.map_or(Self::NotCompleted, |code| Self::of(ExitCode::from(code)))
+    }
+
     /// Exit status of a check.
     pub fn of_check(passed: bool) -> Self {
         if passed { Self::Done } else { Self::Failed }
@@ -26,6 +42,7 @@ impl Exit {
 
     /// Exits the program immediately.
     pub fn now(self) -> ! {
+        inside::ended(self as u8);
         std::process::exit(self as i32)
     }
 }
@@ -55,7 +72,17 @@ mod tests {
         let errors = include_str!("../../../docs/errors.md");
         let rows =
             errors.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()?.parse::<u8>().ok());
-        let all = [Exit::Done, Exit::Failed, Exit::WrongRequest, Exit::NotCompleted];
-        assert_eq!(rows.collect::<Vec<_>>(), all.map(|exit| exit as u8));
+        assert_eq!(rows.collect::<Vec<_>>(), Exit::ALL.map(|exit| exit as u8));
+    }
+
+    #[test]
+    fn a_code_says_which_status_it_is() {
+        for exit in Exit::ALL {
+            assert_eq!(Exit::of(exit.into()), exit);
+        }
+        assert_eq!(
+            (Exit::of(ExitCode::SUCCESS), Exit::of(ExitCode::from(9))),
+            (Exit::Done, Exit::NotCompleted)
+        );
     }
 }

@@ -14,7 +14,7 @@ use signal_hook::{
     iterator::Signals,
 };
 
-use crate::exit::Exit;
+use crate::{detached::inside, exit::Exit};
 
 /// Signals within this time count as one: `timeout` and others signal a process, then its process group.
 const REPEAT_WITHIN: Duration = Duration::from_secs(1);
@@ -32,13 +32,16 @@ pub fn on_interrupt() -> Stop {
 }
 
 /// Like [`on_interrupt`], with these messages for the first signal and for the later one. A signal that is ignored when
-/// the program starts, as HUP is after `nohup`, stays ignored.
+/// the program starts, as HUP is after `nohup`, stays ignored. A detached run has no terminal: it obeys INT and TERM,
+/// which `pgdyno stop` and others send on purpose, even if a script has started it in the background.
 pub fn on_interrupt_saying(first: &'static str, second: &'static str) -> Stop {
     answer_with(first);
     let stop = Stop::default();
     let requested = stop.clone();
-    let handled: Vec<i32> =
-        [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignores_signal(*signal)).collect();
+    let handled: Vec<i32> = match inside::is_here() {
+        true => vec![SIGINT, SIGTERM],
+        false => [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignores_signal(*signal)).collect(),
+    };
     let installed = Signals::new(handled).and_then(|signals| {
         thread::Builder::new().name("signals".to_owned()).spawn(move || handle(signals, &requested, second))
     });
@@ -60,7 +63,7 @@ fn handle(mut signals: Signals, stop: &Stop, second: &str) {
             Meaning::Stop => {
                 // Before the message, since a closed terminal may not accept it.
                 stop.request("interrupted");
-                eprintln!("\n{}", FIRST_MESSAGE.lock().unwrap_or_else(PoisonError::into_inner));
+                eprintln!("\n{}", first_message());
             }
             Meaning::Repeated => {}
             Meaning::Exit => {
@@ -68,6 +71,15 @@ fn handle(mut signals: Signals, stop: &Stop, second: &str) {
                 Exit::NotCompleted.now();
             }
         }
+    }
+}
+
+/// The message for the first signal, which a detached run gets from `pgdyno stop`.
+fn first_message() -> String {
+    let message = FIRST_MESSAGE.lock().unwrap_or_else(PoisonError::into_inner);
+    match inside::is_here() {
+        true => message.replace("Ctrl-C again", "`pgdyno stop` again"),
+        false => message.clone().into_owned(),
     }
 }
 

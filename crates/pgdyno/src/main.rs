@@ -24,7 +24,9 @@ macro_rules! print {
 mod args;
 mod conclude;
 mod context;
+mod detached;
 mod exit;
+mod follow;
 mod interrupt;
 mod measure;
 mod operate;
@@ -37,25 +39,39 @@ mod servers;
 use std::{ffi::OsString, process::ExitCode};
 
 use context::PROGRAM;
+use detached::{inside, launch};
+use exit::Exit;
+use pgdyno_core::problem::Problem;
 use pgdyno_pgbench as pgbench;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
-    // pgbench's arguments must not reach clap, which would take some of them as its own flags.
     match &args[..] {
+        // pgbench's arguments must not reach clap, which would take some of them as its own flags.
         [called, rest @ ..] if pgbench::is_name(called) => {
             let argv0 = called.to_string_lossy();
-            return pgbench::main(pgbench::NAME, &argv0, rest.to_vec(), None, PROGRAM);
+            pgbench::main(pgbench::NAME, &argv0, rest.to_vec(), None, PROGRAM)
         }
         [_, command, rest @ ..] if command == pgbench::NAME => {
-            return pgbench::main("pgdyno pgbench", pgbench::NAME, rest.to_vec(), None, PROGRAM);
+            pgbench::main("pgdyno pgbench", pgbench::NAME, rest.to_vec(), None, PROGRAM)
         }
-        _ => {}
+        [_, command, name] if command == inside::COMMAND => detached(&name.to_string_lossy()),
+        _ => execute(args).unwrap_or_else(|problem| problem::print(&problem)),
     }
-    let cli = match args::Cli::read(std::env::args_os()) {
-        Ok(cli) => cli,
-        Err(problem) => return problem::print(&problem),
-    };
+}
+
+/// Executes the command line of a detached run in this process.
+fn detached(name: &str) -> ExitCode {
+    let code = inside::enter(name).and_then(execute).unwrap_or_else(|problem| problem::print(&problem));
+    inside::ended(Exit::of(code) as u8);
+    code
+}
+
+fn execute(args: Vec<OsString>) -> Result<ExitCode, Problem> {
+    let cli = args::Cli::read(args.iter().cloned())?;
     let context = context::Context { runs: cli.runs };
-    cli.command.run(&context).unwrap_or_else(|problem| problem::print(&problem))
+    match cli.command.detachment(&context)? {
+        Some(detachment) => launch::launch(&detachment, args),
+        None => cli.command.run(&context),
+    }
 }

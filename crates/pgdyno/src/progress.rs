@@ -13,7 +13,7 @@ use pgdyno_core::units::{printable, printable_lines};
 use pgdyno_host::terminal::obeys_escapes;
 use pgdyno_lab::{Event, Sink};
 
-use crate::progress_lines::Lines;
+use crate::{detached::inside, progress_lines::Lines};
 
 /// A line that is updated in place, or lines for a file.
 #[derive(Debug, Clone)]
@@ -28,7 +28,11 @@ impl Progress {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        Self(bar, (!in_place).then(|| Arc::new(Mutex::new(Lines::new()))))
+        let lines = (!in_place).then(|| Arc::new(Mutex::new(Lines::new())));
+        if let Some(lines) = lines.clone() {
+            inside::report(move || lines.lock().unwrap_or_else(PoisonError::into_inner).progress());
+        }
+        Self(bar, lines)
     }
 
     /// Starts a step of unknown length.
@@ -97,10 +101,8 @@ impl Sink for Progress {
             line.into_iter().for_each(|line| eprintln!("{}", printable(&line)));
         }
         match event {
-            Event::StageBegan { .. }
-            | Event::StageEnded { .. }
-            | Event::DirectoryShown { .. }
-            | Event::RunRecorded { .. } => {}
+            Event::StageBegan { .. } | Event::StageEnded { .. } | Event::RunRecorded { .. } => {}
+            Event::DirectoryShown { path } => inside::begun(path),
             Event::Doing { what } => self.stage(what),
             Event::Counting { what, total, unit } => self.counted(what, *total, unit),
             Event::Counted { done } => self.at(*done),

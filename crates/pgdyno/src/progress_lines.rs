@@ -5,6 +5,8 @@ use std::time::{Duration, Instant};
 use pgdyno_core::units;
 use pgdyno_lab::Event;
 
+use crate::detached::entry::Progress;
+
 /// Shortest time between two lines.
 const SHORTEST: Duration = Duration::from_secs(10);
 
@@ -106,6 +108,29 @@ impl Lines {
         }
     }
 
+    /// How far the work is now.
+    pub fn progress(&self) -> Progress {
+        let now = Instant::now();
+        let at = |done, total, unit: &str, left_s| Progress {
+            text: self.state(now),
+            stage: self.stage.clone(),
+            done,
+            total,
+            unit: total.map(|_| unit.to_owned()),
+            left_s,
+        };
+        match (&self.counting, self.measuring) {
+            (Some(counting), _) => {
+                let left_s = counting.pace(now).map(|(_, left_s)| left_s);
+                at(Some(counting.done), Some(counting.total), &counting.unit, left_s)
+            }
+            (None, Some((total, passed))) => {
+                at(Some(passed as u64), Some(total as u64), "s", Some((total - passed).max(0.0)))
+            }
+            (None, None) => at(None, None, "", None),
+        }
+    }
+
     fn idle(&mut self) {
         self.doing.clear();
         (self.counting, self.measuring) = (None, None);
@@ -127,14 +152,19 @@ impl Lines {
 impl Counting {
     fn words(&self, now: Instant) -> String {
         let of = format!("{} of {}", units::count(self.done), units::count(self.total));
-        let pace = self.first.and_then(|(since, first)| {
-            let seconds = now.saturating_duration_since(since).as_secs_f64();
-            let rate = (self.done - first.min(self.done)) as f64 / seconds;
-            let left_s = self.total.saturating_sub(self.done) as f64 / rate;
-            (seconds >= 1.0 && rate > 0.0)
-                .then(|| format!(", {}/s, {} left", units::rate(rate), units::about(left_s)))
-        });
+        let pace = self
+            .pace(now)
+            .map(|(rate, left_s)| format!(", {}/s, {} left", units::rate(rate), units::about(left_s)));
         format!("{of} {}{}", self.unit, pace.unwrap_or_default())
+    }
+
+    /// Units per second, and the seconds that are left at this rate, once a second has passed.
+    fn pace(&self, now: Instant) -> Option<(f64, f64)> {
+        let (since, first) = self.first?;
+        let seconds = now.saturating_duration_since(since).as_secs_f64();
+        let rate = (self.done - first.min(self.done)) as f64 / seconds;
+        let left_s = self.total.saturating_sub(self.done) as f64 / rate;
+        (seconds >= 1.0 && rate > 0.0).then_some((rate, left_s))
     }
 }
 
@@ -166,6 +196,27 @@ mod tests {
             "[41 s] primary keys: sorting live tuples",
         ];
         assert_eq!(lines(&events), want);
+    }
+
+    #[test]
+    fn progress_is_known_in_numbers() {
+        let mut lines = Lines::new();
+        let (start, count) = (lines.start - Duration::from_secs(10), |done| Event::Counted { done });
+        lines.learn(&Event::StageBegan { stage: "load".into() }, start);
+        assert_eq!(lines.progress().text, "load");
+        let counting = Event::Counting { what: "rows".into(), total: 4_000, unit: "rows".into() };
+        for event in [counting, count(1_000), count(2_000)] {
+            lines.learn(&event, start);
+        }
+        let progress = lines.progress();
+        assert_eq!(
+            (progress.done, progress.total, progress.unit.as_deref()),
+            (Some(2_000), Some(4_000), Some("rows"))
+        );
+        assert!(progress.left_s.is_some_and(|left_s| (20.0..40.0).contains(&left_s)), "{progress:?}");
+        lines.learn(&Event::Measuring { seconds: 60.0 }, start);
+        lines.learn(&Event::Measured { seconds: 12.0 }, start);
+        assert_eq!((lines.progress().done, lines.progress().left_s), (Some(12), Some(48.0)));
     }
 
     #[test]

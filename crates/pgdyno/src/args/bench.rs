@@ -10,7 +10,7 @@ use pgdyno_core::{
 use pgdyno_plan::{Auto, BalanceCheckMode, MAX_RATE_PER_S, Plan, Scale, WorkloadFiles, advice::bench::Level};
 
 use super::measure;
-use crate::{context::Context, measure::Task};
+use crate::{context::Context, detached::launch::Detachment, measure::Task};
 
 /// Flags of `pgdyno bench`.
 #[derive(Debug, clap::Args)]
@@ -122,6 +122,11 @@ impl Args {
         let plan = self.plan();
         let files = WorkloadFiles::without_files(&plan)?;
         self.measure.task(&[], plan, files, self.level())
+    }
+
+    /// What is to be detached.
+    pub(super) fn detachment(&self) -> Option<Result<Detachment, Problem>> {
+        self.measure.detach.detachment("bench", || self.measure.connection.servers())
     }
 }
 

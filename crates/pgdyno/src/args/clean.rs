@@ -11,14 +11,20 @@ use pgdyno_core::{problem::Problem, units};
 use pgdyno_host::procs;
 use pgdyno_provision::{Dirs, Record, builds, bundle, registry, remove, remove_leftover};
 
-use crate::{context::Context, exit::Exit, problem, servers};
+use crate::{
+    context::Context,
+    detached::entry::{self, Entry, Home},
+    exit::Exit,
+    problem, servers,
+};
 
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Lists servers, bundles, builds and the result of `selftest`, with their sizes. With --yes, these are \
-    removed: stopped servers with their data; bundles and builds that no running server uses; remains of interrupted \
-    and failed builds; fetched sources; the selftest result. Recorded runs are never removed."
+    after_help = "Lists servers, bundles, builds, the result of `selftest` and detached runs, with their sizes. With \
+    --yes, these are removed: stopped servers with their data; bundles and builds that no running server uses; \
+    remains of interrupted and failed builds; fetched sources; the selftest result; detached runs that are over from \
+    the list of `ps`. Recorded runs are never removed."
 )]
 pub struct Args {
     /// Remove stopped servers with their data, unused bundles and builds, and the selftest result; cannot be undone
@@ -42,6 +48,7 @@ enum Free {
     Bundle,
     Build(builds::Kept),
     Selftest,
+    Detached(Home),
 }
 
 /// Runs `pgdyno clean`.
@@ -123,7 +130,19 @@ fn kept(dirs: &Dirs, records: &[Record]) -> Vec<Kept> {
         path: kept.path.clone(),
         free: Free::Build(kept),
     });
-    servers.chain(unrecorded).chain(bundles).chain(builds).chain(selftest()).collect()
+    let runs = entry::list(dirs).into_iter().flatten().map(|(home, entry)| detached(home, &entry));
+    servers.chain(unrecorded).chain(bundles).chain(builds).chain(selftest()).chain(runs).collect()
+}
+
+/// The entry of a detached run. What the run printed stays in its run directory.
+fn detached(home: Home, entry: &Entry) -> Kept {
+    Kept {
+        what: format!("run `{}`", entry.name),
+        path: home.path().to_owned(),
+        size_bytes: size(home.path()),
+        used: entry.status.pid().map(|pid| format!("it is running, process {pid}")),
+        free: Free::Detached(home),
+    }
 }
 
 /// The server or process that runs from a directory of programs, in words. Stopped servers do not count, since they are
@@ -192,6 +211,7 @@ fn free(dirs: &Dirs, kept: &Kept) -> Result<(), Problem> {
         Free::Bundle => fs::remove_dir_all(&kept.path).map_err(|error| not_removed(kept, &error)),
         Free::Build(build) => build.free(dirs).map_err(|error| not_removed(kept, &error)),
         Free::Selftest => fs::remove_file(&kept.path).map_err(|error| not_removed(kept, &error)),
+        Free::Detached(home) => home.remove(),
     }
 }
 

@@ -7,6 +7,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_wire::{ConnectOptions, OsUser, Sources};
 
 use super::target::own;
+use crate::detached::passwords::complete;
 use pgdyno_lab::External;
 
 /// The existing server to measure. Without any of these flags, a temporary one is created.
@@ -37,6 +38,19 @@ pub struct Connection {
 }
 
 impl Connection {
+    /// The connections to an existing server; none for a temporary one.
+    ///
+    /// # Errors
+    /// See [`Connection::resolve`].
+    pub fn servers(&self) -> Result<Vec<ConnectOptions>, Problem> {
+        Ok(self
+            .resolve()?
+            .into_iter()
+            .flat_map(|server| [Some(server.drive), server.admin])
+            .flatten()
+            .collect())
+    }
+
     /// The server that the flags name, completed from PG* variables and the password file; `None` if no flag is given,
     /// since the environment alone never selects a server.
     ///
@@ -68,11 +82,11 @@ impl Connection {
             env: &variable,
             os_user,
         };
-        let drive = ConnectOptions::resolve(&sources)?.in_utf8();
+        let drive = complete(ConnectOptions::resolve(&sources)?.in_utf8());
         let admin = self.admin_dsn.as_deref().map(|dsn| {
             let alone =
                 Sources { host: None, port: None, user: None, database: Some(dsn), env: &variable, os_user };
-            ConnectOptions::resolve(&alone).map(ConnectOptions::in_utf8)
+            ConnectOptions::resolve(&alone).map(|options| complete(options.in_utf8()))
         });
         Ok(Some(External { drive, admin: admin.transpose()? }))
     }

@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use pgdyno_core::problem::Problem;
 
-use crate::context::Context;
+use crate::{context::Context, detached::launch::Detachment};
 
 /// Flags of `pgdyno load`.
 #[derive(Debug, clap::Args)]
@@ -36,6 +36,18 @@ enum What {
     Verify(verify::Verify),
     /// Copy loaded tables into schemas or databases, and prove the copies
     Copy(Box<copy::CopyArgs>),
+}
+
+impl Args {
+    /// What is to be detached.
+    pub(super) fn detachment(&self) -> Option<Result<Detachment, Problem>> {
+        match &self.what {
+            What::Tpcb(args) => args.flags().detachment("load tpcb"),
+            What::Scaleup(args) => args.flags().detachment("load scaleup"),
+            What::Tpcc(args) => args.flags().detachment("load tpcc"),
+            What::Verify(_) | What::Copy(_) => None,
+        }
+    }
 }
 
 /// Runs `pgdyno load`.

@@ -12,6 +12,7 @@ use pgdyno_rows::load::LoadRequest;
 use super::{
     arm::Arm,
     connection::Connection,
+    detach::Detach,
     own_server::{request, setting},
     recorded,
     subjects::{ForAll, subjects},
@@ -44,8 +45,10 @@ pub struct Args {
     #[arg(long, value_name = "N", help_heading = "Options",
           value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(super) seed: Option<u64>,
+    #[command(flatten, next_help_heading = "Options")]
+    pub(super) detach: Detach,
     /// Print run.json instead of the report
-    #[arg(long, help_heading = "Options")]
+    #[arg(long, conflicts_with = "detach", help_heading = "Options")]
     pub(super) json: bool,
     /// Also write the report to this file: .html, .md, .txt, .csv or .json
     #[arg(long, value_name = "FILE", help_heading = "Options")]

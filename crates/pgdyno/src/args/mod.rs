@@ -4,11 +4,13 @@ pub mod ab;
 pub mod analyse;
 mod arm;
 mod arms_own;
+pub mod attach;
 pub mod bench;
 pub mod build;
 pub mod builds;
 pub mod clean;
 mod connection;
+mod detach;
 pub mod down;
 mod file;
 pub mod generate;
@@ -28,6 +30,7 @@ pub mod resume;
 pub mod run;
 pub mod selftest;
 pub mod show;
+pub mod stop;
 mod subjects;
 mod tables;
 mod target;
@@ -42,7 +45,7 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use clap::{CommandFactory, Parser, Subcommand};
 use pgdyno_core::problem::Problem;
 
-use crate::{context::Context, measure::Task};
+use crate::{context::Context, detached::launch::Detachment, measure::Task};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
@@ -79,8 +82,12 @@ pub enum Command {
     Up(Box<up::Args>),
     /// Stop servers started by `up`
     Down(down::Args),
-    /// List the servers that pgdyno started
+    /// List the servers that pgdyno started, and the detached runs with their progress
     Ps(ps::Args),
+    /// Show the progress of a detached run until it ends
+    Attach(attach::Args),
+    /// Stop a detached run, as Ctrl-C does
+    Stop(stop::Args),
     /// List the PostgreSQL versions that can be used on this machine
     Versions(versions::Args),
     /// Build PostgreSQL from source, with the compiler, flags and block sizes of your choice
@@ -141,6 +148,8 @@ impl Command {
             Self::Up(args) => up::run(args, context),
             Self::Down(args) => down::run(args, context),
             Self::Ps(args) => ps::run(args, context),
+            Self::Attach(args) => attach::run(args, context),
+            Self::Stop(args) => stop::run(args, context),
             Self::Versions(args) => versions::run(args, context),
             Self::Build(args) => build::run(args, context),
             Self::Builds(args) => builds::run(args, context),
@@ -153,6 +162,23 @@ impl Command {
             Self::Analyse(args) => analyse::run(args, context),
             Self::History(args) => history::run(args, context),
             Self::Generate(args) => generate::run(args, &Cli::command()),
+        }
+    }
+}
+
+impl Command {
+    /// What is to be detached; `None` without `--detach`.
+    ///
+    /// # Errors
+    /// The flags or the plan are invalid, or contradict each other.
+    pub fn detachment(&self, context: &Context) -> Result<Option<Detachment>, Problem> {
+        match self {
+            Self::Bench(args) => args.detachment().transpose(),
+            Self::Run(args) => args.detachment().transpose(),
+            Self::Tpcc(args) => args.detachment().transpose(),
+            Self::Load(args) => args.detachment().transpose(),
+            Self::Resume(args) => args.detachment(context, task_of).transpose(),
+            _ => Ok(None),
         }
     }
 }

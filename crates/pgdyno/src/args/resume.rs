@@ -5,9 +5,11 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use pgdyno_core::problem::Problem;
 use pgdyno_record::RunRecord;
 
+use super::detach::Detach;
 use crate::{
     conclude::Output,
     context::Context,
+    detached::launch::Detachment,
     measure::{self, Task},
 };
 
@@ -27,15 +29,32 @@ pub struct Args {
     /// The run: `last`, its ID, the beginning or end of its ID, or its directory
     #[arg(default_value = "last")]
     run: String,
+    #[command(flatten)]
+    detach: Detach,
     /// Print what would be done, and stop
-    #[arg(long)]
+    #[arg(long, conflicts_with = "detach")]
     dry_run: bool,
     /// Print run.json instead of the report
-    #[arg(long)]
+    #[arg(long, conflicts_with = "detach")]
     json: bool,
     /// Also write the report to this file: .html, .md, .txt, .csv or .json
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
+}
+
+impl Args {
+    /// What is to be detached.
+    pub(super) fn detachment(
+        &self,
+        context: &Context,
+        task_of: TaskOf,
+    ) -> Option<Result<Detachment, Problem>> {
+        self.detach.detachment("resume", || {
+            let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &self.run)?)?;
+            // What is wrong with the command is said by the run itself.
+            Ok(task(&run.record, task_of).map(|task| task.job.connections()).unwrap_or_default())
+        })
+    }
 }
 
 /// Runs `pgdyno resume`.

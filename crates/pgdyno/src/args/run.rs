@@ -7,7 +7,7 @@ use pgdyno_lab::Job;
 use pgdyno_plan::{Restart, advice::bench::Level};
 
 use super::{file, measure};
-use crate::{context::Context, measure::Task};
+use crate::{context::Context, detached::launch::Detachment, measure::Task};
 
 /// Flags of `pgdyno run`.
 #[derive(Debug, clap::Args)]
@@ -29,7 +29,7 @@ pub struct Args {
     #[arg(long)]
     trust: bool,
     /// Check the plan, its files, this machine and the server, print what would be done, and stop
-    #[arg(long)]
+    #[arg(long, conflicts_with = "detach")]
     dry_run: bool,
     #[command(flatten)]
     measure: measure::Args,
@@ -46,6 +46,11 @@ impl Args {
         plan.measure.restart = self.restart.unwrap_or(plan.measure.restart);
         let Task { job, output, .. } = self.measure.task(&self.subject, plan, files, level)?;
         Ok(Task { job: Job { trust: self.trust, ..job }, dry_run: self.dry_run, output })
+    }
+
+    /// What is to be detached.
+    pub(super) fn detachment(&self) -> Option<Result<Detachment, Problem>> {
+        self.measure.detach.detachment("run", || self.task().map(|task| task.job.connections()))
     }
 }
 

@@ -6,6 +6,8 @@ use pgdyno_core::problem::Problem;
 use pgdyno_provision::{Record, SUPERUSER, Status, registry};
 use pgdyno_wire::{Address, ConnectOptions, OsUser, Sources};
 
+use crate::detached::passwords::complete;
+
 /// The server to connect to.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
@@ -54,7 +56,7 @@ impl Target {
             env: &variable,
             os_user: &OsUser::of_process(),
         });
-        resolved.map(ConnectOptions::in_utf8)
+        resolved.map(ConnectOptions::in_utf8).map(complete)
     }
 }
 

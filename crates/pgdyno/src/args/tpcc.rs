@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use pgdyno_core::problem::Problem;
 
-use crate::{context::Context, measure::Task};
+use crate::{context::Context, detached::launch::Detachment, measure::Task};
 
 /// Flags of `pgdyno tpcc`.
 #[derive(Debug, clap::Args)]
@@ -37,6 +37,14 @@ impl Args {
     pub(super) fn task(&self) -> Option<Result<Task, Problem>> {
         match &self.what {
             What::Run(run) => Some(run.task()),
+            What::Check(_) | What::Export(_) => None,
+        }
+    }
+
+    /// What is to be detached.
+    pub(super) fn detachment(&self) -> Option<Result<Detachment, Problem>> {
+        match &self.what {
+            What::Run(run) => run.detachment(),
             What::Check(_) | What::Export(_) => None,
         }
     }

@@ -6,7 +6,7 @@ use pgdyno_core::{cpus::CpuList, facts::ServerSource, problem::Problem};
 use pgdyno_provision::{Lifetime, Request, RunningServer, Wanted, up};
 use pgdyno_record::redact_setting;
 
-use crate::{context::Context, servers};
+use crate::{context::Context, detached::names, servers};
 
 /// Flags of `pgdyno up`.
 #[derive(Debug, clap::Args)]
@@ -150,7 +150,9 @@ impl Args {
 /// # Errors
 /// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let server = up(&args.request(), &pgdyno_lab::dirs()?, &mut servers::print_event)?;
+    let dirs = pgdyno_lab::dirs()?;
+    names::free(&dirs, &args.name)?;
+    let server = up(&args.request(), &dirs, &mut servers::print_event)?;
     for warning in &server.warnings {
         eprintln!("warning: {warning}");
     }

@@ -128,6 +128,16 @@ impl Place {
         list.as_array().expect("it is a list").clone()
     }
 
+    /// Kills what a test that failed has left detached.
+    fn kill_detached(&self) {
+        let listed =
+            if self.path("state/detached").is_dir() { self.run(&["ps", "--json"]).stdout } else { vec![] };
+        let listed: Vec<Value> = serde_json::from_slice(&listed).unwrap_or_default();
+        for pid in listed.iter().filter(|one| one["kind"] == "run").filter_map(|one| one["pid"].as_u64()) {
+            let _ = Command::new("kill").args(["-9", &pid.to_string()]).status();
+        }
+    }
+
     pub fn only(&self) -> Value {
         let list = self.ps();
         assert_eq!(list.len(), 1, "{list:?}");
@@ -145,6 +155,7 @@ fn patience(args: &[&str]) -> &'static [&'static str] {
 
 impl Drop for Place {
     fn drop(&mut self) {
+        self.kill_detached();
         let output = self.run(&["down", "--all", "--remove"]);
         let left = processes_of(self.dir.path());
         if !thread::panicking() {

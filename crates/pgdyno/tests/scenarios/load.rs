@@ -263,7 +263,7 @@ const GATE: &str = "7777, 7777";
 
 /// Lets no load into a database of this session come further than to its keys, however fast it is, until the session
 /// lets go or ends.
-fn hold_keys(session: &mut Session) {
+pub fn hold_keys(session: &mut Session) {
     let gate = format!(
         "SELECT pg_advisory_lock({GATE}); CREATE SCHEMA held; \
          CREATE FUNCTION held.wait() RETURNS event_trigger LANGUAGE plpgsql AS $$ BEGIN \
@@ -274,7 +274,7 @@ fn hold_keys(session: &mut Session) {
 }
 
 /// Waits until this many streams of loads are held there.
-fn are_held(session: &mut Session, streams: u64) {
+pub fn are_held(session: &mut Session, streams: u64) {
     let held = "SELECT count(*) FROM pg_locks WHERE NOT granted AND locktype = 'advisory' AND classid = 7777 \
                 AND database = (SELECT oid FROM pg_database WHERE datname = current_database())";
     wait_until("the load comes to its keys", || {
@@ -283,7 +283,7 @@ fn are_held(session: &mut Session, streams: u64) {
     });
 }
 
-fn let_keys_go(session: &mut Session) {
+pub fn let_keys_go(session: &mut Session) {
     session.execute(&format!("SELECT pg_advisory_unlock({GATE})")).expect("it is held");
 }
 

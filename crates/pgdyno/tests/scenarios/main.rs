@@ -12,6 +12,7 @@ mod cancel;
 mod common;
 mod copy;
 mod damaged;
+mod detach;
 mod durability;
 mod existing;
 mod hanging;

@@ -7,7 +7,11 @@ use pgdyno_rows::load::{LoadRequest, Set, Stage};
 use pgdyno_wire::ConnectOptions;
 
 use crate::{
-    args::target::{Target, processors},
+    args::{
+        detach::Detach,
+        target::{Target, processors},
+    },
+    detached::launch::Detachment,
     operate::RecordFlags,
 };
 
@@ -16,6 +20,7 @@ use crate::{
 #[group(skip)]
 #[command(
     mut_arg("load_method", |flag| flag.long("method").help_heading("How").help(METHOD)),
+    mut_arg("no_record", |flag| flag.conflicts_with("detach")),
     mut_arg("load_jobs", |flag| flag.short('j').long("jobs").help_heading("How").help(JOBS)),
 )]
 pub(super) struct Flags {
@@ -35,13 +40,15 @@ pub(super) struct Flags {
     /// Share a load that is under way
     #[arg(long, conflicts_with = "dry_run", help_heading = "How")]
     join: bool,
+    #[command(flatten, next_help_heading = "How")]
+    detach: Detach,
     /// Say what would be done, what it takes and whether there is room, and end
-    #[arg(long, help_heading = "How")]
+    #[arg(long, conflicts_with = "detach", help_heading = "How")]
     pub(super) dry_run: bool,
     #[command(flatten)]
     pub(super) record: RecordFlags,
     /// Print run.json instead of the result
-    #[arg(long, conflicts_with_all = ["no_record", "dry_run"], help_heading = "How")]
+    #[arg(long, conflicts_with_all = ["no_record", "dry_run", "detach"], help_heading = "How")]
     pub(super) json: bool,
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
@@ -101,6 +108,11 @@ impl Flags {
 
     pub(super) fn request(&self, set: Set) -> LoadRequest {
         LoadRequest { set, ..self.load.clone() }
+    }
+
+    /// What is to be detached.
+    pub(super) fn detachment(&self, kind: &'static str) -> Option<Result<Detachment, Problem>> {
+        self.detach.detachment(kind, || self.resolve().map(|options| vec![options]))
     }
 
     /// The last stage that is wanted.

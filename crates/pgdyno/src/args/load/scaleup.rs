@@ -39,6 +39,11 @@ pub struct Scaleup {
 }
 
 impl Scaleup {
+    /// The flags that all loads have.
+    pub(super) fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
     /// Runs `pgdyno load scaleup`.
     ///
     /// # Errors

@@ -30,6 +30,11 @@ pub struct Tpcb {
 }
 
 impl Tpcb {
+    /// The flags that all loads have.
+    pub(super) fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
     /// Runs `pgdyno load tpcb`.
     ///
     /// # Errors

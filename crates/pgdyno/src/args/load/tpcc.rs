@@ -58,6 +58,11 @@ pub struct Tpcc {
 const SCHEMA: &str = "tpcc_";
 
 impl Tpcc {
+    /// The flags that all loads have.
+    pub(super) fn flags(&self) -> &Flags {
+        &self.flags
+    }
+
     /// Runs `pgdyno load tpcc`.
     ///
     /// # Errors

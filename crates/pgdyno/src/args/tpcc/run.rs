@@ -17,6 +17,7 @@ use pgdyno_postgres::load::find_tpcc;
 use crate::{
     args::{bench, measure, way::without_server},
     context::Context,
+    detached::launch::Detachment,
     measure::Task,
 };
 
@@ -66,7 +67,7 @@ pub struct Run {
     #[arg(long, help_heading = "What")]
     no_check: bool,
     /// Print what would be done, and stop
-    #[arg(long, help_heading = "What")]
+    #[arg(long, conflicts_with = "detach", help_heading = "What")]
     dry_run: bool,
     /// A trial in under a minute plus loading: does it work, and roughly how fast is it?
     #[arg(long, conflicts_with = "thorough", help_heading = "How")]
@@ -155,6 +156,11 @@ impl Run {
         let files = WorkloadFiles::without_files(&plan)?;
         let task = self.measure.task(&[], plan, files, level)?;
         Ok(Task { dry_run: self.dry_run, ..task })
+    }
+
+    /// What is to be detached.
+    pub(super) fn detachment(&self) -> Option<Result<Detachment, Problem>> {
+        self.measure.detach.detachment("tpcc run", || self.measure.connection.servers())
     }
 
     /// The tables: those of the existing server, or the requested number of warehouses.

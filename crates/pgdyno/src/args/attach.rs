@@ -1,0 +1,42 @@
+//! `pgdyno attach`.
+
+use std::process::ExitCode;
+
+use pgdyno_core::problem::Problem;
+
+use crate::{
+    context::Context,
+    detached::{entry::Status, names},
+    exit::Exit,
+    follow::{Followed, Viewer},
+    interrupt,
+};
+
+/// Flags of `pgdyno attach`.
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Prints what the run has printed and prints, with its progress below on a terminal. The exit status \
+    is that of the run. Ctrl-C ends `attach` alone: the run continues. Any number of `attach` can show one run; of a \
+    run that is over, it prints the output."
+)]
+pub struct Args {
+    /// Name of the detached run, as `pgdyno ps` lists it
+    name: String,
+}
+
+/// Runs `pgdyno attach`.
+///
+/// # Errors
+/// There is no such run, or it was lost.
+pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
+    let (home, entry) = names::find(&pgdyno_lab::dirs()?, &args.name)?;
+    let stop = interrupt::on_interrupt_saying("detached again", "detached again");
+    if matches!(entry.status, Status::Running(_)) {
+        interrupt::answer_with(format!("detached again: `{}` continues", args.name));
+    }
+    match Viewer::new(home, 0).follow(&stop)? {
+        Followed::Left => Ok(Exit::NotCompleted.into()),
+        Followed::Ended(status) => Ok(ExitCode::from(status)),
+        Followed::Lost(problem) => Err(problem),
+    }
+}
