@@ -136,6 +136,7 @@ impl SizePlan {
         measure.duration = self.duration.unwrap_or(measure.duration);
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
         measure.blocks = self.blocks.unwrap_or(measure.blocks);
+        plan.data.scale = self.scale.map_or(plan.data.scale, Scale::Given);
         plan.data.scaleup = self.scaleup.or(plan.data.scaleup);
         plan.data.tpcc = self.tpcc.or(plan.data.tpcc);
         plan.variables.extend(self.variables.clone());

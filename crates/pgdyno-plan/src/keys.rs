@@ -253,11 +253,11 @@ pub(super) fn advice(table: &Table, name: &str) -> String {
     if matches!(&*table.heading, "[data]" | "[size.NAME]") && TPCB.contains(&&*name.to_ascii_lowercase()) {
         return "TPC-B's tables have no key of their own: `scale` requests them, such as scale = 100".into();
     }
-    if let Some(known) = nearest(name, table.names()) {
-        return format!("did you mean `{known}`?");
-    }
     if let Some(elsewhere) = PLAN.with_key(name) {
         return format!("`{name}` belongs {}", elsewhere.place());
+    }
+    if let Some(known) = nearest(name, table.names()) {
+        return format!("did you mean `{known}`?");
     }
     format!("known here: {}", table.names().collect::<Vec<_>>().join(", "))
 }

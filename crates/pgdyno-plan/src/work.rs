@@ -334,6 +334,10 @@ pub struct SizePlan {
     /// Number of blocks, instead of `measure.blocks`.
     #[schemars(range(min = 1, max = 1000))]
     pub blocks: Option<u32>,
+    /// TPC-B scale factor from 1 to 100,000,000, instead of `data.scale`.
+    #[schemars(range(min = 1, max = 100_000_000))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub scale: Option<u64>,
     /// Rows of `test` and `log`, instead of `data.scaleup`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub scaleup: Option<ScaleupPlan>,

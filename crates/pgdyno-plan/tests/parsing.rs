@@ -21,6 +21,30 @@ fn what_is_commented_out_in_the_bundled_plan_is_right_too() {
     assert_eq!(plan.server.pg.as_deref(), Some("18"));
 }
 
+/// The plans of articles 003 and 004, at both sizes, with their commented keys.
+#[test]
+fn the_plans_of_large_tables_are_plans() {
+    for (text, scale) in [
+        (include_str!("../../../plans/ten-billion.toml"), 100_000),
+        (include_str!("../../../plans/trillion.toml"), 10_000_000),
+    ] {
+        let with_tablespaces: String = text
+            .lines()
+            .map(|line| match line.strip_prefix("# ") {
+                Some(key) if key.contains("tablespace") && key.contains(" = ") => format!("{key}\n"),
+                _ => format!("{line}\n"),
+            })
+            .collect();
+        let plan = Plan::from_toml(&with_tablespaces, "x.toml").expect("it is a plan");
+        assert_eq!((plan.server.tablespaces.len(), plan.load.tablespace.is_some()), (2, true));
+        assert!(plan.stage.iter().filter(|stage| stage.action.name() == "probe sizes").count() == 2);
+        WorkloadFiles::without_files(&plan).expect("its scripts are in it");
+        let article = plan.at_size("article").expect("it has this size");
+        let load = article.loads(article.data.scale.given()).expect("it can be").expect("it loads");
+        assert_eq!((load.scale, article.measure.blocks), (scale, 1));
+    }
+}
+
 const SCALE_UP: &str = include_str!("../../../plans/version-scaleup.toml");
 
 /// Contents of the files named by `plans/version-scaleup.toml`.

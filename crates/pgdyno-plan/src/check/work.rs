@@ -226,6 +226,10 @@ fn sizes(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
             let hint = "write scaleup = { rows = … } in [data] too: those are its rows without --size";
             faults.push(fault(format!("{path}.scaleup"), "there is no `scaleup` in [data]", hint));
         }
+        if size.scale.is_some() && !plan.has_tpcb() {
+            let hint = "write `scale` in [data] too: that is its scale without --size";
+            faults.push(fault(format!("{path}.scale"), "the plan has no TPC-B tables", hint));
+        }
         if size.tpcc.is_some() && plan.data.tpcc.is_none() {
             let hint = "write tpcc = { warehouses = … } in [data] too: those are its tables without --size";
             faults.push(fault(format!("{path}.tpcc"), "there is no `tpcc` in [data]", hint));
