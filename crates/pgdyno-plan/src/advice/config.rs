@@ -308,7 +308,7 @@ mod tests {
         assert_eq!(locks(8_192, 64, 16 * GB), Some(8_256));
         // In a gibibyte they do not fit for a thousand sessions, but for eight they always do.
         let few = locks(8_192, 1_000, GB).expect("they are many");
-        assert!(few >= 64 && few < 8_256 && few * 1_020 >= 8 * 8_256, "{few}");
+        assert!((64..8_256).contains(&few) && few * 1_020 >= 8 * 8_256, "{few}");
     }
 
     #[test]

@@ -22,6 +22,7 @@ use super::{
     own_server::setting,
     recorded,
     tables::TablesFlags,
+    target::conninfo,
 };
 use crate::{conclude::Output, context::Context, measure::Task};
 
@@ -79,6 +80,9 @@ pub struct Args {
     /// Setting of a temporary server; each name once or twice
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = SUBJECTS)]
     set: Vec<(String, String)>,
+    /// Server of `pgdyno up`, or one of its databases
+    #[arg(long, value_name = "NAME[/DBNAME]", conflicts_with = "dsn", help_heading = SUBJECTS)]
+    server: Vec<String>,
     /// Existing server, as URI or keyword string; everything is created in its schema `pgdyno`
     #[arg(long, value_name = "CONNINFO", help_heading = SUBJECTS)]
     dsn: Vec<String>,
@@ -444,6 +448,7 @@ impl Args {
             self.pg.len(),
             self.build.len(),
             self.bindir.len(),
+            self.server.len(),
             self.dsn.len(),
             self.admin_dsn.len(),
             self.builtin.len(),
@@ -463,7 +468,11 @@ impl Args {
         [a.server.pg, b.server.pg] = split("--pg", &self.pg)?;
         [a.server.build, b.server.build] = split("--build", &self.build)?;
         [a.server.bindir, b.server.bindir] = split("--bindir", &self.bindir)?;
-        [a.dsn, b.dsn] = split("--dsn", &self.dsn)?;
+        let named = self.server.iter().map(|name| conninfo(name, "could not compare"));
+        [a.dsn, b.dsn] = match named.collect::<Result<Vec<_>, _>>()? {
+            named if named.is_empty() => split("--dsn", &self.dsn)?,
+            named => split("--server", &named)?,
+        };
         [a.admin_dsn, b.admin_dsn] = split("--admin-dsn", &self.admin_dsn)?;
         [a.builtin, b.builtin] = split("--builtin", &self.builtin)?;
         [a.script, b.script] = split("--script", &self.script)?;

@@ -53,6 +53,9 @@ pub struct Args {
     /// CPUs of the server [default: those that the driver does not use]
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Temporary server")]
     server_cpus: Option<String>,
+    /// Print what would be done, and stop
+    #[arg(long)]
+    dry_run: bool,
     #[command(flatten)]
     measure: measure::Args,
 }
@@ -121,7 +124,8 @@ impl Args {
     pub(super) fn task(&self) -> Result<Task, Problem> {
         let plan = self.plan();
         let files = WorkloadFiles::without_files(&plan)?;
-        self.measure.task(&[], plan, files, self.level())
+        let task = self.measure.task(&[], plan, files, self.level())?;
+        Ok(Task { dry_run: self.dry_run, ..task })
     }
 
     /// What is to be detached.

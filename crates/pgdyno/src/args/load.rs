@@ -2,6 +2,7 @@
 
 mod carry_out;
 mod copy;
+mod drop;
 mod flags;
 mod outcome;
 mod outlook;
@@ -36,6 +37,8 @@ enum What {
     Verify(verify::Verify),
     /// Copy loaded tables into schemas or databases, and prove the copies
     Copy(Box<copy::CopyArgs>),
+    /// Drop the tables that a load made
+    Drop(drop::DropArgs),
 }
 
 impl Args {
@@ -45,7 +48,7 @@ impl Args {
             What::Tpcb(args) => args.flags().detachment("load tpcb"),
             What::Scaleup(args) => args.flags().detachment("load scaleup"),
             What::Tpcc(args) => args.flags().detachment("load tpcc"),
-            What::Verify(_) | What::Copy(_) => None,
+            What::Verify(_) | What::Copy(_) | What::Drop(_) => None,
         }
     }
 }
@@ -61,5 +64,6 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         What::Tpcc(args) => args.run(context),
         What::Verify(args) => verify::run(args, context),
         What::Copy(args) => copy::run(args, context),
+        What::Drop(args) => drop::run(args),
     }
 }

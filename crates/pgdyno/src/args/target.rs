@@ -65,16 +65,33 @@ impl Target {
 /// # Errors
 /// There is no server of that name, or it is not running. The message begins with `what`.
 pub fn own(name: &str, database: Option<&str>, what: &str) -> Result<ConnectOptions, Problem> {
-    let record: Record = registry::find(&pgdyno_lab::dirs()?, name)?;
-    if !matches!(record.status(), Status::Running { .. }) {
-        return Err(Problem::wrong_request(format!("{what}: server `{name}` is not running"))
-            .hint(format!("`pgdyno up {name}` starts it")));
-    }
+    let record = running(name, what)?;
     let mut options = ConnectOptions::local(Address::Unix(record.socket.path, record.port), SUPERUSER);
     if let Some(database) = database {
         database.clone_into(&mut options.database);
     }
     Ok(options)
+}
+
+/// The connection string of a running server of `pgdyno up`, written `NAME` or `NAME/DBNAME`.
+///
+/// # Errors
+/// As [`own`].
+pub fn conninfo(server: &str, what: &str) -> Result<String, Problem> {
+    let (name, database) = server.split_once('/').unwrap_or((server, SUPERUSER));
+    let record = running(name, what)?;
+    let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
+    let host = quoted(&record.socket.path.to_string_lossy());
+    Ok(format!("host={host} port={} user={SUPERUSER} dbname={}", record.port, quoted(database)))
+}
+
+fn running(name: &str, what: &str) -> Result<Record, Problem> {
+    let record: Record = registry::find(&pgdyno_lab::dirs()?, name)?;
+    if matches!(record.status(), Status::Running { .. }) {
+        return Ok(record);
+    }
+    Err(Problem::wrong_request(format!("{what}: server `{name}` is not running"))
+        .hint(format!("`pgdyno up {name}` starts it")))
 }
 
 /// Number of CPUs that this program may use.

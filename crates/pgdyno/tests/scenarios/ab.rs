@@ -77,7 +77,9 @@ fn are_as_the_lock_says(run: &Run) {
         let pins = bundle::pins();
         let of = |pin: &Pin| version_num_of(&pin.version) == server.version_num;
         let pin = pins.into_iter().find(of).expect("it is pinned");
-        assert_eq!(same_build(&pin.build, &server.build), Some(true), "{pin:?} {:?}", server.build);
+        // Nobody knows the flags of the one of 9.5.
+        let known = pin.build.cflags.as_ref().map(|_| true);
+        assert_eq!(same_build(&pin.build, &server.build), known, "{pin:?} {:?}", server.build);
     }
 }
 

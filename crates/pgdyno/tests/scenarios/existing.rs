@@ -171,12 +171,7 @@ fn own_scripts_use_the_tables_that_are_there() {
     for (name, sql) in [("a.sql", "SELECT count(*) FROM mine;\n"), ("b.sql", "SELECT max(n) FROM mine;\n")] {
         fs::write(place.path(name), sql).expect("it can be written");
     }
-    let dsn = format!(
-        "host={} port={} user=postgres dbname=postgres",
-        server["socket_dir"].as_str().expect("a path"),
-        server["port"]
-    );
-    let ab = ["ab", "--dsn", &dsn, "--clients", "2", "-T", brief(), "--warmup", "50ms", "--blocks", "3"];
+    let ab = ["ab", "--server", "main", "--clients", "2", "-T", brief(), "--warmup", "50ms", "--blocks", "3"];
     place.done(&[&ab[..], &["-f", "a.sql", "-f", "b.sql"]].concat());
     let record = place.only_run().record;
     assert!(record.plan.scale.is_none() && record.subjects.iter().all(|arm| arm.load.is_none()));

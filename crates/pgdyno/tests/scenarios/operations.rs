@@ -155,6 +155,37 @@ fn a_run_directory_that_cannot_be_made_ends_it_before() {
     assert!(none.contains("no load is known"), "{none}");
 }
 
+/// Only what a load made is dropped, and only on request.
+#[test]
+fn what_a_load_made_can_be_dropped() {
+    let place = with_server("18");
+    let mut session = crate::common::admin(&place.only());
+    let drop = ["load", "drop", "--server", "main"];
+    let none = place.refused(&drop, 2);
+    assert!(none.contains("none is known in schema \"public\""), "{none}");
+    place.done(&["load", "tpcb", "--server", "main", "--scale", "1", "--partitions", "3", "--no-record"]);
+    let said = place.done(&drop);
+    assert!(said.contains("nothing was changed") && said.contains("schema \"public\""), "{said}");
+    let yes = [&drop[..], &["--yes"]].concat();
+    session.execute("CREATE VIEW mine AS SELECT count(*) FROM pgbench_accounts").expect("it can be made");
+    let refused = place.refused(&yes, 3);
+    assert!(refused.contains("2BP01") && refused.contains("mine"), "{refused}");
+    let count = "SELECT count(*) FROM pgbench_accounts";
+    assert_eq!(session.value(count).expect("they are there").as_deref(), Some("100000"));
+    session.execute("DROP VIEW mine").expect("it is there");
+    let said = place.done(&yes);
+    assert!(said.starts_with("dropped tpcb at scale 1"), "{said}");
+    let left = "SELECT count(*) FROM pg_catalog.pg_class WHERE relname ~ '^(pgbench_|task_)'";
+    assert_eq!(session.value(left).expect("it can be asked").as_deref(), Some("0"));
+    // Tables of the same names that somebody else made are not a load.
+    place.done(&["load", "tpcb", "--server", "main", "--scale", "1", "--no-record"]);
+    let replace = "DROP TABLE pgbench_history; CREATE TABLE pgbench_history (mine int)";
+    session.execute(replace).expect("it can be replaced");
+    let refused = place.refused(&yes, 2);
+    assert!(refused.contains("the tables are not those of the load"), "{refused}");
+    place.done(&["down", "main", "--remove"]);
+}
+
 /// A plan with every stage; `more` are its last lines.
 fn plan_of_stages(more: &str) -> String {
     let measure = format!(

@@ -4,7 +4,7 @@
 //! neither can exist without the other.
 
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_rows::load::{LAYOUT, LoadPlan, LoadRequest, Set, Stage, Task, tasks};
+use pgdyno_rows::load::{LAYOUT, LoadPlan, LoadRequest, Set, Stage, Table, Task, tasks};
 use pgdyno_wire::{Row, Session, WireError};
 
 use super::{
@@ -235,6 +235,38 @@ pub(in crate::load) fn is_whole(session: &mut Session, job: &Job) -> Result<bool
     looked.map_err(|error| error.into_problem("could not find the tables of the load"))
 }
 
+/// Refuses to drop tables that are not those of the load, or that somebody is loading.
+pub(super) fn refuse_dropping(session: &mut Session, job: &Job) -> Result<(), Problem> {
+    let what = format!("could not drop the load in schema {}", quoted(&job.target));
+    let failed = |error: WireError| error.into_problem(&what);
+    if job.relations != relations(session, &job.target, job.plan.set).map_err(failed)?.join(",") {
+        return Err(Problem::wrong_request(format!("{what}: the tables are not those of the load"))
+            .detail("tables were dropped, created or renamed since the load was begun")
+            .hint("drop those that are left yourself. Nothing was changed."));
+    }
+    match at_work(session, job).map_err(failed)? {
+        0 => Ok(()),
+        sessions => Err(Problem::wrong_request(format!(
+            "{what}: {} at work on it",
+            units::plural(sessions, "session")
+        ))
+        .hint("end the load first: Ctrl-C, or `pgdyno stop`. Nothing was changed.")),
+    }
+}
+
+/// Drops the tables of a load, and the load from the ledger, in one transaction.
+pub(super) fn drop_tables(session: &mut Session, job: &Job) -> Result<(), WireError> {
+    let schema = quoted(&job.target);
+    let name = |table: &Table| format!("{schema}.{}", table.generator().table());
+    let tables: Vec<_> = job.plan.set.tables().iter().map(name).collect();
+    session.execute(&format!(
+        "DROP TABLE {}; DROP TABLE IF EXISTS {}; DELETE FROM pgdyno_load.job WHERE id = {}",
+        tables.join(", "),
+        job.tasks_table(),
+        job.id
+    ))
+}
+
 /// Deletes a load whose tables are gone from the ledger.
 fn forget(session: &mut Session, target: &str) -> Result<(), WireError> {
     let id = session.value(&format!("SELECT id FROM pgdyno_load.job WHERE target = {}", literal(target)))?;
@@ -264,7 +296,7 @@ pub(super) fn refuse_existing(session: &mut Session, target: &str, set: Set) -> 
             job.plan.scale
         )),
         Some(job) if job.relations == there.join(",") => problem.hint(format!(
-            "pgdyno loaded {} {} there: `pgdyno load verify` checks it; DROP TABLE to load anew",
+            "pgdyno loaded {} {} there: `pgdyno load verify` checks it, `pgdyno load drop` drops it",
             job.plan.set.scale_word(),
             job.plan.scale
         )),

@@ -196,6 +196,29 @@ impl<'a> BulkLoad<'a> {
         Err(Problem::wrong_request(format!("{what}: {lacks}")).hint(hint))
     }
 
+    /// The load of the first schema of the search path, finished or not, whose tables can be dropped.
+    ///
+    /// # Errors
+    /// No load is known there, its tables were replaced, or somebody is loading.
+    pub fn droppable(&mut self) -> Result<Job, Problem> {
+        let target = survey::target(&mut self.session)?;
+        let Some(job) = ledger::find(&mut self.session, &target)? else {
+            let what = format!("could not drop a load: none is known in schema {target:?}");
+            return Err(Problem::wrong_request(what)
+                .hint("`pgdyno load drop` drops only what `pgdyno load` made. Nothing was changed."));
+        };
+        ledger::refuse_dropping(&mut self.session, &job).map(|()| job)
+    }
+
+    /// Drops the tables of a load, and its record in the database.
+    ///
+    /// # Errors
+    /// The server refuses, for example because a view depends on them; then all of them stay.
+    pub fn drop_tables(&mut self, job: &Job) -> Result<(), Problem> {
+        let what = format!("could not drop {}", job.plan.title());
+        ledger::drop_tables(&mut self.session, job).map_err(|error| error.into_problem(&what))
+    }
+
     /// Begins a load, or finds the one to take part in.
     ///
     /// # Errors
