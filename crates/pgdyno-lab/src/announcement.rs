@@ -270,7 +270,10 @@ fn data_words(prepared: &Prepared) -> String {
         (None, None, Some(tpcc)) => {
             format!("on tpcc with {}{existing}", units::plural(tpcc.warehouses, "warehouse"))
         }
-        (None, None, None) if prepared.uses_existing => "on the tables that its scripts name".to_owned(),
+        (None, None, None) if prepared.uses_existing => {
+            let is_there = prepared.existing.iter().any(Option::is_some);
+            if is_there { "on the tables that its scripts name" } else { "without tables" }.to_owned()
+        }
         (None, None, None) => "on the plan's own tables".to_owned(),
     }
 }

@@ -124,6 +124,16 @@ fn cpus_of_a_pinned_server_are_shown() {
     assert!(!text(&document, Paint::Plain).contains(&said), "the CPUs of an existing server are unknown");
 }
 
+/// A floor above every difference is no figure to compare with.
+#[test]
+fn noise_that_hides_everything_is_said_to() {
+    let mut fixture = fixtures::complete();
+    fixture.record.noise_by_script[1].noise.smallest_difference = 12.749;
+    let document = Document::new(&fixture.record, &fixture.timeline());
+    let got = text(&document, Paint::Plain).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(got.contains("no difference between two cells means anything: even one of 1274.9 %"), "{got}");
+}
+
 /// With all doubts and a long command, the lines still suffice and no doubt is omitted.
 #[test]
 fn paste_gives_up_words_before_doubts() {

@@ -117,6 +117,11 @@ fn noise(run: &Run<'_>) -> Phrase {
     match run.record.noise_by_script.len() {
         _ if run.record.comparison.is_some() => comparison::floor(run),
         _ if run.record.noise.is_none() => NOT_KNOWN.into(),
+        _ if hides_everything(run) => phrase![
+            "no difference between two cells means anything: even one of ",
+            worst(run).figure("smallest_difference", Percent),
+            " may be noise.",
+        ],
         0 | 1 => floor(&worst(run)),
         _ => phrase![
             "differences between two cells below ",
@@ -124,6 +129,13 @@ fn noise(run: &Run<'_>) -> Phrase {
             " are within the noise of the noisiest script; see the table below.",
         ],
     }
+}
+
+/// Whether even a cell twice as fast as another may be so by chance.
+fn hides_everything(run: &Run<'_>) -> bool {
+    let of_scripts = run.record.noise_by_script.iter().map(|of| of.noise.smallest_difference);
+    let of_all = run.record.noise.as_ref().map(|noise| noise.smallest_difference);
+    of_scripts.reduce(f64::max).or(of_all).is_some_and(|smallest| smallest >= 1.0)
 }
 
 fn floor(at: &Place<'_>) -> Phrase {

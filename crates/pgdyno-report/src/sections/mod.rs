@@ -33,10 +33,10 @@ pub fn all(run: &Run<'_>) -> Vec<Section> {
     let found = compared.into_iter().chain(levels).chain(results::sections(run)).chain(operated);
     let trust = [Some(doubts::section(run)), drove.then(|| checks::section(run))].into_iter().flatten();
     let tpcc = tpcc::section(run).into_iter();
-    let details =
-        tpcc.chain(differences::sections(run)).chain(waits::section(run)).chain(slowest::section(run));
+    let seen = tpcc.chain(differences::sections(run)).chain(waits::section(run)).chain(charts::sections(run));
+    let details = seen.chain(slowest::section(run));
     let sides = time::section(run).into_iter().chain([facts::section(run)]).chain(choices::chosen(run));
     let method = drove.then(|| method::section(run));
     let end = choices::settings(run).into_iter().chain(method).chain([choices::again(run)]);
-    found.chain(trust).chain(details).chain(charts::sections(run)).chain(sides).chain(end).collect()
+    found.chain(trust).chain(details).chain(sides).chain(end).collect()
 }

@@ -21,7 +21,7 @@ use super::{
     measure::restart,
     own_server::setting,
     recorded,
-    tables::TablesFlags,
+    tables::{TablesFlags, leave_out_unused},
     target::conninfo,
 };
 use crate::{conclude::Output, context::Context, measure::Task};
@@ -256,6 +256,7 @@ impl Args {
         self.refuse_by(&plan)?;
         self.refuse_slots(&works, files.as_ref())?;
         self.apply(&mut plan, &works);
+        files.iter().for_each(|files| leave_out_unused(&mut plan, files));
         let own = arms_own::apply(&arms, &mut plan)?;
         plan.validate()?;
         self.leave_out_unused(&mut plan, &works);

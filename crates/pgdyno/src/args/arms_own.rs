@@ -86,7 +86,10 @@ fn apply_loads(arms: &[Arm; 2], plan: &mut Plan) -> Result<[Option<LoadRequest>;
 }
 
 /// Refuses options for loading where pgdyno loads no tables.
-fn refuse_load(arm: &Arm, name: &str, plan: &Plan) -> Result<(), Problem> {
+///
+/// # Errors
+/// The arm has such options.
+pub(super) fn refuse_load(arm: &Arm, name: &str, plan: &Plan) -> Result<(), Problem> {
     let Some((option, _)) = arm.load.terms().into_iter().next() else { return Ok(()) };
     let has_tables = plan.has_tpcb() || plan.data.scaleup.is_some() || plan.data.tpcc.is_some();
     if has_tables && !plan.data.loaded {

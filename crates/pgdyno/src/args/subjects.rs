@@ -3,8 +3,9 @@
 use pgdyno_core::problem::Problem;
 use pgdyno_plan::{MAX_SUBJECTS, Plan, ServerPlan};
 
-use super::{arm::Arm, connection::Connection};
+use super::{arm::Arm, arms_own::refuse_load, connection::Connection};
 use pgdyno_lab::{SubjectJob, SubjectWork, Wanted};
+use pgdyno_rows::load::LoadRequest;
 
 /// Longest name derived from the terms of a subject, in characters.
 const MAX_NAME: usize = 40;
@@ -41,6 +42,7 @@ impl ForAll<'_> {
             ("--admin-dsn", admin_dsn.is_some()),
             ("--data", (self.arm.server.data.is_some() || plan.server.data.is_some()) && subjects > 1),
             ("--waldir", (self.arm.server.waldir.is_some() || plan.server.waldir.is_some()) && subjects > 1),
+            ("tablespaces of [server]", !plan.server.tablespaces.is_empty() && subjects > 1),
         ];
         match given.into_iter().find(|(_, given)| *given) {
             None => Ok(()),
@@ -95,16 +97,32 @@ pub(super) fn subjects(
         .enumerate()
         .map(|(at, one)| server(at + 1, one, plan, all.run_as))
         .collect::<Result<_, _>>()?;
-    let job = |(at, one): (usize, &Named)| SubjectJob {
-        name: one.name.clone(),
-        said: pgdyno_record::redact(&one.arm.said()),
-        asked: full[0].arm.asked(&one.arm),
-        server: Some(at),
-        work: SubjectWork::Plan,
-        load: None,
-        clients: None,
+    let job = |(at, one): (usize, &Named)| {
+        Ok(SubjectJob {
+            name: one.name.clone(),
+            said: pgdyno_record::redact(&one.arm.said()),
+            asked: full[0].arm.asked(&one.arm),
+            server: Some(at),
+            work: SubjectWork::Plan,
+            load: load(one, plan)?,
+            clients: None,
+        })
     };
-    Ok(Some((full.iter().enumerate().map(job).collect(), servers)))
+    let subjects: Result<Vec<_>, Problem> = full.iter().enumerate().map(job).collect();
+    Ok(Some((subjects?, servers)))
+}
+
+/// How the tables of a subject are loaded, if not as the plan says.
+fn load(one: &Named, plan: &Plan) -> Result<Option<LoadRequest>, Problem> {
+    if one.arm.load.is_default() {
+        return Ok(None);
+    }
+    refuse_load(&one.arm, &one.name, plan)?;
+    let load = one.arm.load.over(&plan.load);
+    plan.with_load(&load)
+        .validate()
+        .map_err(|problem| Problem { what: format!("{}: {}", one.name, problem.what), ..problem })?;
+    Ok(Some(load))
 }
 
 fn of_plan(subject: &ServerPlan) -> Named {
@@ -149,10 +167,10 @@ fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
             "leave out script, builtin, protocol and command",
         ),
         (
-            arm.clients.is_some() || !arm.load.is_default(),
-            "the plan defines clients and tables, which are those of all subjects",
-            "leave out clients= and load:, and write both into the plan ([measure], [load]); `pgdyno ab` compares two \
-             arms that differ in them",
+            arm.clients.is_some(),
+            "the plan defines the clients, which are those of all subjects",
+            "leave out clients=, and write them into the plan ([measure]); `pgdyno ab` compares two arms that differ \
+             in them",
         ),
         (
             arm.dsn.is_some() && !arm.server.is_default(),
@@ -186,7 +204,10 @@ fn makes_sense(one: &Named, plan: &Plan) -> Result<(), Problem> {
 fn apart(all: &[Named]) -> Result<(), Problem> {
     for (at, one) in all.iter().enumerate() {
         let before = &all[..at];
-        let place = |of: &Arm| of.server.data.iter().chain(&of.server.waldir).cloned().collect::<Vec<_>>();
+        let place = |of: &Arm| {
+            let dirs = of.server.data.iter().chain(&of.server.waldir).chain(of.server.tablespaces.values());
+            dirs.cloned().collect::<Vec<_>>()
+        };
         let shared = |other: &&Named| place(&other.arm).iter().any(|dir| place(&one.arm).contains(dir));
         if before.iter().any(|other| shared(&other)) {
             let what = format!("subject {} has a directory of another subject", one.name);
@@ -264,12 +285,28 @@ mod tests {
     }
 
     #[test]
+    fn tables_of_a_subject_go_over_those_of_the_plan() {
+        let mut plan = plan();
+        plan.load.fillfactor = Some(70);
+        let (subjects, _) = of(&["pg=18", "pg=18,load:partitions=8"], &plan).expect("right").expect("some");
+        let [first, second] = [0, 1].map(|at: usize| subjects[at].load.clone());
+        assert_eq!(first, None);
+        let second = second.expect("it has tables of its own");
+        assert_eq!((second.partitions, second.fillfactor), (Some(8), Some(70)));
+        assert!(subjects[1].asked.load.contains("partitions"));
+        plan.data.loaded = true;
+        plan.load.fillfactor = None;
+        let problem = of(&["pg=18", "pg=18,load:partitions=8"], &plan).expect_err("nothing is loaded");
+        assert!(problem.what.contains("the plan loads no tables"), "{}", problem.what);
+    }
+
+    #[test]
     fn what_no_subject_can_be_is_refused() {
         for (words, said) in [
             (&["pg=18", "builtin=select-only"][..], "the plan defines the workload"),
             (&["pg=18", "command=true"], "the plan defines the workload"),
-            (&["pg=18", "pg=18,clients=8"], "the plan defines clients and tables"),
-            (&["pg=18,load:unlogged", "pg=18"], "the plan defines clients and tables"),
+            (&["pg=18", "pg=18,clients=8"], "the plan defines the clients"),
+            (&["pg=18,load:partition-method=hash", "pg=18"], "there are no partitions"),
             (&["pg=18,dsn=host=/x", "pg=18"], "describes a temporary one"),
             (&["bundle,bindir=/x", "pg=18"], "named twice"),
             (&["pg=18,data=/x", "pg=15,waldir=/x"], "has a directory of another"),

@@ -4,6 +4,7 @@ use std::{fs, process::Stdio, time::Duration};
 
 use pgdyno_record::Status;
 use pgdyno_wire::Session;
+use serde_json::Value;
 
 use crate::common::{Place, admin, holds_together, kill, text, wait_until};
 
@@ -21,7 +22,8 @@ impl Drop for Stopped {
 }
 
 /// Stops the server process of a client that holds a row which others wait for, in the middle of its transaction.
-fn stop_a_holder(session: &mut Session) -> Stopped {
+fn stop_a_holder(server: &Value) -> (Stopped, Session) {
+    let mut session = admin(server);
     let holders = "SELECT h.pid FROM pg_stat_activity h WHERE h.state = 'idle in transaction' AND h.pid IN \
                    (SELECT unnest(pg_blocking_pids(w.pid)) FROM pg_stat_activity w WHERE w.wait_event_type = 'Lock')";
     let mut stopped = None;
@@ -29,19 +31,24 @@ fn stop_a_holder(session: &mut Session) -> Stopped {
         let Some(pid) = session.value(holders).ok().flatten() else { return false };
         let holder = Stopped(pid.parse().expect("a number"));
         kill(holder.0, "-STOP");
-        // It may have continued in between: then it is resumed, and another one is searched.
+        // It may have continued in between, and may now keep everybody from answering, as in the middle of a commit:
+        // then it is resumed, and another one is searched.
         std::thread::sleep(Duration::from_millis(50));
-        let still =
-            session.value(&format!("SELECT 1 FROM ({holders}) AS h WHERE pid = {pid}")).ok().flatten();
-        if still.is_none() {
+        session.within(Some(Duration::from_secs(5)));
+        let still = session.value(&format!("SELECT 1 FROM ({holders}) AS h WHERE pid = {pid}"));
+        session.within(None);
+        if !matches!(still, Ok(Some(_))) {
             kill(holder.0, "-CONT");
             std::mem::forget(holder);
+            if still.is_err() {
+                session = admin(server);
+            }
             return false;
         }
         stopped = Some(holder);
         true
     });
-    stopped.expect("there is one")
+    (stopped.expect("there is one"), session)
 }
 
 /// A plan of tpcb-like alone, whose clients wait for each other's rows.
@@ -129,8 +136,7 @@ mod long {
         let said = place.path("stderr");
         let file = fs::File::create(&said).expect("it can be made");
         let mut child = place.command(&args).stdout(Stdio::null()).stderr(file).spawn().expect("it runs");
-        let mut session = admin(&server);
-        let stopped = stop_a_holder(&mut session);
+        let (stopped, mut session) = stop_a_holder(&server);
         let heard = || fs::read_to_string(&said).expect("it is there");
         let waits =
             format!("waiting up to 30 s for server process {} (pgdyno, idle in transaction)", stopped.0);
@@ -162,8 +168,7 @@ mod long {
         wait_until("it has begun to measure", || {
             place.runs().first().is_some_and(|run| !run.record.runs.is_empty())
         });
-        let mut session = admin(&place.only());
-        let _stopped = stop_a_holder(&mut session);
+        let (_stopped, session) = stop_a_holder(&place.only());
         let output = child.wait_with_output().expect("it ends by itself");
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(3), "{out}{err}");

@@ -274,6 +274,27 @@ mod long {
         place.nothing_is_left();
     }
 
+    /// Tables in which subjects differ are the question, and are told in the report.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn subjects_differ_in_their_tables() {
+        let place = Place::new();
+        let path = written(&place, TPCB);
+        let words = ["pg=18,bundle", "pg=18,bundle,load:partitions=4,load:fillfactor=80"];
+        let said = place.done(&["run", &path, "--subject", words[0], "--subject", words[1], "--seed", "5"]);
+        let run = place.only_run();
+        is_done(&run);
+        let parts = |at: usize| {
+            let load = run.record.subjects[at].load.as_ref().expect("it was loaded");
+            load.accounts.as_ref().expect("it was looked at").partitions
+        };
+        assert_eq!([parts(0), parts(1)], [0, 4]);
+        let comparable = run.record.subjects[1].comparable.as_ref().expect("it was judged");
+        assert!(comparable.besides.is_empty(), "{comparable:?}");
+        assert!(said.contains("4 partitions") && said.contains("fill factor 80 %"), "{said}");
+        place.nothing_is_left();
+    }
+
     /// What a reset throws away is not written out first, and a reset that nothing came after is not done again.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
