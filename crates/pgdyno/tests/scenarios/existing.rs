@@ -138,28 +138,6 @@ fn tables_that_only_look_like_tpcb_are_refused() {
     place.done(&["down", "main", "--remove"]);
 }
 
-/// A balance that somebody else changes meanwhile is a violation.
-#[test]
-fn changes_by_others_are_found() {
-    let (place, mut session) = with_tables("18");
-    let args = bench(&["--tables", "existing", "--clients", "1"]);
-    let child = place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
-    let began = "SELECT count(*) FROM pg_catalog.pg_class WHERE relname = 'pgbench_history' AND relpages >= 0 \
-                 AND EXISTS (SELECT FROM pgbench_history)";
-    crate::common::wait_until("a run that writes", || number(&mut session, began) > 0);
-    session
-        .execute("UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1")
-        .expect("it is there");
-    let output = child.wait_with_output().expect("it ends");
-    assert!(output.status.code().is_some());
-    let record = last(&place).record;
-    let balance = record.subjects[0].balance.as_ref().expect("it was checked");
-    assert_eq!(balance.violations, 1, "{:?}", balance.examples);
-    assert!(balance.examples[0].starts_with("branches: the balances "), "{:?}", balance.examples);
-    assert!(record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::BalanceViolated));
-    place.done(&["down", "main", "--remove"]);
-}
-
 /// Scripts of one's own find the tables that their role finds; nothing is loaded that they do not name.
 #[test]
 fn own_scripts_use_the_tables_that_are_there() {
@@ -186,31 +164,6 @@ fn own_scripts_use_the_tables_that_are_there() {
     let said = text(&output.stderr);
     assert!(said.contains("relation \"nowhere\" does not exist"), "{said}");
     assert!(said.contains("the sessions look in \"$user\", public, pgdyno"), "{said}");
-    place.done(&["down", "main", "--remove"]);
-}
-
-/// A plan on the tables of `load scaleup`, which must have the rows that its scripts draw from.
-#[test]
-fn a_plan_measures_the_rows_of_scaleup_that_are_there() {
-    let place = Place::new();
-    place.done(&["up", "main", "--pg", "18", "--bundle"]);
-    place.done(&["load", "scaleup", "--server", "main", "--rows", "5000", "--no-record"]);
-    let plan = |rows: u64| {
-        format!(
-            "name = \"keys\"\n[data]\nloaded = true\nscaleup = {{ rows = {rows} }}\n[measure]\nclients = [1]\n\
-             duration = \"{}\"\nwarmup = \"50ms\"\nblocks = 2\n[[workload]]\nname = \"key\"\n\
-             text = \"\"\"\n\\\\set id random(1, :rows)\nSELECT * FROM test WHERE id = :id;\n\"\"\"\n",
-            brief()
-        )
-    };
-    fs::write(place.path("plan.toml"), plan(5_000)).expect("it can be written");
-    place.done(&["run", "plan.toml", "--server", "main"]);
-    let record = place.only_run().record;
-    let found = record.subjects[0].existing.as_ref().expect("they were found");
-    assert_eq!((found.set.name(), found.scale), ("scaleup", 5_000));
-    fs::write(place.path("plan.toml"), plan(6_000)).expect("it can be written");
-    let said = place.refused(&["run", "plan.toml", "--server", "main"], 2);
-    assert!(said.contains("rows 6,000 requested, and there is scaleup with 5000 rows"), "{said}");
     place.done(&["down", "main", "--remove"]);
 }
 
@@ -258,6 +211,56 @@ mod long {
             assert_eq!((&*balance.mode, balance.violations), ("changes", 0), "{:?}", balance.examples);
             assert_eq!(subject.existing.as_ref().map(|tables| tables.scale), Some(2));
         }
+        place.done(&["down", "main", "--remove"]);
+    }
+
+    /// A balance that somebody else changes meanwhile is a violation.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn changes_by_others_are_found() {
+        let (place, mut session) = with_tables("18");
+        let args = bench(&["--tables", "existing", "--clients", "1"]);
+        let child =
+            place.command(&args).stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("it starts");
+        let began = "SELECT count(*) FROM pg_catalog.pg_class WHERE relname = 'pgbench_history' AND relpages >= 0 \
+                     AND EXISTS (SELECT FROM pgbench_history)";
+        crate::common::wait_until("a run that writes", || number(&mut session, began) > 0);
+        session
+            .execute("UPDATE pgbench_branches SET bbalance = bbalance + 1 WHERE bid = 1")
+            .expect("it is there");
+        let output = child.wait_with_output().expect("it ends");
+        assert!(output.status.code().is_some());
+        let record = last(&place).record;
+        let balance = record.subjects[0].balance.as_ref().expect("it was checked");
+        assert_eq!(balance.violations, 1, "{:?}", balance.examples);
+        assert!(balance.examples[0].starts_with("branches: the balances "), "{:?}", balance.examples);
+        assert!(record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::BalanceViolated));
+        place.done(&["down", "main", "--remove"]);
+    }
+
+    /// A plan on the tables of `load scaleup`, which must have the rows that its scripts draw from.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_plan_measures_the_rows_of_scaleup_that_are_there() {
+        let place = Place::new();
+        place.done(&["up", "main", "--pg", "18", "--bundle"]);
+        place.done(&["load", "scaleup", "--server", "main", "--rows", "5000", "--no-record"]);
+        let plan = |rows: u64| {
+            format!(
+                "name = \"keys\"\n[data]\nloaded = true\nscaleup = {{ rows = {rows} }}\n[measure]\nclients = [1]\n\
+                 duration = \"{}\"\nwarmup = \"50ms\"\nblocks = 2\n[[workload]]\nname = \"key\"\n\
+                 text = \"\"\"\n\\\\set id random(1, :rows)\nSELECT * FROM test WHERE id = :id;\n\"\"\"\n",
+                brief()
+            )
+        };
+        fs::write(place.path("plan.toml"), plan(5_000)).expect("it can be written");
+        place.done(&["run", "plan.toml", "--server", "main"]);
+        let record = place.only_run().record;
+        let found = record.subjects[0].existing.as_ref().expect("they were found");
+        assert_eq!((found.set.name(), found.scale), ("scaleup", 5_000));
+        fs::write(place.path("plan.toml"), plan(6_000)).expect("it can be written");
+        let said = place.refused(&["run", "plan.toml", "--server", "main"], 2);
+        assert!(said.contains("rows 6,000 requested, and there is scaleup with 5000 rows"), "{said}");
         place.done(&["down", "main", "--remove"]);
     }
 }
