@@ -78,7 +78,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         run_s: plan.measure.warmup.as_secs_f64() + plan.measure.duration.as_secs_f64(),
         blocks_per_start,
         has_own_tables: is_own || job.workload_files.setup.is_some(),
-        uses_existing: loads.iter().all(Option::is_none) && job.workload_files.setup.is_none(),
+        uses_existing: loads.iter().all(Option::is_none) && !job.workload_files.makes_tables(),
         smallest_tables_bytes: smallest_tables_bytes(job, &plan, bench.scale, &facts),
         plan,
         seed,

@@ -44,7 +44,7 @@ pub struct Prepared {
     pub(crate) balance_checks: Vec<Option<CheckMode>>,
     /// Whether the tables are the plan's own, whose rows are counted before a run, rather than those of TPC-B or TPC-C.
     pub(crate) has_own_tables: bool,
-    /// Whether an existing server is measured on tables that are there: nothing is loaded and nothing is set up.
+    /// Whether an existing server is measured on tables that are there: nothing is loaded, set up or reset.
     pub(crate) uses_existing: bool,
     /// Facts of each existing server; `None` for an own server.
     pub(crate) existing: Vec<Option<ExistingServer>>,

@@ -102,6 +102,11 @@ impl WorkloadFiles {
         self.setup.is_some() || self.work.iter().any(Work::is_own)
     }
 
+    /// Whether the SQL sets tables up, or resets them, and so must not meet those of somebody else.
+    pub fn makes_tables(&self) -> bool {
+        self.setup.is_some() || self.work.iter().any(|work| work.reset.is_some())
+    }
+
     /// Whether any SQL names one of TPC-B's tables, or is a built-in script.
     pub fn names_tpcb(&self) -> bool {
         let in_steps = |steps: &Steps| names_tpcb(&steps.scripts, &steps.definitions);

@@ -256,10 +256,12 @@ impl Args {
         self.refuse_by(&plan)?;
         self.refuse_slots(&works, files.as_ref())?;
         self.apply(&mut plan, &works);
-        files.iter().for_each(|files| leave_out_unused(&mut plan, files));
         let own = arms_own::apply(&arms, &mut plan)?;
         plan.validate()?;
-        self.leave_out_unused(&mut plan, &works);
+        // A command may use TPC-B's tables unseen.
+        let names = |work: &SubjectWork| work.own().is_none_or(Work::names_tpcb);
+        let named = files.as_ref().map_or_else(|| works.iter().any(names), WorkloadFiles::names_tpcb);
+        leave_out_unused(&mut plan, named || own.iter().any(|own| own.load.is_some()));
         let (servers, server_of_arm) = self.servers(&arms, &plan)?;
         arms_own::refuse_shared(&own, server_of_arm)?;
         let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
@@ -490,15 +492,6 @@ impl Args {
             b.server.settings.extend(of_b.map(|value| (name.to_owned(), value)));
         }
         Ok([a, b])
-    }
-
-    /// Leaves out the TPC-B tables if no script of the arms names one of them. A command may use them unseen.
-    fn leave_out_unused(&self, plan: &mut Plan, works: &[SubjectWork; 2]) {
-        let is_requested = plan.data.scale != Scale::Auto || !plan.load.is_default();
-        let uses = |work: &SubjectWork| work.own().is_none_or(Work::names_tpcb);
-        if !is_requested && !works.iter().any(uses) {
-            plan.data.scale = Scale::None;
-        }
     }
 
     fn work(&self, arm: &Arm, plan: &Plan) -> Result<SubjectWork, Problem> {

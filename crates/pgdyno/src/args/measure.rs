@@ -85,7 +85,7 @@ impl Args {
         }
         plan.load = self.loading.over(&plan.load);
         plan.data.loaded = self.tables.existing().unwrap_or(plan.data.loaded);
-        tables::leave_out_unused(&mut plan, &files);
+        tables::leave_out_unused(&mut plan, files.names_tpcb());
         plan.validate()?;
         let (subjects, servers) = match subjects(named, &plan, &self.for_all_subjects())? {
             Some(named) => named,

@@ -1,7 +1,7 @@
 //! Which tables of an existing server are measured.
 
 use clap::ValueEnum;
-use pgdyno_plan::{Plan, Scale, WorkloadFiles};
+use pgdyno_plan::{Plan, Scale};
 
 /// Flags about the tables of an existing server.
 #[derive(Debug, Clone, Copy, Default, clap::Args)]
@@ -32,10 +32,10 @@ impl TablesFlags {
     }
 }
 
-/// Leaves out the TPC-B tables that a plan would load by default, if none of its scripts names one of them.
-pub(super) fn leave_out_unused(plan: &mut Plan, files: &WorkloadFiles) {
+/// Leaves out the TPC-B tables that a plan would load by default, unless something `uses` them.
+pub(super) fn leave_out_unused(plan: &mut Plan, uses: bool) {
     let is_requested = plan.data.scale != Scale::Auto || !plan.load.is_default() || !plan.stage.is_empty();
-    if plan.has_tpcb() && !is_requested && !files.names_tpcb() {
+    if plan.has_tpcb() && !is_requested && !uses {
         plan.data.scale = Scale::None;
     }
 }

@@ -158,6 +158,15 @@ fn own_scripts_use_the_tables_that_are_there() {
     assert!(held.tables.largest.iter().any(|table| table.name.ends_with("mine")), "{held:?}");
     assert_eq!(number(&mut session, "SELECT count(*) FROM mine"), 100);
 
+    // A plan that resets something never meets the tables of somebody else.
+    let plan = "name = \"own\"\n[measure]\nclients = [1]\nduration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 1\n\
+                [[workload]]\nname = \"own\"\ntext = \"SELECT count(*) FROM mine\"\nreset = \"TRUNCATE mine\"\n";
+    fs::write(place.path("plan.toml"), plan).expect("it can be written");
+    let output = place.run(&["run", "plan.toml", "--server", "main"]);
+    let said = text(&output.stderr);
+    assert!(said.contains("relation \"mine\" does not exist"), "{said}");
+    assert_eq!(number(&mut session, "SELECT count(*) FROM mine"), 100);
+
     fs::write(place.path("b.sql"), "SELECT max(n) FROM other.mine;\n").expect("it can be written");
     fs::write(place.path("a.sql"), "SELECT max(n) FROM nowhere;\n").expect("it can be written");
     let output = place.run(&[&ab[..], &["-f", "a.sql", "-f", "b.sql"]].concat());
