@@ -71,6 +71,8 @@ impl Viewer {
             match (status, entry) {
                 (Some(Status::Running(_)), _) if stop.requested() => break Followed::Left,
                 (Some(Status::Running(_)), _) => self.show_progress(),
+                // It says how it ended a moment before its process is gone.
+                (Some(Status::Ended(_)), Some(entry)) if entry.process.is_alive() && !stop.requested() => {}
                 (Some(Status::Ended(status)), _) => break Followed::Ended(status),
                 (Some(Status::Killed), Some(entry)) => break Followed::Lost(lost(&entry, "it was killed")),
                 (Some(Status::Restarted), Some(entry)) => {

@@ -129,6 +129,11 @@ impl Process {
         Self { pid, start_ticks, boot_id: boot_id() }
     }
 
+    /// Whether this very process still runs.
+    pub fn is_alive(&self) -> bool {
+        matches!(self.status(), Status::Running(_))
+    }
+
     fn status(&self) -> Status {
         let process = ProcessId { pid: self.pid, start_ticks: self.start_ticks };
         match self.boot_id == boot_id() {
