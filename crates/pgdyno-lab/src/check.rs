@@ -26,9 +26,12 @@ pub fn check(
         let expected = expected(context, record, at);
         let mode = context.prepared.balance_checks[at];
         let balance = mode.map(|mode| balance(context, mode, subject, ledger, &expected)).transpose()?;
-        context.job.records_at(record, at).for_each(|record| record.balance.clone_from(&balance));
+        context.job.records_at(record, at).for_each(|(_, record)| record.balance.clone_from(&balance));
         let consistency = consistency(context, subject)?;
-        context.job.records_at(record, at).for_each(|record| record.consistency.clone_from(&consistency));
+        context
+            .job
+            .records_at(record, at)
+            .for_each(|(_, record)| record.consistency.clone_from(&consistency));
     }
     Ok(())
 }

@@ -11,6 +11,7 @@ use pgdyno_engine::{Bookkeeping, Mix};
 use pgdyno_plan::Work;
 use pgdyno_postgres::targets::{InputCounts, Sessions, SqlClients, Workers};
 use pgdyno_script::Protocol;
+use pgdyno_wire::ConnectOptions;
 
 use crate::{
     Prepared,
@@ -31,6 +32,8 @@ pub struct Cell<'a> {
     pub protocol: Protocol,
     /// The scripts, with their variables.
     pub work: &'a Work,
+    /// How the clients connect, if not as those of other subjects at the server do.
+    pub drive: Option<&'a ConnectOptions>,
     /// Number of the block.
     pub block: u32,
     /// Number of the random streams of the clients. Runs with the same number use the same rows and the same schedule.
@@ -71,7 +74,7 @@ impl Clients {
     fn connect(context: Context<'_>, subject: &mut Subject, cell: &Cell<'_>) -> Result<Self, Problem> {
         let Context { job, prepared, stop, events } = context;
         let clients = cell.workload.clients;
-        let ready = subject.ready_for_run(context, cell.work, clients)?;
+        let ready = subject.ready_for_run(context, cell.work, clients, cell.drive)?;
         let tpcc = cell.work.tpcc.zip(subject.tpcc.as_ref());
         let tpcc = tpcc.map(|(work, facts)| in_run(&work, facts, prepared.seed, cell.draws));
         let (counted, sessions) = (InputCounts::default(), Sessions::default());

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_analysis::compare::{LoadedData, Side, compare_at_one_server, compare_sides};
-use pgdyno_core::facts::StorageFacts;
+use pgdyno_analysis::compare::{Asked, LoadedData, Side, compare_at_one_server, compare_sides};
+use pgdyno_core::facts::{SESSION, StorageFacts};
 use pgdyno_record::{LoadRecord, LoadTerms, RunRecord, SubjectRecord};
 use pgdyno_rows::load::{LoadRequest, Set};
 
@@ -23,14 +23,23 @@ pub fn judge(job: &Job, prepared: &Prepared, record: &mut RunRecord) {
     let of = |(record, subject): (&SubjectRecord, &SubjectJob)| {
         let other = side(record, subject, &own, prepared);
         match job.has_one_server() {
-            true => compare_at_one_server(&reference, &other, &subject.asked),
-            false => compare_sides(&reference, &other, &subject.asked),
+            true => compare_at_one_server(&reference, &other, &asked(first, record, subject)),
+            false => compare_sides(&reference, &other, &asked(first, record, subject)),
         }
     };
     let judged: Vec<_> = records.iter().zip(&job.subjects).skip(1).map(of).collect();
     for (record, (comparable, differences)) in record.subjects.iter_mut().skip(1).zip(judged) {
         (record.comparable, record.differences) = (Some(comparable), differences);
     }
+}
+
+/// Requested differences of a subject from the first, with the settings that connection strings request for sessions.
+fn asked(first: &SubjectRecord, other: &SubjectRecord, subject: &SubjectJob) -> Asked {
+    let servers = [first, other].into_iter().filter_map(|record| record.server.as_ref());
+    let of_sessions = servers.flat_map(|server| &server.settings).filter(|setting| setting.source == SESSION);
+    let mut asked = subject.asked.clone();
+    asked.settings.extend(of_sessions.map(|setting| setting.name.to_ascii_lowercase()));
+    asked
 }
 
 /// Facts of a subject that decide whether it is comparable; `own` names the SQL that set up its tables.

@@ -71,6 +71,7 @@ mod tests {
             },
             load: Some(LoadRequest { fillfactor: Some(fillfactor), ..LoadRequest::default() }),
             clients: Some(clients),
+            drive: None,
         }
     }
 

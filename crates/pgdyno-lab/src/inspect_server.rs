@@ -1,5 +1,7 @@
 //! Inspects the existing servers: pooler, role, and what of the plan they support.
 
+use std::collections::BTreeMap;
+
 use pgdyno_core::{
     facts::{Choice, ConnectionFacts, PoolerFacts, ServerFacts, ServerSource, Transport},
     problem::Problem,
@@ -17,6 +19,7 @@ use crate::{
     External, Job, Wanted,
     existing_tables::{self, FoundTables},
     server_storage::with_storage,
+    session_settings::seen_by,
 };
 
 /// An existing server as it was found.
@@ -36,6 +39,10 @@ pub struct ExistingServer {
     pub choices: Vec<Choice>,
     /// Tables that are there.
     pub tables: FoundTables,
+    /// The server as subjects with sessions of their own see it, by the index of the subject.
+    pub seen_by: BTreeMap<usize, ServerFacts>,
+    /// Server and database in which tables are prepared.
+    prepared_at: (Instance, String),
 }
 
 impl ExistingServer {
@@ -64,6 +71,11 @@ pub fn inspect_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option
         let mut reached =
             reached.map_err(|problem| Problem { what: job.of_subject(at, &problem.what), ..problem })?;
         reached.choices.iter_mut().for_each(|choice| choice.reason = job.of_subject(at, &choice.reason));
+        refuse_same_database(job, (at, &reached), &all)?;
+        reached.seen_by = seen_by(job.subjects_at(at), external, &reached.facts, reached.pooled(), stop)?;
+        // What its tables promise is added to what sessions do; each subject has the weaker.
+        let best = reached.seen_by.values().map(|facts| facts.durability).min();
+        reached.facts.durability = best.unwrap_or(reached.facts.durability);
         all.push(Some(reached));
     }
     Ok(all)
@@ -114,7 +126,38 @@ fn inspect(
         separate_admin: external.admin.is_some(),
     };
     let local = local || matches!(session.address(), Address::Unix(..));
-    Ok(ExistingServer { facts, local, connection, reserved_connections, elsewhere, choices, tables })
+    let database = admin.value("SELECT pg_catalog.current_database()").map_err(failed)?.unwrap_or_default();
+    Ok(ExistingServer {
+        facts,
+        local,
+        connection,
+        reserved_connections,
+        elsewhere,
+        choices,
+        tables,
+        seen_by: BTreeMap::new(),
+        prepared_at: (prepared, database),
+    })
+}
+
+/// Refuses one database for two servers of a job: each would load its tables into the same schema.
+fn refuse_same_database(
+    job: &Job,
+    (at, reached): (usize, &ExistingServer),
+    before: &[Option<ExistingServer>],
+) -> Result<(), Problem> {
+    let is_same = |other: &Option<ExistingServer>| {
+        other.as_ref().is_some_and(|other| other.prepared_at == reached.prepared_at)
+    };
+    let Some(first) = before.iter().position(is_same) else { return Ok(()) };
+    let name = |server: usize| job.subjects_at(server).next().map_or("", |(_, subject)| &subject.name);
+    let (one, other, database) = (name(first), name(at), &reached.prepared_at.1);
+    let what =
+        format!("could not use database {database} for {one} and for {other}: it is reached in two ways");
+    Err(Problem::wrong_request(what).hint(
+        "name it by the same connection string for both, which may differ in `options`, or CREATE DATABASE for one of \
+         them",
+    ))
 }
 
 /// Connection slots reserved for superusers and for `pg_use_reserved_connections` (since 16).

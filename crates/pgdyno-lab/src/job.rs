@@ -54,6 +54,8 @@ pub struct SubjectJob {
     pub load: Option<LoadRequest>,
     /// Its client count, if not the plan's.
     pub clients: Option<u32>,
+    /// How its clients connect to an existing server, if not as those of other subjects do.
+    pub drive: Option<ConnectOptions>,
 }
 
 /// The work of a subject.
@@ -135,7 +137,9 @@ impl Job {
             Wanted::External(external) => Some(external),
             Wanted::Own(_) => None,
         });
-        external.flat_map(|server| [Some(server.drive.clone()), server.admin.clone()]).flatten().collect()
+        let of_servers =
+            external.flat_map(|server| [Some(server.drive.clone()), server.admin.clone()]).flatten();
+        of_servers.chain(self.subjects.iter().filter_map(|subject| subject.drive.clone())).collect()
     }
 
     /// The terms of the comparison, if the job is one.
@@ -161,13 +165,13 @@ impl Job {
         self.subjects.iter().enumerate().filter(move |(_, subject)| subject.server == Some(server))
     }
 
-    /// The records of the subjects on a server of the job.
+    /// The records of the subjects on a server of the job, with their indexes.
     pub fn records_at<'a>(
         &'a self,
         record: &'a mut RunRecord,
         server: usize,
-    ) -> impl Iterator<Item = &'a mut SubjectRecord> {
-        let all = record.subjects.iter_mut().zip(&self.subjects);
+    ) -> impl Iterator<Item = (usize, &'a mut SubjectRecord)> {
+        let all = record.subjects.iter_mut().enumerate().zip(&self.subjects);
         all.filter(move |(_, subject)| subject.server == Some(server)).map(|(record, _)| record)
     }
 
@@ -235,6 +239,7 @@ impl SubjectJob {
             work: SubjectWork::Plan,
             load: None,
             clients: None,
+            drive: None,
         }
     }
 }

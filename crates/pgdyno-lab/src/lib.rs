@@ -40,6 +40,7 @@ mod restarts;
 mod resume;
 mod search_path;
 pub mod server_storage;
+mod session_settings;
 pub mod slow;
 mod subject;
 mod tpcc;

@@ -8,6 +8,7 @@ use pgdyno_core::{
 use super::{
     difference::{Asked, Side},
     differences::{clients, differences, tiers},
+    settings,
 };
 
 /// Compares two subjects; returns the verdict and all differences. The verdict is the same for A and B as for B and A.
@@ -34,11 +35,12 @@ pub fn compare_sides(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Comparable, 
     (comparable, found)
 }
 
-/// Compares two workloads on one server, whose durability and client counts may differ.
+/// Compares two workloads on one server, whose durability, client counts and settings of sessions may differ.
 pub fn compare_at_one_server(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> (Comparable, Vec<Difference>) {
     let servers = a.server.zip(b.server);
     let tiers = servers.and_then(|(a, b)| tiers(a, b, asked));
-    let found: Vec<_> = [tiers, clients(a, b, asked)].into_iter().flatten().collect();
+    let mut found: Vec<_> = [tiers, clients(a, b, asked)].into_iter().flatten().collect();
+    found.extend(settings::differences(a, b, asked));
     let mut comparable = compare_work(asked);
     for row in &found {
         let (list, verdict) = match row.why {

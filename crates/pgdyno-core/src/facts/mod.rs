@@ -23,5 +23,5 @@ pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, Storag
 pub use instrument::samples;
 pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};
 pub use server::{
-    DatabaseFacts, SECRET_SETTINGS, ServerFacts, ServerSource, Setting, is_private_setting, major_of,
+    DatabaseFacts, SECRET_SETTINGS, SESSION, ServerFacts, ServerSource, Setting, is_private_setting, major_of,
 };

@@ -41,9 +41,12 @@ pub struct Setting {
     pub name: String,
     /// Value with its unit, as shown by `SHOW`.
     pub value: String,
-    /// Source of the value, for example `configuration file`.
+    /// Source of the value, for example `configuration file`; [`SESSION`] if sessions were given it when they connected.
     pub source: String,
 }
+
+/// Source of a setting that the sessions of a subject were given when they connected.
+pub const SESSION: &str = "session";
 
 /// Settings whose values may contain a password: connection strings, and commands with arguments.
 pub const SECRET_SETTINGS: [&str; 6] = [

@@ -137,7 +137,8 @@ impl Experiment<'_> {
 
     /// Changes the records of the subjects on a server.
     fn record(&mut self, at: usize, change: impl FnMut(&mut SubjectRecord)) {
-        self.context.job.records_at(&mut self.recording.record, at).for_each(change);
+        let all = self.context.job.records_at(&mut self.recording.record, at);
+        all.map(|(_, record)| record).for_each(change);
     }
 
     /// Measures the cost of a synchronous write under the data of the first server, and on every other file system with
@@ -145,7 +146,7 @@ impl Experiment<'_> {
     fn check_storage(&mut self, at: usize) -> Result<(), Problem> {
         let Context { job, prepared, stop, events } = self.context;
         let is_elsewhere =
-            job.records_at(&mut self.recording.record, at).any(|record| record.storage.is_some());
+            job.records_at(&mut self.recording.record, at).any(|(_, record)| record.storage.is_some());
         let own = self.servers[at].own_server().filter(|_| at == 0 || is_elsewhere);
         let Some(own) = own else { return Ok(()) };
         let data_dir = own.data_dir.clone();
@@ -201,12 +202,13 @@ impl Experiment<'_> {
             if when == When::After {
                 recording.weaken_all(tier, |place| job.subjects[place].server == Some(at));
             }
-            for record in job.records_at(&mut recording.record, at) {
+            for (_, record) in job.records_at(&mut recording.record, at) {
                 let FootprintRecord { before, after } = record.held.get_or_insert_default();
                 *(if when == When::Before { before } else { after }) = look.footprint.clone();
                 let Some(server) = &mut record.server else { continue };
                 match when {
-                    When::Before => server.durability = tier,
+                    // The sessions of a subject may promise less than others at its server.
+                    When::Before => server.durability = server.durability.max(tier),
                     // Sessions of a command are not visible; the command may have changed settings of the server.
                     When::After if record.command.is_some() => {
                         server.durability = server.durability.max(tier).max(subject.tier_of_sessions());

@@ -318,7 +318,17 @@ impl<'a> Rounds<'a> {
             rate_per_s: self.context.prepared.plan.measure.rate,
             subject: self.recording.record.name_in_runs(place).map(str::to_owned),
         };
-        Ok((at, Cell { workload, protocol, work, block: round.block, draws: round.number }))
+        Ok((
+            at,
+            Cell {
+                workload,
+                protocol,
+                work,
+                drive: subject.drive.as_ref(),
+                block: round.block,
+                draws: round.number,
+            },
+        ))
     }
 
     /// Measures with pgdyno's own driver.

@@ -45,8 +45,9 @@ fn record(context: Context<'_>, servers: &[Subject], record: &mut RunRecord) {
         let known = prepared.storage.as_ref();
         let is_known = |own: &_| known.is_some_and(|known| known.is_of_file_system(own));
         let elsewhere = server.storage().filter(|own| !is_known(own));
-        for record in job.records_at(record, at) {
-            record.server = Some(server.facts.clone());
+        for (place, record) in job.records_at(record, at) {
+            let seen = prepared.existing[at].as_ref().and_then(|reached| reached.seen_by.get(&place));
+            record.server = Some(seen.unwrap_or(&server.facts).clone());
             record.bundle_pinned = server.bundle_pinned;
             record.own_server = server.own_server().map(|own| own.name.clone());
             record.choices.clone_from(&choices);

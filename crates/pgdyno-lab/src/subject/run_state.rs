@@ -110,6 +110,7 @@ impl Subject {
         context: Context<'_>,
         work: &Work,
         clients: u32,
+        drive: Option<&ConnectOptions>,
     ) -> Result<Ready, Problem> {
         let events = context.events;
         waiting_for("an answer of the server", events, || self.revive())?;
@@ -137,7 +138,7 @@ impl Subject {
         }
         let checkpoint_s = begin.elapsed().as_secs_f64();
         self.waits = self.sample_waits();
-        let options = self.options_of(work);
+        let options = self.options_of(work, drive);
         Ok(Ready { scripts, definitions, options, weak, data_state, reset_s, checkpoint_s })
     }
 
@@ -368,8 +369,11 @@ impl Subject {
     }
 
     /// How the clients of a workload connect.
-    fn options_of(&self, work: &Work) -> ConnectOptions {
-        let mut options = self.options.clone();
+    fn options_of(&self, work: &Work, drive: Option<&ConnectOptions>) -> ConnectOptions {
+        let mut options = match drive {
+            Some(own) => super::with_search_path(own, &self.path),
+            None => self.options.clone(),
+        };
         if let Some(isolation) = work.tpcc.and_then(|tpcc| tpcc.isolation) {
             options.startup.push(("default_transaction_isolation".to_owned(), isolation.sql().to_owned()));
         }

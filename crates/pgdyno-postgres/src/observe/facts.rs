@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use pgdyno_core::facts::{
-    BuildFacts, DatabaseFacts, DurabilityTier, FEATURES, ServerFacts, ServerSource, Setting, compiler,
-    features_of_configure, is_private_setting,
+    BuildFacts, DatabaseFacts, DurabilityTier, FEATURES, SESSION, ServerFacts, ServerSource, Setting,
+    compiler, features_of_configure, is_private_setting,
 };
 
 use pgdyno_wire::{Session, WireError};
@@ -160,6 +160,39 @@ fn settings(session: &mut Session, version_num: u32) -> Result<Vec<Setting>, Wir
     Ok(public
         .map(|row| Setting { name: setting(0, row), value: setting(1, row), source: setting(2, row) })
         .collect())
+}
+
+/// Settings that every session of pgdyno has of its own, whatever was requested for it.
+const OF_EVERY_CLIENT: &str = "'application_name', 'client_encoding', 'search_path'";
+
+/// Settings that this session was given when it connected, by its connection string or beside it.
+///
+/// # Errors
+/// The session is lost.
+pub fn session_settings(session: &mut Session, version_num: u32) -> Result<Vec<Setting>, WireError> {
+    let rows = session.query(&format!(
+        "SELECT name, {} FROM pg_catalog.pg_settings \
+         WHERE source = 'client' AND name NOT IN ({OF_EVERY_CLIENT}) ORDER BY name",
+        shown(version_num)
+    ))?;
+    let of = |row: &pgdyno_wire::Row| {
+        let (name, value) = (row.get(0)?.to_owned(), row.get(1)?.to_owned());
+        Some(Setting { name, value, source: SESSION.to_owned() })
+    };
+    Ok(rows.iter().filter_map(of).filter(|setting| !is_private_setting(&setting.name)).collect())
+}
+
+/// When a setting can be set (`pg_settings.context`), such as `postmaster`; `None` if the server has no such setting.
+///
+/// # Errors
+/// The session is lost.
+pub fn context_of(session: &mut Session, name: &str) -> Result<Option<String>, WireError> {
+    if !name.chars().all(|letter| letter.is_ascii_alphanumeric() || matches!(letter, '_' | '.')) {
+        return Ok(None);
+    }
+    let name = name.to_ascii_lowercase();
+    session
+        .value(&format!("SELECT context FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = '{name}'"))
 }
 
 /// Settings that nobody changed: defaults of this version, and values that the server derived itself, without

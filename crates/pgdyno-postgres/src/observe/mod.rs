@@ -11,7 +11,7 @@ mod wal;
 
 pub use commits::{COMMIT_SETTINGS, ask_commit_settings, commit_settings, weak_routines};
 pub use counters::Counters;
-pub use facts::server_facts;
+pub use facts::{context_of, server_facts, session_settings};
 pub use identity::{check_version, data_format, postmaster_of};
 pub use places::tablespace_dirs;
 pub use replica::{Instance, wait_for_replay};

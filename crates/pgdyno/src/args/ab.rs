@@ -11,6 +11,7 @@ use pgdyno_plan::{
 };
 use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
+use pgdyno_wire::ConnectOptions;
 use regex_lite::Regex;
 
 use super::{
@@ -37,6 +38,8 @@ Examples:
   pgdyno ab load:fillfactor=50 load:fillfactor=100      tables loaded differently
   pgdyno ab --clients 8 --clients 16                    two client counts
   pgdyno ab --dsn 'host=old dbname=x' --dsn 'host=new dbname=x'
+  pgdyno ab --server main --loaded --set jit=on --set jit=off
+                                                        sessions of a running server
   pgdyno ab --command 'pgbench -n -S -T {seconds} -h old' \\
             --command 'pgbench -n -S -T {seconds} -h new'
 
@@ -46,6 +49,7 @@ A and B are one or more of these, separated by commas:
   load:NAME=VALUE or load:NAME, with the name of a flag under Tables
   dsn=CONNINFO or command=LINE, which include all that follows; with a pooler
     dsn=CONNINFO,admin-dsn=CONNINFO
+set: beside dsn is for the sessions of the arm's clients.
 `default` means none of them. If an arm has a command and a temporary server, as
 in `pg=18,command=pgbench -n -S -T {seconds}`, PGHOST, PGPORT, PGUSER and
 PGDATABASE name that server, with pgbench's tables in it.";
@@ -77,7 +81,7 @@ pub struct Args {
     /// Use downloaded bundles even if PostgreSQL is installed
     #[arg(long, conflicts_with_all = ["bindir", "build"], help_heading = SUBJECTS)]
     bundle: bool,
-    /// Setting of a temporary server; each name once or twice
+    /// Setting of a temporary server, or of the clients' sessions on an existing one; each name once or twice
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = SUBJECTS)]
     set: Vec<(String, String)>,
     /// Server of `pgdyno up`, or one of its databases
@@ -262,16 +266,16 @@ impl Args {
         let names = |work: &SubjectWork| work.own().is_none_or(Work::names_tpcb);
         let named = files.as_ref().map_or_else(|| works.iter().any(names), WorkloadFiles::names_tpcb);
         leave_out_unused(&mut plan, named || own.iter().any(|own| own.load.is_some()));
-        let (servers, server_of_arm) = self.servers(&arms, &plan)?;
-        arms_own::refuse_shared(&own, server_of_arm)?;
+        let Servers { servers, of_arm, drives } = self.servers(&arms, &plan)?;
+        arms_own::refuse_shared(&own, of_arm)?;
         let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
         let asked = [Asked::default(), arms[0].asked(&arms[1])];
-        let jobs = works.into_iter().zip(said).zip(server_of_arm).zip(asked).zip(own).zip(["A", "B"]);
+        let jobs = works.into_iter().zip(said).zip(of_arm).zip(asked).zip(own).zip(["A", "B"]).zip(drives);
         let subjects = jobs
-            .map(|(((((work, said), server), asked), own), name)| {
+            .map(|((((((work, said), server), asked), own), name), drive)| {
                 let said = pgdyno_record::redact(&said);
                 let (load, clients) = (own.load, own.clients);
-                SubjectJob { name: name.to_owned(), said, asked, server, work, load, clients }
+                SubjectJob { name: name.to_owned(), said, asked, server, work, load, clients, drive }
             })
             .collect();
         let compare = Compare {
@@ -556,22 +560,23 @@ impl Args {
         plan.server.cpus = self.server_cpus.clone().or(plan.server.cpus.take());
     }
 
-    /// The servers, and the index of each arm's server. Each arm has its own temporary server, even if both are equal,
-    /// since each arm has its own data. An existing server that both arms name is one server.
-    fn servers(&self, arms: &[Arm; 2], plan: &Plan) -> Result<(Vec<Wanted>, [Option<usize>; 2]), Problem> {
-        let mut servers = Vec::new();
-        let mut server_of_arm = [None, None];
+    /// The servers. Each arm has its own temporary server, even if both are equal, since each arm has its own data. A
+    /// database of an existing server that both arms name is one, with the tables of both.
+    fn servers(&self, arms: &[Arm; 2], plan: &Plan) -> Result<Servers, Problem> {
+        let mut all = Servers::default();
         for (at, (arm, name)) in arms.iter().zip(["a", "b"]).enumerate() {
-            let same = (&arm.dsn, &arm.admin_dsn) == (&arms[0].dsn, &arms[0].admin_dsn);
-            if at == 1 && arm.dsn.is_some() && same {
-                server_of_arm[1] = server_of_arm[0];
-                continue;
-            }
             let Some(server) = self.server(arm, name, plan)? else { continue };
-            server_of_arm[at] = Some(servers.len());
-            servers.push(server);
+            let shared = all.servers.first().filter(|first| at == 1 && is_same_database(first, &server));
+            let differs = shared.is_some() && arms[0].dsn != arm.dsn;
+            all.drives[at] = arm.drive(&server, differs);
+            if shared.is_some() {
+                all.of_arm[1] = all.of_arm[0];
+            } else {
+                all.of_arm[at] = Some(all.servers.len());
+                all.servers.push(server);
+            }
         }
-        Ok((servers, server_of_arm))
+        Ok(all)
     }
 
     fn server(&self, arm: &Arm, name: &str, plan: &Plan) -> Result<Option<Wanted>, Problem> {
@@ -580,6 +585,25 @@ impl Args {
         }
         arm.server(plan, self.run_as.clone(), format!("ab-{}-{name}", std::process::id()))
     }
+}
+
+/// The servers of a comparison.
+#[derive(Default)]
+struct Servers {
+    servers: Vec<Wanted>,
+    /// Index of each arm's server.
+    of_arm: [Option<usize>; 2],
+    /// How an arm's clients connect, if not as the other's.
+    drives: [Option<ConnectOptions>; 2],
+}
+
+/// Whether two existing servers are one database for one role, by their connection strings.
+fn is_same_database(one: &Wanted, other: &Wanted) -> bool {
+    let (Wanted::External(one), Wanted::External(other)) = (one, other) else { return false };
+    let same = |a: &ConnectOptions, b: &ConnectOptions| {
+        (&a.hosts, &a.user, &a.database) == (&b.hosts, &b.user, &b.database)
+    };
+    same(&one.drive, &other.drive) && same(one.admin(), other.admin())
 }
 
 fn workload(script: Builtin, protocol: Protocol) -> WorkloadPlan {
@@ -603,9 +627,9 @@ fn check_arm(arm: &Arm, name: &str) -> Result<(), Problem> {
     let several = workloads.into_iter().filter(|given| *given).count() > 1;
     let rules = [
         (
-            arm.dsn.is_some() && !arm.server.is_default(),
+            arm.dsn.is_some() && arm.describes_server(),
             "it names an existing server and describes a temporary one",
-            "leave out dsn, or version, programs, directories and settings",
+            "leave out dsn, or version, programs and directories; settings are those of its sessions",
         ),
         (
             arm.dsn.is_some() && arm.command.is_some(),

@@ -1,12 +1,16 @@
 //! An arm of a comparison, or one of several subjects, as one argument: `pg=18,set:shared_buffers=1GB`.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::PathBuf,
+};
 
 use pgdyno_analysis::compare::{Asked, AskedProgram};
 use pgdyno_core::problem::Problem;
 use pgdyno_plan::{Plan, ServerPlan};
 use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
+use pgdyno_wire::ConnectOptions;
 
 use super::{
     connection::Connection,
@@ -167,6 +171,24 @@ impl Arm {
         }
         let server = self.server.clone().over(&plan.server);
         Ok(Some(Wanted::Own(Box::new(request(server, run_as, name)?))))
+    }
+
+    /// Whether it describes a temporary server, by more than settings: those can be of sessions on an existing server.
+    pub fn describes_server(&self) -> bool {
+        !ServerPlan { settings: BTreeMap::new(), ..self.server.clone() }.is_default()
+    }
+
+    /// How its clients connect to an existing server with the settings of their own; `None` if they have none and
+    /// connect in no other way than those of the other arm.
+    pub fn drive(&self, server: &Wanted, differs: bool) -> Option<ConnectOptions> {
+        let Wanted::External(external) = server else { return None };
+        if self.server.settings.is_empty() && !differs {
+            return None;
+        }
+        let mut drive = external.drive.clone();
+        let settings = &self.server.settings;
+        drive.startup.extend(settings.iter().map(|(name, value)| (name.clone(), value.clone())));
+        Some(drive)
     }
 
     /// The requested differences between two arms.

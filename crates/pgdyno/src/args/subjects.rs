@@ -106,6 +106,7 @@ pub(super) fn subjects(
             work: SubjectWork::Plan,
             load: load(one, plan)?,
             clients: None,
+            drive: None,
         })
     };
     let subjects: Result<Vec<_>, Problem> = full.iter().enumerate().map(job).collect();

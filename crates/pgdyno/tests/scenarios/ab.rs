@@ -4,7 +4,7 @@ use std::{fs, os::unix::fs::PermissionsExt, path::PathBuf, process::Command};
 
 use pgdyno_analysis::{DoubtKind, compare::Verdict};
 use pgdyno_core::{
-    facts::same_build,
+    facts::{DurabilityTier, same_build},
     measure::Arm,
     results::{Fairness, Why},
 };
@@ -69,6 +69,43 @@ fn every_form_tells_the_answer(place: &Place) {
     assert_eq!(csv.lines().count(), 1 + 8, "{csv}");
     let html = place.done(&["report", "last", "--out", "-"]);
     assert!(html.contains("id=\"blocks\"") && html.contains("data-src=\"/comparison/result/effect\""));
+}
+
+/// What a session cannot be given is refused by name, before anything is made.
+#[test]
+fn what_sessions_of_a_running_server_cannot_have_is_refused() {
+    let place = Place::new();
+    place.done(&["up", "main", "--pg", "18", "--bundle"]);
+    let refused = |more: &[&str], code: i32| {
+        place.refused(&[&["ab", "--dry-run", "-b", "select-only"], more].concat(), code)
+    };
+    for (setting, code, why) in [
+        (
+            "shared_buffers=1GB",
+            2,
+            "could not set shared_buffers for A: a server takes it only when it starts",
+        ),
+        ("fsync=off", 2, "could not set fsync for A: it is the same for all sessions of a server"),
+        ("jti=off", 2, "could not set jti for A: the server has no such setting"),
+        ("work_mem=lots", 3, "could not connect as the clients of A: "),
+    ] {
+        let (name, _) = setting.split_once('=').expect("it has a value");
+        let other = format!("{name}=2");
+        let said = refused(&["--server", "main", "--set", setting, "--set", &other], code);
+        assert!(said.contains(why), "{said}");
+    }
+    let server = place.only();
+    let socket = word(&server, "socket_dir");
+    std::os::unix::fs::symlink(socket, place.path("s")).expect("it can be made");
+    let same = place.path("s").display().to_string();
+    let [one, other] = [socket, &same]
+        .map(|host| format!("host={host} port={} user=postgres dbname=postgres", server["port"]));
+    let said = refused(&["--dsn", &one, "--dsn", &other], 2);
+    assert!(
+        said.contains("could not use database postgres for A and for B: it is reached in two ways"),
+        "{said}"
+    );
+    place.done(&["down", "main", "--remove"]);
 }
 
 /// What is said of bundles before they are fetched is what they tell by themselves.
@@ -279,6 +316,51 @@ fn a_command_that_fails_keeps_what_was_measured() {
 /// Tests that `cargo test` leaves out and `.ci/run` runs.
 mod long {
     use super::*;
+
+    /// Two settings of sessions on one server, by flags and by connection strings; a script tells which arm has which.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn settings_of_sessions_are_compared_on_one_running_server() {
+        let place = Place::new();
+        place.done(&["up", "main", "--pg", "18", "--bundle"]);
+        fs::write(
+            place.path("asks.sql"),
+            "SELECT CASE current_setting('work_mem') WHEN '1MB' THEN pg_sleep(0) ELSE pg_sleep(0.002) END;\n",
+        )
+        .expect("it can be written");
+        let size = ["-f", "asks.sql", "--clients", "2", "-T", brief(), "--warmup", "50ms", "--blocks", "3"];
+        let server = place.only();
+        let dsn = |options: &str| {
+            let socket = word(&server, "socket_dir");
+            format!("host={socket} port={} user=postgres dbname=postgres {options}", server["port"])
+        };
+        let [one, other] = [dsn("options=-cwork_mem=1MB"), dsn("options=-cwork_mem=2MB")];
+        let tier = ["--set", "synchronous_commit=off", "--set", "synchronous_commit=on"];
+        for way in [
+            &["--server", "main", "--set", "work_mem=1MB", "--set", "work_mem=2MB"][..],
+            &["--dsn", &one, "--dsn", &other],
+            &[&["--server", "main", "--set", "work_mem=1MB", "--set", "work_mem=2MB", "--slots"], &tier[..]]
+                .concat(),
+        ] {
+            place.done(&[&["ab"], way, &size[..]].concat());
+            let run = place.runs().pop().expect("it was recorded");
+            let subjects = &run.record.subjects;
+            let comparable = subjects[1].comparable.as_ref().expect("it is judged");
+            assert_eq!(comparable.verdict, Fairness::AlikeButForWhatWasAsked, "{way:?}: {comparable:?}");
+            assert!(comparable.asked.contains(&"work_mem".to_owned()), "{way:?}: {comparable:?}");
+            let [fast, slow] = [0, 1].map(|arm: usize| run.record.cells[arm].tps.value);
+            assert!(fast > 1.5 * slow, "{way:?}: A sleeps for nothing: {fast} and {slow} TPS");
+            let tiers =
+                [0, 1].map(|arm: usize| subjects[arm].server.as_ref().map(|server| server.durability));
+            let expected = if way.contains(&"synchronous_commit=off") {
+                DurabilityTier::AsyncCommit
+            } else {
+                DurabilityTier::Full
+            };
+            assert_eq!(tiers, [Some(expected), Some(DurabilityTier::Full)], "{way:?}");
+        }
+        place.done(&["down", "main", "--remove"]);
+    }
 
     /// TPC-C is compared by its New-Orders, and the tables of both arms are consistent afterwards.
     #[test]
