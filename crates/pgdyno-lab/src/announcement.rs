@@ -106,12 +106,11 @@ impl Announcement {
         if !job.has_several() || own == 0 {
             return;
         }
+        let practice = if job.loads_in_runs() { "" } else { ", each with a practice run" };
         let words = match prepared.blocks_per_start {
             None => "one of each server".to_owned(),
-            Some(1) => "new ones of all servers before every block, each with a practice run".to_owned(),
-            Some(blocks) => {
-                format!("new ones of both servers before every {blocks} blocks, each with a practice run")
-            }
+            Some(1) => format!("new ones of all servers before every block{practice}"),
+            Some(blocks) => format!("new ones of both servers before every {blocks} blocks{practice}"),
         };
         self.fact("starts", words);
     }
@@ -125,7 +124,10 @@ impl Announcement {
         }
         let clients = arm_clients(job, bench.clients.first().copied().unwrap_or(1));
         let (interval, warmup, data) = (measure.duration, measure.warmup, data_words(prepared));
-        let runs = format!("{interval} after {warmup} of warm-up, {clients} {data}");
+        let runs = match job.loads_in_runs() {
+            true => format!("loads of all tables {data}; those of the load before are dropped first"),
+            false => format!("{interval} after {warmup} of warm-up, {clients} {data}"),
+        };
         match compare.slots {
             true => self.fact("slots", format!("{runs}; connections stay open, no work between slots")),
             false => self.fact("runs", runs),
@@ -185,7 +187,8 @@ impl Announcement {
         let own = job.workload_files.is_own();
         let beside =
             |what: &str| if own { format!(", plus what the plan's own SQL {what}") } else { String::new() };
-        let bytes = units::bytes(prepared.bench.cost.written_bytes);
+        let loads = if job.loads_in_runs() { u64::from(prepared.plan.measure.blocks) + 2 } else { 1 };
+        let bytes = units::bytes(prepared.bench.cost.written_bytes.saturating_mul(loads));
         let writes =
             format!("about {bytes} {}{}", write_targets(job, prepared.uses_existing), beside("writes"));
         // Insert before the last fact, the place of the record.
@@ -282,6 +285,7 @@ fn arm_words(job: &Job, prepared: &Prepared, arm: &SubjectJob) -> String {
     let server = arm.server.map(|at| programs::words(job, prepared, at));
     let work = match &arm.work {
         SubjectWork::Plan => "the plan's workloads".to_owned(),
+        SubjectWork::Load => "load".to_owned(),
         SubjectWork::Script { work, protocol } => format!("{} ({} protocol)", work.name, protocol.name()),
         SubjectWork::Command(command) => format!("command: {}", pgdyno_record::redact(&command.text)),
     };
@@ -319,7 +323,11 @@ fn level_starts_s(job: &Job, prepared: &Prepared) -> f64 {
 /// Time of a comparison, from one decided at the first look to one decided at the last.
 fn comparison_takes(job: &Job, compare: &Compare, prepared: &Prepared) -> String {
     let runs_s = f64::from(prepared.plan.measure.blocks) * (prepared.run_s + BETWEEN_S);
-    let fixed_s = (prepared.bench.cost.seconds - runs_s).max(0.0) * job.servers.len() as f64;
+    let fixed_s = match job.loads_in_runs() {
+        // The first load, which is not compared.
+        true => prepared.run_s,
+        false => (prepared.bench.cost.seconds - runs_s).max(0.0),
+    } * job.servers.len() as f64;
     let until = |look: Option<u32>| minutes(fixed_s + blocks_s(compare, prepared, look.unwrap_or(0)));
     let least = until(compare.looks.first().map(|look| look.blocks));
     let most = until(compare.looks.last().map(|look| look.blocks));

@@ -48,6 +48,7 @@ impl Wrote {
     /// known to be read-only may write them.
     pub fn of(subject: &SubjectWork, of_plan: Option<&Work>) -> Self {
         let builtin = match (subject, of_plan) {
+            (SubjectWork::Load, _) => return Self::Own { counts_rows: false },
             (SubjectWork::Plan, Some(work)) if work.builtin.is_none() => {
                 return Self::Own { counts_rows: work.tpcc.is_none() };
             }

@@ -37,6 +37,7 @@ fn steps(of: &Steps) -> String {
 fn subject_work(of: &SubjectWork) -> String {
     match of {
         SubjectWork::Plan => String::new(),
+        SubjectWork::Load => "load".to_owned(),
         SubjectWork::Script { work: own, protocol } => format!("{} {protocol:?}", work(own)),
         SubjectWork::Command(command) => format!("{:?}", (&command.text, command.result.as_str())),
     }

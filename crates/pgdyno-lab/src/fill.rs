@@ -24,6 +24,33 @@ pub fn load(
     streams: u64,
     subject: &mut Subject,
 ) -> Result<LoadRecord, Problem> {
+    let (record, mut session) = load_rows(context, plan, streams, subject)?;
+    let prewarm = prewarm_if_it_fits(context, &mut session, Some(plan.set), record.size_bytes, subject)?;
+    let accounts = (plan.set == Set::Tpcb).then(|| accounts_state(&mut session)).transpose();
+    let accounts = accounts.map_err(|error| error.into_problem("could not inspect the loaded tables"))?;
+    Ok(LoadRecord { accounts, prewarm, ..record })
+}
+
+/// Loads the tables of a plan once more, to time it; nothing else is done with them.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_again(
+    context: Context<'_>,
+    plan: &LoadPlan,
+    streams: u64,
+    subject: &mut Subject,
+) -> Result<LoadRecord, Problem> {
+    load_rows(context, plan, streams, subject).map(|(record, _)| record)
+}
+
+/// Loads the tables of a plan; the session is one of those that did.
+fn load_rows(
+    context: Context<'_>,
+    plan: &LoadPlan,
+    streams: u64,
+    subject: &mut Subject,
+) -> Result<(LoadRecord, Session), Problem> {
     let Context { stop, events, .. } = context;
     events.counting("loading", plan.rows_total(), "rows");
     let show = &mut |at: LoadProgress| match at.stage {
@@ -44,15 +71,10 @@ pub fn load(
     // Without a connection for it, phases are not observed.
     let observer = subject.session().ok().map(|session| PhaseObserver::new(session, &survey, plan));
     let outcome = load_tables(&mut sessions, observer, plan, stop, show)?;
-    sessions.truncate(1);
-    let session = &mut sessions[0];
-    let prewarm = prewarm_if_it_fits(context, session, Some(plan.set), outcome.size_bytes, subject)?;
-    let accounts = (plan.set == Set::Tpcb).then(|| accounts_state(session)).transpose();
-    let accounts = accounts.map_err(|error| error.into_problem("could not inspect the loaded tables"))?;
     let record = record_of(plan, streams, &outcome);
     let (planned, launched) = (outcome.planned, outcome.launched);
     let workers = records::key_workers(KeyWorkers { asked: survey.keys.workers, planned, launched });
-    Ok(LoadRecord { accounts, prewarm, key_workers: Some(workers), ..record })
+    Ok((LoadRecord { key_workers: Some(workers), ..record }, sessions.swap_remove(0)))
 }
 
 /// The record of a load. Sizes and phases are added by the caller.

@@ -6,7 +6,7 @@ use jiff::Timestamp;
 use pgdyno_plan::{SqlText, WorkloadFiles, WorkloadPlan};
 use pgdyno_record::{
     ComparisonRecord, FORMAT, LevelsRecord, PlanRecord, RunRecord, SetupRecord, Status, SubjectRecord,
-    TextRecord, VERSION, WeightedText, WorkloadFilesRecord, WorkloadRecord, redact_sql,
+    TextRecord, TimedLoad, VERSION, WeightedText, WorkloadFilesRecord, WorkloadRecord, redact_sql,
 };
 use pgdyno_script::Definition;
 use pgdyno_wire::Address;
@@ -61,7 +61,7 @@ pub fn resumed_record(job: &Job, prepared: &Prepared, program: &Program, known: 
     let started = known.started_at.parse().unwrap_or_else(|_| Timestamp::now());
     let fresh = first_record(job, prepared, program, &known.id, &started);
     let comparison = fresh.comparison.map(|fresh| match known.comparison {
-        Some(known) => ComparisonRecord { blocks: known.blocks, block_s: known.block_s, ..fresh },
+        Some(known) => resumed_comparison(known, fresh),
         None => fresh,
     });
     RunRecord {
@@ -77,11 +77,18 @@ pub fn resumed_record(job: &Job, prepared: &Prepared, program: &Program, known: 
     }
 }
 
+/// A comparison with the whole blocks of its earlier part.
+fn resumed_comparison(known: ComparisonRecord, fresh: ComparisonRecord) -> ComparisonRecord {
+    let is_of_block = |load: &TimedLoad| known.blocks.iter().any(|block| block.number == load.block);
+    let loads = known.loads.into_iter().filter(is_of_block).collect();
+    ComparisonRecord { loads, blocks: known.blocks, block_s: known.block_s, ..fresh }
+}
+
 /// Records of the subjects before anything is measured.
 fn first_subjects(job: &Job) -> Vec<SubjectRecord> {
     let one = |subject: &SubjectJob| {
         let (script, command) = match &subject.work {
-            SubjectWork::Plan => (None, None),
+            SubjectWork::Plan | SubjectWork::Load => (None, None),
             SubjectWork::Script { work, .. } => (Some(work.name.clone()), None),
             SubjectWork::Command(command) => (None, Some(pgdyno_record::redact(&command.text))),
         };
@@ -135,6 +142,7 @@ fn first_comparison(compare: &Compare) -> ComparisonRecord {
         margin: compare.margin,
         looks: compare.looks.clone(),
         blocks: Vec::new(),
+        loads: Vec::new(),
         block_s: None,
         result: None,
         more_s: None,

@@ -72,6 +72,8 @@ pub enum SubjectWork {
     },
     /// A command that measures and prints a rate.
     Command(Measured),
+    /// The tables of the plan, loaded anew in every run.
+    Load,
 }
 
 /// An external command that measures.
@@ -155,6 +157,11 @@ impl Job {
         self.comparison().is_some_and(|compare| compare.slots)
     }
 
+    /// Whether runs load the tables.
+    pub fn loads_in_runs(&self) -> bool {
+        self.subjects.iter().any(|subject| matches!(subject.work, SubjectWork::Load))
+    }
+
     /// Whether there are several subjects.
     pub fn has_several(&self) -> bool {
         self.subjects.len() > 1
@@ -222,6 +229,7 @@ impl Job {
         let of_plan = || self.plan.workload.iter().filter_map(|workload| workload.as_builtin());
         let of = |subject: &SubjectJob| match &subject.work {
             SubjectWork::Plan => of_plan().collect(),
+            SubjectWork::Load => Vec::new(),
             other => other.builtin().into_iter().collect::<Vec<_>>(),
         };
         self.subjects_at(server).flat_map(|(_, subject)| of(subject)).collect()
@@ -249,7 +257,7 @@ impl SubjectWork {
     pub fn own(&self) -> Option<&Work> {
         match self {
             Self::Script { work, .. } => Some(work),
-            Self::Plan | Self::Command(_) => None,
+            Self::Plan | Self::Command(_) | Self::Load => None,
         }
     }
 
@@ -257,7 +265,7 @@ impl SubjectWork {
     pub fn builtin(&self) -> Option<Builtin> {
         match self {
             Self::Script { work, .. } => work.builtin,
-            Self::Plan | Self::Command(_) => None,
+            Self::Plan | Self::Command(_) | Self::Load => None,
         }
     }
 }

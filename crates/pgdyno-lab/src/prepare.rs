@@ -11,7 +11,7 @@ use pgdyno_engine::SocketDriver;
 use pgdyno_plan::{
     Auto, BalanceCheckMode, Plan, Waiting,
     advice::{
-        bench::{BenchFacts, BenchPlan, Level, check_clients, resolve},
+        bench::{BenchFacts, BenchPlan, LOAD_ROWS_PER_S, Level, check_clients, resolve},
         config::usable_memory_bytes,
     },
 };
@@ -75,7 +75,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         balance_checks: (0..job.servers.len()).map(|server| check_mode(job, &bench, server)).collect(),
         waiting: waiting(plan.measure.waiting)?,
         instrument: instrument::kept(&host, &lab.program),
-        run_s: plan.measure.warmup.as_secs_f64() + plan.measure.duration.as_secs_f64(),
+        run_s: run_s(job, &plan, &loads),
         blocks_per_start,
         has_own_tables: is_own || job.workload_files.setup.is_some(),
         uses_existing: loads.iter().all(Option::is_none) && !job.workload_files.makes_tables(),
@@ -91,6 +91,14 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         programs: programs::foresee(job)?,
         existing: reached,
     })
+}
+
+/// Seconds of a run, about so many if it loads the tables.
+fn run_s(job: &Job, plan: &Plan, loads: &[Option<LoadPlan>]) -> f64 {
+    match job.loads_in_runs() {
+        true => loads.iter().flatten().map(LoadPlan::rows_total).max().unwrap_or(0) as f64 / LOAD_ROWS_PER_S,
+        false => plan.measure.warmup.as_secs_f64() + plan.measure.duration.as_secs_f64(),
+    }
 }
 
 /// Number of servers that pgdyno starts.

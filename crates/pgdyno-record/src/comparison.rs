@@ -9,6 +9,8 @@ use pgdyno_core::{
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::LoadStageRecord;
+
 /// Is the second subject, B, faster than the first, A?
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonRecord {
@@ -21,6 +23,9 @@ pub struct ComparisonRecord {
     pub looks: Vec<Look>,
     /// Blocks in the order they ran.
     pub blocks: Vec<BlockRecord>,
+    /// The loads of the blocks, if loads are compared, in execution order.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads: Vec<TimedLoad>,
     /// Mean duration of a block in seconds.
     pub block_s: Option<f64>,
     /// The result; absent with fewer than two blocks of A and B.
@@ -41,6 +46,21 @@ pub struct ComparisonRecord {
     pub starts: Option<StartScatter>,
     /// The noise floor; absent with fewer than three blocks.
     pub floor: Option<Floor>,
+}
+
+/// One load of the tables of an arm.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TimedLoad {
+    /// Number of the block, from 1.
+    pub block: u32,
+    /// The arm.
+    pub arm: Arm,
+    /// Rows of all tables.
+    pub rows: u64,
+    /// Seconds from the first row to the last key.
+    pub duration_s: f64,
+    /// The stages in execution order.
+    pub stages: Vec<LoadStageRecord>,
 }
 
 /// One run of A and one of B, one right after the other.

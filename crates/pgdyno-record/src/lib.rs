@@ -44,7 +44,7 @@ mod verification;
 mod workload_files;
 
 pub use checks::{BalanceRecord, ConsistencyRecord};
-pub use comparison::{BlockRecord, ComparisonRecord};
+pub use comparison::{BlockRecord, ComparisonRecord, TimedLoad};
 pub use dir::{RunDir, without_secrets};
 pub use event::{Event, EventLine};
 pub use files::write_atomically;

@@ -79,6 +79,7 @@ fn comparison(case: &Case) -> ComparisonRecord {
     };
     ComparisonRecord {
         by: ComparedRate::Tps,
+        loads: Vec::new(),
         margin: 0.02,
         blocks: case.runs.chunks_exact(2).enumerate().map(block).collect(),
         block_s: None,

@@ -39,6 +39,8 @@ pub enum ComparedRate {
     Tps,
     /// New-Orders per second that were not rolled back: NOPM over 60.
     NewOrders,
+    /// Rows per second of loading all tables, from the first row to the last key.
+    LoadedRows,
 }
 
 /// The result of a comparison. Effects are shares: 0.07 means that B is 7 % faster than A.

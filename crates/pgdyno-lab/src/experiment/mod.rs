@@ -13,7 +13,7 @@ mod tables;
 use std::time::Duration;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
-use pgdyno_plan::{Action, advice::bench::Level};
+use pgdyno_plan::{Action, StagePlan, advice::bench::Level};
 use pgdyno_record::{FootprintRecord, SubjectRecord};
 
 use crate::{
@@ -112,6 +112,10 @@ impl Experiment<'_> {
         let ledgers = self
             .stage("measure", |this| rounds::run(this.context, between, &mut this.servers, this.recording))?;
         self.stage("sizes", |this| this.look_at_tables(When::After))?;
+        // What was loaded fast must be complete as well.
+        if job.loads_in_runs() {
+            self.operate(&StagePlan::new(Action::Verify))?;
+        }
         self.stage("check", |this| {
             check(this.context, &mut this.servers, ledgers, &mut this.recording.record)
         })

@@ -9,7 +9,7 @@ use pgdyno_core::{
 };
 use pgdyno_plan::Work;
 use pgdyno_postgres::verify::Ledger;
-use pgdyno_record::{BlockRecord, PracticeRecord, StartRecord};
+use pgdyno_record::{BlockRecord, PracticeRecord, StartRecord, TimedLoad};
 use pgdyno_script::Protocol;
 
 use super::{
@@ -24,6 +24,7 @@ use crate::{
     clients::{Cell, Clients},
     context::Context,
     counters_sampler::CountersSampler,
+    fill,
     practice::practise,
     prepared::CheckMode,
     recording::Recording,
@@ -172,8 +173,10 @@ impl<'a> Rounds<'a> {
         self.starts_made += 1;
         self.read_idle(0);
         let mut practice = Vec::new();
-        // Of a command that brings its own server no start is known.
-        for place in round.order.iter().filter(|place| self.context.job.subjects[**place].server.is_some()) {
+        for place in &round.order {
+            if !self.has_practice(*place) {
+                continue;
+            }
             practice.push(self.practise(*place, round)?);
         }
         let duration_s = self.recording.seconds() - at_s;
@@ -201,6 +204,13 @@ impl<'a> Rounds<'a> {
         Ok(restart_s)
     }
 
+    /// Whether a subject makes a practice run after a start: none is known of a command that brings its own server, and
+    /// a load begins with empty tables.
+    fn has_practice(&self, place: usize) -> bool {
+        let subject = &self.context.job.subjects[place];
+        subject.server.is_some() && !matches!(subject.work, SubjectWork::Load)
+    }
+
     /// A run of a subject that nothing counts.
     fn practise(&mut self, place: usize, round: &Round) -> Result<PracticeRecord, Problem> {
         let subject = &self.context.job.subjects[place];
@@ -213,7 +223,7 @@ impl<'a> Rounds<'a> {
                 let subject = subject.name.clone();
                 PracticeRecord { subject, script: None, per_s, committed: 0, in_doubt: 0 }
             }
-            SubjectWork::Plan | SubjectWork::Script { .. } => {
+            SubjectWork::Plan | SubjectWork::Script { .. } | SubjectWork::Load => {
                 let (at, cell) = self.cell(place, round)?;
                 let kept = &mut self.slots.clients[place];
                 practise(self.context, &mut self.servers[at], &cell, &subject.name, kept)?
@@ -260,6 +270,7 @@ impl<'a> Rounds<'a> {
         let rate = match &subject.work {
             SubjectWork::Command(command) => self.command(place, command, round)?,
             SubjectWork::Plan | SubjectWork::Script { .. } => self.drive(place, round)?,
+            SubjectWork::Load => self.load(place, round)?,
         };
         if job.comparison().is_none() || (rate > 0.0 && rate.is_finite()) {
             return Ok(rate);
@@ -288,6 +299,28 @@ impl<'a> Rounds<'a> {
         Ok(rate)
     }
 
+    /// Loads the tables of a subject anew, without those of the load before and with nothing left to write out.
+    fn load(&mut self, place: usize, round: &Round) -> Result<f64, Problem> {
+        let Context { job, prepared, events, .. } = self.context;
+        let subject = &job.subjects[place];
+        let Some((at, plan)) = subject.server.and_then(|at| Some((at, prepared.load_at(at)?))) else {
+            return Err(Problem::wrong_request(format!("{} loads no tables", subject.name)));
+        };
+        events.now(format!("{}: load, block {}", subject.name, round.number + 1));
+        self.servers[at].drop_loaded(plan)?;
+        let loaded = fill::load_again(self.context, plan, job.load_at(at).streams(), &mut self.servers[at])?;
+        let duration_s = loaded.stages.iter().map(|stage| stage.duration_s).sum();
+        let arm = if place == 0 { Arm::A } else { Arm::B };
+        let load =
+            TimedLoad { block: round.number + 1, arm, rows: loaded.rows, duration_s, stages: loaded.stages };
+        if let Some(comparison) = &mut self.recording.record.comparison {
+            comparison.loads.push(load);
+        }
+        self.settle(at, place, round)?;
+        self.read_idle(at);
+        Ok(loaded.rows as f64 / duration_s)
+    }
+
     /// What pgdyno's driver runs for a subject, and how; `None` for a command. All subjects use the protocol that works
     /// for each: a pooler may rule out prepared statements.
     fn work(&self, place: usize, round: &Round) -> Option<(&'a Work, Protocol)> {
@@ -295,7 +328,7 @@ impl<'a> Rounds<'a> {
         let of_plan = prepared.plan.workload.get(round.workload);
         let possible = of_plan.map_or(Protocol::Prepared, |workload| workload.protocol);
         match &job.subjects[place].work {
-            SubjectWork::Command(_) => None,
+            SubjectWork::Command(_) | SubjectWork::Load => None,
             SubjectWork::Plan => Some((&job.workload_files.work[round.workload], possible)),
             SubjectWork::Script { work, protocol } => {
                 let protocol = if *protocol == Protocol::Prepared { possible } else { *protocol };
@@ -347,6 +380,7 @@ impl<'a> Rounds<'a> {
         Ok(match by {
             ComparedRate::Tps => record.tps,
             ComparedRate::NewOrders => record.nopm.unwrap_or(0.0) / 60.0,
+            ComparedRate::LoadedRows => 0.0,
         })
     }
 

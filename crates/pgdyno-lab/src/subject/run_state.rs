@@ -21,6 +21,7 @@ use pgdyno_postgres::{
     probe::{Buffercache, held},
     verify::Ledger,
 };
+use pgdyno_rows::load::LoadPlan;
 use pgdyno_script::{Automatic, Builtin, Definition, Scripts};
 use pgdyno_wire::{ConnectOptions, Session, WireError};
 
@@ -309,6 +310,18 @@ impl Subject {
             settled.checkpoint_s = begin.elapsed().as_secs_f64();
         }
         Ok(settled)
+    }
+
+    /// Drops the tables of a load, and writes out what is left.
+    ///
+    /// # Errors
+    /// The server refused.
+    pub fn drop_loaded(&mut self, plan: &LoadPlan) -> Result<(), Problem> {
+        let tables: Vec<_> = plan.set.tables().iter().map(|table| table.generator().table()).collect();
+        let drop = format!("DROP TABLE IF EXISTS {}", tables.join(", "));
+        let dropped = self.session()?.execute(&drop);
+        dropped.map_err(|error| error.into_problem("could not drop the tables of the load before"))?;
+        self.checkpoint()
     }
 
     /// Executes CHECKPOINT, so that nothing is left to write later; skipped for a role without the permission.

@@ -116,6 +116,35 @@ pub fn section(run: &Run<'_>, comparison: &ComparisonRecord) -> Section {
     Section::new("Blocks", vec![table, Block::text(tests(run, comparison))])
 }
 
+/// The loads of the blocks, stage by stage; `None` if no loads are compared.
+pub fn loads(run: &Run<'_>, comparison: &ComparisonRecord) -> Option<Section> {
+    if comparison.loads.is_empty() {
+        return None;
+    }
+    let mut names: Vec<&str> = Vec::new();
+    for stage in comparison.loads.iter().flat_map(|load| &load.stages) {
+        if !names.contains(&stage.name.as_str()) {
+            names.push(&stage.name);
+        }
+    }
+    let count = comparison.loads.len();
+    let rows = comparison.loads.iter().enumerate().map(|(index, load)| {
+        let at = run.source.at(format!("/comparison/loads/{index}"));
+        let arm = if load.arm == Arm::A { "A" } else { "B" };
+        let seconds = names.iter().map(|name| {
+            let stage = load.stages.iter().position(|stage| stage.name == **name);
+            stage.and_then(|stage| at.at("stages").at(stage).figure("duration_s", Seconds)).into()
+        });
+        let cells = [at.figure("block", Count).into(), arm.into(), at.figure("rows", Count).into()];
+        let all = at.figure("duration_s", Seconds).into();
+        Row::new(index + LAST >= count, cells.into_iter().chain(seconds).chain([all]))
+    });
+    let first = [Column::number("block"), Column::words("arm"), Column::number("rows")];
+    let stages = names.iter().map(|name| Column::number(*name));
+    let columns = first.into_iter().chain(stages).chain([Column::number("all")]).collect();
+    Some(Section::new("Loads", vec![Block::Table(Table::new(columns, rows.collect()))]))
+}
+
 /// Why a block does not count, or that it is an outlier.
 fn remark(block: &BlockRecord) -> String {
     match block.disturbed {
@@ -143,6 +172,9 @@ fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
         match comparison.by {
             ComparedRate::Tps => " blocks, ",
             ComparedRate::NewOrders => " blocks, compared by New-Orders per second (NOPM over 60), ",
+            ComparedRate::LoadedRows => {
+                " blocks, compared by rows loaded per second from the first row to the last key, "
+            }
         },
         at.figure("result/alpha", Confidence),
         " confidence interval. Hodges-Lehmann ",

@@ -27,10 +27,11 @@ use crate::{block::Section, run::Run};
 /// The sections from top to bottom: results, doubts, and then details.
 pub fn all(run: &Run<'_>) -> Vec<Section> {
     let compared = run.record.comparison.as_ref().map(|of| comparison::section(run, of));
+    let loads = run.record.comparison.as_ref().and_then(|of| comparison::loads(run, of));
     let levels = run.record.levels.as_ref().map(|of| levels::section(run, of));
     let operated = operations::sections(run);
     let drove = !run.is_of_operations();
-    let found = compared.into_iter().chain(levels).chain(results::sections(run)).chain(operated);
+    let found = compared.into_iter().chain(loads).chain(levels).chain(results::sections(run)).chain(operated);
     let trust = [Some(doubts::section(run)), drove.then(|| checks::section(run))].into_iter().flatten();
     let tpcc = tpcc::section(run).into_iter();
     let seen = tpcc.chain(differences::sections(run)).chain(waits::section(run)).chain(charts::sections(run));

@@ -36,6 +36,7 @@ Examples:
   pgdyno ab -f join.sql -f exists.sql                   two ways to write a query
   pgdyno ab default set:wal_compression=on,set:jit=off  several settings
   pgdyno ab load:fillfactor=50 load:fillfactor=100      tables loaded differently
+  pgdyno ab --by loaded-rows load:jobs=1 load:jobs=2    two ways of loading
   pgdyno ab --clients 8 --clients 16                    two client counts
   pgdyno ab --dsn 'host=old dbname=x' --dsn 'host=new dbname=x'
   pgdyno ab --server main --loaded --set jit=on --set jit=off
@@ -156,7 +157,8 @@ pub struct Args {
     /// Count blocks that met other load, instead of measuring them again
     #[arg(long, help_heading = "Method")]
     keep_disturbed: bool,
-    /// Rate to compare: tps, or new-orders for TPC-C (NOPM over 60)
+    /// Rate to compare: tps, new-orders for TPC-C (NOPM over 60), or loaded-rows: every run then loads the tables, and
+    /// is compared by rows per second from the first row to the last key
     #[arg(long, value_name = "RATE", value_parser = by, default_value = "tps", help_heading = "Method")]
     by: ComparedRate,
     /// Equivalence margin: a difference within ± this does not matter
@@ -202,7 +204,8 @@ fn by(text: &str) -> Result<ComparedRate, String> {
     match text {
         "tps" => Ok(ComparedRate::Tps),
         "new-orders" => Ok(ComparedRate::NewOrders),
-        _ => Err("it is tps or new-orders".to_owned()),
+        "loaded-rows" => Ok(ComparedRate::LoadedRows),
+        _ => Err("it is tps, new-orders or loaded-rows".to_owned()),
     }
 }
 
@@ -251,6 +254,10 @@ impl Args {
         let arms = self.both_arms(&plan)?;
         self.refuse_several(&plan, &arms)?;
         let works = match &files {
+            _ if self.by == ComparedRate::LoadedRows => {
+                self.refuse_beside_loads(&arms, &plan)?;
+                [SubjectWork::Load, SubjectWork::Load]
+            }
             Some(_) => {
                 self.refuse_other_work(&arms)?;
                 [SubjectWork::Plan, SubjectWork::Plan]
@@ -259,12 +266,14 @@ impl Args {
         };
         self.refuse_by(&plan)?;
         self.refuse_slots(&works, files.as_ref())?;
-        self.apply(&mut plan, &works);
+        self.apply(&mut plan, &works, files.is_some());
         let own = arms_own::apply(&arms, &mut plan)?;
         plan.validate()?;
         // A command may use TPC-B's tables unseen.
         let names = |work: &SubjectWork| work.own().is_none_or(Work::names_tpcb);
-        let named = files.as_ref().map_or_else(|| works.iter().any(names), WorkloadFiles::names_tpcb);
+        let loads_tpcb = self.by == ComparedRate::LoadedRows && files.is_none();
+        let named =
+            loads_tpcb || files.as_ref().map_or_else(|| works.iter().any(names), WorkloadFiles::names_tpcb);
         leave_out_unused(&mut plan, named || own.iter().any(|own| own.load.is_some()));
         let Servers { servers, of_arm, drives } = self.servers(&arms, &plan)?;
         arms_own::refuse_shared(&own, of_arm)?;
@@ -335,10 +344,37 @@ impl Args {
         }
     }
 
+    /// Refuses what says how a workload runs, where runs are loads.
+    fn refuse_beside_loads(&self, arms: &[Arm; 2], plan: &Plan) -> Result<(), Problem> {
+        let either = |given: fn(&Arm) -> bool| arms.iter().any(given);
+        let given = [
+            ("--script", either(|arm| arm.script.is_some())),
+            ("--builtin", either(|arm| arm.builtin.is_some())),
+            ("--protocol", either(|arm| arm.protocol.is_some())),
+            ("--command", either(|arm| arm.command.is_some())),
+            ("--clients", either(|arm| arm.clients.is_some())),
+            ("--max-tries", self.max_tries.is_some()),
+            ("--duration", self.duration.is_some()),
+            ("--warmup", self.warmup.is_some()),
+            ("--jobs", self.jobs.is_some()),
+            ("--slots", self.slots),
+            ("--tables existing", self.tables.existing() == Some(true) || plan.data.loaded),
+            ("tables made by SQL of the plan", plan.data.is_own()),
+        ];
+        let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(()) };
+        let what = format!(
+            "could not use {flag}: with --by loaded-rows every run loads the tables, and nothing else"
+        );
+        Err(Problem::wrong_request(what).hint(
+            "leave it out; arms differ in servers, settings and load:NAME=VALUE, and --load-jobs is the number of \
+             loading sessions",
+        ))
+    }
+
     /// Refuses to compare New-Orders where there are none.
     fn refuse_by(&self, plan: &Plan) -> Result<(), Problem> {
         let is_tpcc = plan.workload.first().is_some_and(|one| one.tpcc.is_some());
-        if self.by == ComparedRate::Tps || is_tpcc {
+        if self.by != ComparedRate::NewOrders || is_tpcc {
             return Ok(());
         }
         let what = "could not compare by New-Orders: only TPC-C has them";
@@ -524,13 +560,14 @@ impl Args {
     }
 
     /// Applies the flags to the plan. Blocks become runs of its one cell, for the estimate of time and disk space.
-    fn apply(&self, plan: &mut Plan, works: &[SubjectWork; 2]) {
+    /// Workloads of a plan's own stay; otherwise the more costly of both arms stands for them.
+    fn apply(&self, plan: &mut Plan, works: &[SubjectWork; 2], has_own: bool) {
         let builtin = works.iter().filter_map(|work| match work {
-            SubjectWork::Command(_) => None,
+            SubjectWork::Command(_) | SubjectWork::Load => None,
             other => Some(other.builtin().unwrap_or(Builtin::TpcbLike)),
         });
         let costly = builtin.max_by_key(|builtin| builtin.writes()).unwrap_or(Builtin::SelectOnly);
-        if !works.iter().any(|work| matches!(work, SubjectWork::Plan)) {
+        if !has_own {
             plan.workload = vec![workload(costly, Protocol::Prepared)];
         }
         plan.check.balance = BalanceCheckMode::Off;

@@ -6,7 +6,7 @@ use pgdyno_analysis::{DoubtKind, compare::Verdict};
 use pgdyno_core::{
     facts::{DurabilityTier, same_build},
     measure::Arm,
-    results::{Fairness, Why},
+    results::{ComparedRate, Fairness, Why},
 };
 use pgdyno_provision::bundle::{self, Pin, version_num_of};
 use pgdyno_record::{ComparisonRecord, Run, Status};
@@ -69,6 +69,29 @@ fn every_form_tells_the_answer(place: &Place) {
     assert_eq!(csv.lines().count(), 1 + 8, "{csv}");
     let html = place.done(&["report", "last", "--out", "-"]);
     assert!(html.contains("id=\"blocks\"") && html.contains("data-src=\"/comparison/result/effect\""));
+}
+
+/// Where runs are loads, what drives a workload is refused by name.
+#[test]
+fn what_no_load_has_is_refused() {
+    let place = Place::new();
+    for flag in [
+        &["-b", "select-only"][..],
+        &["--clients", "4"],
+        &["-T", "5s"],
+        &["--jobs", "2"],
+        &["--slots"],
+        &["--loaded"],
+        &["-M", "simple"],
+    ] {
+        let ab = ["ab", "--by", "loaded-rows", "--dry-run", "default", "load:jobs=2"];
+        let said = place.refused(&[&ab[..], flag].concat(), 2);
+        assert!(
+            said.contains("with --by loaded-rows every run loads the tables, and nothing else"),
+            "{flag:?}: {said}"
+        );
+    }
+    place.nothing_is_left();
 }
 
 /// What a session cannot be given is refused by name, before anything is made.
@@ -316,6 +339,42 @@ fn a_command_that_fails_keeps_what_was_measured() {
 /// Tests that `cargo test` leaves out and `.ci/run` runs.
 mod long {
     use super::*;
+
+    /// Two ways of loading: each run is a load, whose rows per second and stages are kept, and what was loaded last is
+    /// verified.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn ways_of_loading_are_compared_by_rows_per_second() {
+        let place = Place::new();
+        let ways = ["default", "load:partitions=40,load:fillfactor=20"];
+        place.done(
+            &[&["ab", "--bundle", "--by", "loaded-rows", "--scale", "2", "--blocks", "3"], &ways[..]]
+                .concat(),
+        );
+        let run = place.runs().remove(0);
+        is_complete(&run);
+        let comparison = compared(&run);
+        assert_eq!((comparison.blocks.len(), comparison.loads.len(), run.record.runs.len()), (3, 6, 0));
+        for load in &comparison.loads {
+            let block = &comparison.blocks[load.block as usize - 1];
+            let rate = if load.arm == Arm::A { block.a_per_s } else { block.b_per_s };
+            assert_eq!((load.rows, rate), (200_022, load.rows as f64 / load.duration_s));
+            let stages: f64 = load.stages.iter().map(|stage| stage.duration_s).sum();
+            assert!((stages - load.duration_s).abs() < 1e-9, "{load:?}");
+        }
+        let verified: Vec<_> = run.record.operations.iter().map(|one| (&*one.name, one.passed)).collect();
+        assert_eq!(verified, [("verify", Some(true)), ("verify", Some(true))]);
+        assert_eq!(comparison.by, ComparedRate::LoadedRows);
+        let report = place.done(&["report", "last", "--format", "text"]);
+        assert!(
+            report.contains("LOADS") && report.contains("compared by rows loaded per second"),
+            "{report}"
+        );
+        assert!(
+            comparison.result.as_ref().is_some_and(|result| result.effect < 0.0),
+            "partitions cost time: {comparison:?}"
+        );
+    }
 
     /// Two settings of sessions on one server, by flags and by connection strings; a script tells which arm has which.
     #[test]
