@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use pgdyno_core::measure::{
     BlockRange, CellRun, CellSummary, Counts, CpuUse, Estimate, Histograms, IoUse, Latency, LatencyRanges,
-    LatencySummary, Retries, ScriptRun, ServedFrom, Waits, Workload, is_known, runs_by_cell,
+    LatencySummary, MovedPerTransaction, Retries, ScriptRun, ServedFrom, Waits, Workload, is_known,
+    runs_by_cell,
 };
 use pgdyno_script::{Builtin, Scripts};
 
@@ -63,8 +64,9 @@ pub fn summarise(runs: &[CellRun], latencies: &[(Workload, Histograms)]) -> Vec<
     let rates = by_family(&cells, "1/s", |run| Some(run.tps));
     let nopm = by_family(&cells, "1/min", |run| run.nopm);
     let tpm = by_family(&cells, "1/min", tpcc::tpm);
-    let rates = rates.into_iter().zip(nopm).zip(tpm);
-    let rates = rates.map(|((tps, nopm), tpm)| Rates { tps, nopm, tpm });
+    let rows = by_family(&cells, "1/s", |run| Some(run.rows? as f64 * 1e9 / run.duration_ns as f64));
+    let rates = rates.into_iter().zip(nopm).zip(tpm).zip(rows);
+    let rates = rates.map(|(((tps, nopm), tpm), rows)| Rates { tps, nopm, tpm, rows });
     let summaries = cells.iter().zip(rates);
     summaries
         .filter_map(|((workload, runs), rates)| summary(workload, runs, rates, latency(workload)))
@@ -76,6 +78,7 @@ struct Rates {
     tps: Option<Estimate>,
     nopm: Option<Estimate>,
     tpm: Option<Estimate>,
+    rows: Option<Estimate>,
 }
 
 /// A rate of each cell. Cells of one script over one protocol are a family, apart from those of an open loop, where the
@@ -122,6 +125,8 @@ fn summary(
         retries: retries(runs),
         statements_per_transaction: factor,
         qps: factor.map(|factor| tps.times(f64::from(factor), "1/s")),
+        rows_per_s: rates.rows,
+        moved: moved(runs),
         tps,
         latency: latency
             .and_then(Latency::summary)
@@ -138,6 +143,24 @@ fn summary(
         durability: runs.iter().filter_map(|run| Some(run.durability.as_ref()?.tier)).max(),
         waits: waits(runs),
     })
+}
+
+/// What a transaction moved on average: sums over all runs, if every run knows its own.
+fn moved(runs: &[&CellRun]) -> MovedPerTransaction {
+    let committed: u64 = runs.iter().map(|run| run.counts.committed).sum();
+    let each = |amount: &dyn Fn(&CellRun) -> Option<u64>| {
+        let all: Option<u64> = runs.iter().map(|run| amount(run)).sum();
+        all.filter(|_| committed > 0).map(|all| all as f64 / committed as f64)
+    };
+    let rounded = |mean: Option<f64>| mean.map(|mean| mean.round() as u64);
+    let io = |of: fn(&IoUse) -> Option<u64>| move |run: &CellRun| of(run.io.as_ref()?);
+    MovedPerTransaction {
+        rows: each(&|run| run.rows),
+        blocks_read: each(&io(|io| Some(io.blocks_read))),
+        device_read_bytes: rounded(each(&io(|io| io.device_read_bytes))),
+        device_written_bytes: rounded(each(&io(|io| io.device_written_bytes))),
+        wal_bytes: rounded(each(&io(|io| io.wal_bytes))),
+    }
 }
 
 /// Blocks, and seconds of all of them, in which latencies from a percentile on must be seen: the samples of one stall
@@ -309,6 +332,29 @@ mod tests {
         ] {
             assert_eq!(served_from(&io, committed), source, "{io:?} {committed}");
         }
+    }
+
+    /// What every run observed is divided by the commits of all; a run that did not observe it leaves it unknown.
+    #[test]
+    fn a_transaction_moves_what_all_runs_observed() {
+        let mut runs = [run("tpcb-like", 1, 100.0), run("tpcb-like", 1, 100.0)];
+        for (run, (rows, wal)) in runs.iter_mut().zip([(600, 1_000), (400, 3_001)]) {
+            run.counts.committed = 100;
+            (run.rows, run.duration_ns) = (Some(rows), 1_000_000_000);
+            run.io = Some(IoUse { wal_bytes: Some(wal), ..io(10, None) });
+        }
+        let cell = summarise(&runs, &[]).remove(0);
+        assert_eq!(cell.rows_per_s.map(|rows| rows.value), Some(500.0));
+        let moved = MovedPerTransaction {
+            rows: Some(5.0),
+            blocks_read: Some(0.1),
+            device_read_bytes: None,
+            device_written_bytes: None,
+            wal_bytes: Some(20),
+        };
+        assert_eq!(cell.moved, moved);
+        runs[0].rows = None;
+        assert_eq!(summarise(&runs, &[]).remove(0).moved.rows, None);
     }
 
     /// A stall that holds up 128 clients at once has samples enough for p99.9, but all in one second of one block.

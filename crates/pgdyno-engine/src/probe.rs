@@ -109,6 +109,8 @@ pub(crate) struct Note {
     pub(crate) number: u64,
     /// Number of retries.
     pub(crate) retries: u32,
+    /// Rows that its statements returned or changed.
+    pub(crate) rows: u64,
     pub(crate) failure: Option<Failure>,
     /// Whether the script rolled the attempt back.
     pub(crate) rolled_back: bool,
@@ -225,6 +227,12 @@ impl Probe {
     #[inline]
     pub fn tries(&mut self, tries: u32) {
         self.note.retries = tries.saturating_sub(1);
+    }
+
+    /// Reports how many rows the statements of the attempt that ends now returned or changed.
+    #[inline]
+    pub fn rows(&mut self, rows: u64) {
+        self.note.rows = rows;
     }
 
     /// Reports why the attempt that ends now failed, if its client goes on. An attempt that fails without this call

@@ -195,6 +195,7 @@ impl Recorder {
             latency_us: microseconds(latency_ns),
             lag_us: self.open_loop.then(|| microseconds(lag_ns)),
             late: latency_ns > self.late_ns,
+            rows: note.rows,
         };
         self.keep(ended, attempt.script, end_ns, note, measuring);
     }

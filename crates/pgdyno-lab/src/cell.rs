@@ -106,7 +106,7 @@ fn drive(
     let index = recording.record.runs.len() as u32;
     let (mut begin, mut end) = (None, None);
     let first_s = f64::from(index) * prepared.run_s;
-    let (mut written, mut retries, mut seconds) = (Ok(()), 0, Vec::new());
+    let (mut written, mut retries, mut rows, mut seconds) = (Ok(()), 0, 0, Vec::new());
     let subject = RefCell::new(subject);
     let mut on_interval = |interval: &MergedInterval| {
         events.measured(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
@@ -116,7 +116,10 @@ fn drive(
             stop.request(death);
         }
         let slow = slowest.of(interval);
-        retries += if interval.phase == Phase::Measured { interval.tally.retries } else { 0 };
+        if interval.phase == Phase::Measured {
+            retries += interval.tally.retries;
+            rows += interval.tally.rows;
+        }
         if interval.phase != Phase::WarmUp {
             keep_slowest(&mut seconds, interval.latency.max_ns());
         }
@@ -144,7 +147,7 @@ fn drive(
     written?;
     let waits = subject.into_inner().sampled_waits();
     let slowest = slowest.worst();
-    Ok((Driven { report, edges: begin.zip(end), retries, seconds, slowest, waits }, left))
+    Ok((Driven { report, edges: begin.zip(end), retries, rows, seconds, slowest, waits }, left))
 }
 
 /// Seconds whose largest latency is kept.
@@ -195,6 +198,8 @@ struct Driven {
     edges: Option<(Reading, Reading)>,
     /// Retries within the measured interval.
     retries: u64,
+    /// Rows of the measured interval.
+    rows: u64,
     /// The largest latencies of the slowest seconds.
     seconds: Vec<u64>,
     slowest: Vec<SlowAttempt>,
@@ -310,7 +315,7 @@ impl Finished {
             durability,
         } = self;
         let script = &*ready.scripts;
-        let Driven { report, edges, retries, seconds, slowest, waits } = driven;
+        let Driven { report, edges, retries, rows, seconds, slowest, waits } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
         // Statements per transaction are known only if every transaction executes all of them.
@@ -326,6 +331,7 @@ impl Finished {
             counts: report.counts,
             counts_whole: report.counts_whole,
             tps: report.counts.committed as f64 * 1e9 / report.duration_ns as f64,
+            rows: Some(rows),
             latency: report.latency.summary(),
             slowest_seconds_ns: seconds,
             longest_silence_ns: Some(report.longest_silence_ns),

@@ -126,6 +126,7 @@ impl Reading {
             blocks_hit: now.blocks_hit.saturating_sub(then.blocks_hit),
             blocks_read: now.blocks_read.saturating_sub(then.blocks_read),
             device_read_bytes: server.and_then(|(now, then)| now.since(then).device_read_bytes),
+            device_written_bytes: server.and_then(|(now, then)| now.since(then).device_written_bytes),
             wal_bytes: wal,
             checkpoints: now.checkpoints_since(then),
         })

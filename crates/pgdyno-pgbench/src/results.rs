@@ -8,7 +8,7 @@ use std::{
 use pgdyno_core::measure::{Latency, LatencySummary, Tally};
 use pgdyno_engine::{Load, MergedInterval, Phase, Report, StepReport};
 use pgdyno_postgres::load::Found;
-use pgdyno_script::{Action, Scripts};
+use pgdyno_script::{Action, Script, Scripts};
 use serde_json::{Value, json};
 
 use super::{
@@ -39,7 +39,16 @@ impl Results<'_> {
     pub fn text(&self) -> String {
         let mut text = self.summary().text();
         for &percentile in &self.options.extras.percentiles {
-            text.push_str(&percentile_line(&self.report.latency, percentile));
+            text.push_str(&percentile_line("", &self.report.latency, percentile));
+        }
+        for (script, of_script) in self.options.scripts.iter().zip(&self.report.by_script) {
+            for &percentile in &self.options.extras.percentiles {
+                text.push_str(&percentile_line(
+                    &format!("{}: ", script.name),
+                    &of_script.latency,
+                    percentile,
+                ));
+            }
         }
         text.push_str(&steps::table(&self.report.steps));
         text
@@ -116,7 +125,10 @@ impl Results<'_> {
     /// All results as JSON. Times are in nanoseconds; unknown values are absent or null.
     fn json(&self) -> Value {
         let (options, report) = (self.options, self.report);
-        let scripts: Vec<Value> = self.parts().iter().map(script_json).collect();
+        let parts = self.parts();
+        let scripts: Vec<Value> =
+            parts.iter().enumerate().map(|(index, part)| self.script_json(index, part)).collect();
+        let per_s = |count: u64| count as f64 * 1e9 / report.elapsed_ns.max(1) as f64;
         let commands = self.scripts.iter().flat_map(|script| &script.commands);
         let statements: Vec<Value> = commands
             .filter(|command| matches!(command.action, Action::Sql(_)))
@@ -149,7 +161,9 @@ impl Results<'_> {
             "warmup_ns": options.extras.warmup_ns,
             "think_time_ns": options.extras.think_ns,
             "elapsed_ns": report.elapsed_ns,
-            "tps": report.tally.committed as f64 * 1e9 / report.elapsed_ns.max(1) as f64,
+            "tps": per_s(report.tally.committed),
+            "qps": self.statements(&parts).map(per_s),
+            "rows_per_s": per_s(report.tally.rows),
             "transactions": tally_json(&report.tally),
             "attempts": report.counts_whole,
             "clients_lost": report.clients_lost,
@@ -165,29 +179,41 @@ impl Results<'_> {
             "stopped": report.stopped,
         })
     }
-}
 
-fn script_json(part: &ScriptPart) -> Value {
-    let commands: Vec<Value> = part
-        .commands
-        .iter()
-        .map(|(line, command)| {
-            json!({
-                "command": line,
-                "count": command.latency.count,
-                "mean_us": command.latency.mean(),
-                "stddev_us": command.latency.stddev(),
-                "failures": command.failures,
-                "retries": command.retries,
+    /// SQL statements of all transactions that completed, without BEGIN and END; `None` if a script has branches.
+    fn statements(&self, parts: &[ScriptPart]) -> Option<u64> {
+        let of = |(part, script): (&ScriptPart, &Script)| {
+            let each = (!script.has_branches()).then(|| u64::from(script.statements_per_transaction()))?;
+            Some(part.tally.committed * each)
+        };
+        parts.iter().zip(self.scripts.iter()).map(of).sum()
+    }
+
+    fn script_json(&self, index: usize, part: &ScriptPart) -> Value {
+        let commands: Vec<Value> = part
+            .commands
+            .iter()
+            .map(|(line, command)| {
+                json!({
+                    "command": line,
+                    "count": command.latency.count,
+                    "mean_us": command.latency.mean(),
+                    "stddev_us": command.latency.stddev(),
+                    "failures": command.failures,
+                    "retries": command.retries,
+                })
             })
+            .collect();
+        let of_script = self.report.by_script.get(index).map(|of| &of.latency);
+        let latency = of_script.and_then(|latency| latency_json(latency, &self.options.extras.percentiles));
+        json!({
+            "name": part.name,
+            "weight": part.weight,
+            "transactions": tally_json(&part.tally),
+            "latency": latency,
+            "commands": commands,
         })
-        .collect();
-    json!({
-        "name": part.name,
-        "weight": part.weight,
-        "transactions": tally_json(&part.tally),
-        "commands": commands,
-    })
+    }
 }
 
 fn tally_json(tally: &Tally) -> Value {
@@ -201,6 +227,7 @@ fn tally_json(tally: &Tally) -> Value {
         "retries": tally.retries,
         "skipped": tally.skipped,
         "above_latency_limit": tally.late,
+        "rows": tally.rows,
         "latency_mean_us": tally.latency.mean(),
         "latency_stddev_us": tally.latency.stddev(),
         "lag_mean_us": tally.lag.mean(),
@@ -218,11 +245,11 @@ fn latency_json(latency: &Latency, percentiles: &[f64]) -> Option<Value> {
     Some(value)
 }
 
-/// Line of a percentile, which is only known with 100 slower transactions.
-fn percentile_line(latency: &Latency, percentile: f64) -> String {
+/// Line of a percentile, which is only known with 100 slower transactions; `of` names a script.
+fn percentile_line(of: &str, latency: &Latency, percentile: f64) -> String {
     match latency.quantile_ns(percentile / 100.0) {
-        Some(ns) => format!("latency percentile {percentile} = {:.3} ms\n", ns as f64 / 1e6),
-        None => format!("latency percentile {percentile} = - (fewer than 100 transactions are slower)\n"),
+        Some(ns) => format!("{of}latency percentile {percentile} = {:.3} ms\n", ns as f64 / 1e6),
+        None => format!("{of}latency percentile {percentile} = - (fewer than 100 transactions are slower)\n"),
     }
 }
 

@@ -286,7 +286,7 @@ pub fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &St
         log: options.log.then(|| LogSettings { share, streams: of_threads(|thread| &thread.sample) }),
         steps: options.extras.steps.as_ref().map(Steps::loads).unwrap_or_default(),
         by_number: options.time_s == 0,
-        by_script: false,
+        by_script: scripts.len() > 1 && !options.extras.percentiles.is_empty(),
         users: None,
         tallies_only: !options.extras.wants_histograms(),
         drain_in_intervals: options.progress_s > 0,

@@ -83,6 +83,7 @@ pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
         counts,
         counts_whole: counts,
         tps,
+        rows: None,
         latency: None,
         slowest_seconds_ns: Vec::new(),
         longest_silence_ns: None,

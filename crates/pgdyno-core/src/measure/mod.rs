@@ -25,8 +25,9 @@ pub use observation::{HostShares, Observation};
 pub use outage::Outage;
 pub use outcome::Outcome;
 pub use run::{
-    Arm, CellRun, CellSummary, CpuUse, DataState, ErrorCount, IdleServers, Interval, IoUse, Retries,
-    ScriptRun, ServedFrom, StatementSummary, SteadyVerdict, WaitCount, Waits, Workload, runs_by_cell,
+    Arm, CellRun, CellSummary, CpuUse, DataState, ErrorCount, IdleServers, Interval, IoUse,
+    MovedPerTransaction, Retries, ScriptRun, ServedFrom, StatementSummary, SteadyVerdict, WaitCount, Waits,
+    Workload, runs_by_cell,
 };
 pub use slowest::{
     Part, SLOWEST, SLOWEST_OF_RUN, Slow, SlowAttempt, SlowInterval, Slowest, Work, slowest_of,

@@ -154,6 +154,10 @@ pub struct IoUse {
     pub blocks_read: u64,
     /// Bytes that the server's processes read from a device (`/proc/PID/io`), if observable.
     pub device_read_bytes: Option<u64>,
+    /// Bytes that the server's processes passed to a device or dirtied in the page cache (`/proc/PID/io`), if
+    /// observable; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub device_written_bytes: Option<u64>,
     /// WAL written, in bytes.
     pub wal_bytes: Option<u64>,
     /// Whether the control file showed a new checkpoint at the end: 1 is at least one, 0 none.
@@ -246,6 +250,10 @@ pub struct CellRun {
     pub counts_whole: Counts,
     /// Commits per second within the measured interval.
     pub tps: f64,
+    /// Rows that the statements of committed attempts returned or changed within the measured interval, as the server
+    /// reported them; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows: Option<u64>,
     /// Latency of the committed attempts that fell due in the measured interval, including those that ended in the
     /// drain after it. In a closed loop an attempt is due when it begins.
     pub latency: Option<LatencySummary>,
@@ -401,6 +409,21 @@ pub struct ErrorCount {
     pub longest_ns: Option<u64>,
 }
 
+/// What a transaction moved on average over all blocks; absent values were not observed in some block.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct MovedPerTransaction {
+    /// Rows that its statements returned or changed.
+    pub rows: Option<f64>,
+    /// Blocks that the server requested from the operating system.
+    pub blocks_read: Option<f64>,
+    /// Bytes that the server's processes read from a device, rounded.
+    pub device_read_bytes: Option<u64>,
+    /// Bytes that the server's processes passed to a device or dirtied in the page cache, rounded.
+    pub device_written_bytes: Option<u64>,
+    /// Bytes of WAL, rounded.
+    pub wal_bytes: Option<u64>,
+}
+
 /// A cell over all its blocks.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CellSummary {
@@ -422,6 +445,12 @@ pub struct CellSummary {
     pub tps: Estimate,
     /// SQL statements per second without BEGIN and END: `tps` times the factor; absent without the factor.
     pub qps: Option<Estimate>,
+    /// Rows per second that statements returned or changed, over the blocks; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rows_per_s: Option<Estimate>,
+    /// What a transaction moved.
+    #[serde(default)]
+    pub moved: MovedPerTransaction,
     /// Latency over all blocks (histograms added). Percentiles that attempts without a start could change are absent.
     pub latency: Option<LatencySummary>,
     /// Longest time within the measured interval of any block in which no client committed, in nanoseconds.

@@ -46,6 +46,8 @@ pub struct Tally {
     pub deadlock: u64,
     /// Attempts that failed with another SQL error.
     pub other: u64,
+    /// Rows that the statements of completed attempts returned or changed.
+    pub rows: u64,
     /// Latency of completed attempts, in microseconds.
     pub latency: Moments,
     /// Lag of completed attempts in an open loop, in microseconds.
@@ -65,6 +67,8 @@ pub struct Ended {
     pub lag_us: Option<u64>,
     /// Whether it exceeded the latency limit.
     pub late: bool,
+    /// Rows that its statements returned or changed; used only if it committed.
+    pub rows: u64,
 }
 
 impl Tally {
@@ -83,6 +87,7 @@ impl Tally {
             Ending::Committed => {
                 self.committed += 1;
                 self.late += u64::from(ended.late);
+                self.rows += ended.rows;
                 self.latency.add(ended.latency_us as f64);
                 if let Some(lag_us) = ended.lag_us {
                     self.lag.add(lag_us as f64);
@@ -101,6 +106,7 @@ impl Tally {
         self.serialization += other.serialization;
         self.deadlock += other.deadlock;
         self.other += other.other;
+        self.rows += other.rows;
         self.latency.merge(&other.latency);
         self.lag.merge(&other.lag);
     }
@@ -150,8 +156,16 @@ mod tests {
             Ending::Failed(Failure::Deadlock),
             Ending::Failed(Failure::Other),
         ]);
-        (endings, 1u32..5, 0u64..1_000_000, prop::option::of(0u64..1_000_000), any::<bool>()).prop_map(
-            |(ending, tries, latency_us, lag_us, late)| Ended { ending, tries, latency_us, lag_us, late },
+        let lags = prop::option::of(0u64..1_000_000);
+        (endings, 1u32..5, 0u64..1_000_000, lags, any::<bool>(), 0u64..500).prop_map(
+            |(ending, tries, latency_us, lag_us, late, rows)| Ended {
+                ending,
+                tries,
+                latency_us,
+                lag_us,
+                late,
+                rows,
+            },
         )
     }
 

@@ -104,6 +104,7 @@ impl Aggregator {
             latency_us: record.latency_us,
             lag_us: self.columns.throttled.then_some(record.lag_us),
             late: false,
+            rows: 0,
         });
     }
 

@@ -1,10 +1,10 @@
 //! Throughput, latency and cost of every cell.
 
-use pgdyno_core::measure::CellSummary;
+use pgdyno_core::measure::{CellSummary, MovedPerTransaction};
 
 use crate::{
     block::{Block, Cell, Column, Group, Row, Section, Table},
-    figure::Format::{Count, Milliseconds, Number, Rate, Text, Word},
+    figure::Format::{Bytes, Count, Milliseconds, Number, Rate, Text, Word},
     figure::{Figure, Place},
     phrase::{Phrase, maybe, phrase},
     run::Run,
@@ -16,10 +16,50 @@ pub fn sections(run: &Run<'_>) -> Vec<Section> {
         return Vec::new();
     }
     let cost = table(run, cost_columns(), cost, |_| Phrase::default());
-    vec![
+    let sections = [
         Section::new("Throughput and latency", vec![Block::Table(speed(run))]),
         Section::new("CPU cost, and where pages came from", vec![Block::Table(cost)]),
-    ]
+    ];
+    sections.into_iter().chain(moved_section(run)).collect()
+}
+
+/// What a transaction moved, if that was observed.
+fn moved_section(run: &Run<'_>) -> Option<Section> {
+    run.record.cells.iter().find(|cell| cell.moved != MovedPerTransaction::default())?;
+    let columns = vec![
+        Column::number("clients"),
+        Column::number("rows"),
+        Column::number("blocks read"),
+        Column::number("read").under("device"),
+        Column::number("written").under("device"),
+        Column::number("WAL"),
+    ];
+    let cells = |run: &Run<'_>, index: usize| {
+        let (at, moved) = (run.cell(index), run.cell(index).at("moved"));
+        vec![
+            at.figure("workload/clients", Count).into(),
+            moved.figure("rows", Number).into(),
+            moved.figure("blocks_read", Number).into(),
+            moved.figure("device_read_bytes", Bytes).into(),
+            moved.figure("device_written_bytes", Bytes).into(),
+            moved.figure("wal_bytes", Bytes).into(),
+        ]
+    };
+    let table = table(run, columns, cells, |_| Phrase::default());
+    Some(Section::new("Moved by a transaction", vec![Block::Table(table)]))
+}
+
+/// Rows per second that differ by more than this share from statements per second are shown.
+const OTHER_ROWS: f64 = 0.01;
+
+/// Whether statements of any cell are not about one row each.
+fn shows_rows(run: &Run<'_>) -> bool {
+    run.record.cells.iter().any(|cell| {
+        let rows = cell.rows_per_s.as_ref().map(|rows| rows.value);
+        let qps = cell.qps.as_ref().map(|qps| qps.value);
+        rows.zip(qps).is_some_and(|(rows, qps)| (rows - qps).abs() > qps * OTHER_ROWS)
+            || (rows.is_some() && qps.is_none())
+    })
 }
 
 /// Throughput and latency of every cell.
@@ -28,9 +68,11 @@ fn speed(run: &Run<'_>) -> Table {
     let columns = names.map(Column::number);
     let retried = run.record.cells.iter().any(|cell| cell.retries.is_some());
     let retries = retried.then(|| Column::number("retries"));
+    let has_rows = shows_rows(run);
+    let rows = has_rows.then(|| Column::number("rows/s"));
     table(
         run,
-        columns.into_iter().chain(retries).collect(),
+        columns.into_iter().chain(rows).chain(retries).collect(),
         |run, index| {
             let ms = |field: &str| latency_ms(run, index, field);
             let [clients, tps, spread] = reached(run, index);
@@ -39,7 +81,8 @@ fn speed(run: &Run<'_>) -> Table {
             let retries = retried.then(|| run.cell(index).figure("retries/retries", Count).into());
             let silence = run.cell(index).figure("longest_silence_ns", Milliseconds).into();
             let all = [clients, tps, spread, qps, ms("p50_ns"), ms("p95_ns"), ms("p99_ns"), longest, silence];
-            all.into_iter().chain(retries).collect()
+            let rows = has_rows.then(|| run.cell(index).rate("rows_per_s").into());
+            all.into_iter().chain(rows).chain(retries).collect()
         },
         |first| note(run, first),
     )

@@ -190,9 +190,36 @@ fn runs(pg: &str) {
     fs::write(bench.place.path("next.json"), "").expect("it can be made");
     bench.says("-S -t 1 --json next.json --hdr next.hlog", 0);
     assert!(fs::read_to_string(bench.place.path("next.json")).expect("it was written").starts_with('{'));
+    rows_and_percentiles_of_each_script(&bench);
     mistakes_show_their_place(&bench);
     sessions_that_the_server_ends_are_told(&bench);
     connections_that_cannot_be_made_are_told(&bench);
+}
+
+/// Rows are those of the command tags; pgbench's own lines stay as they are.
+fn rows_and_percentiles_of_each_script(bench: &Bench) {
+    let many =
+        "BEGIN;\nSELECT generate_series(1, 40);\nCREATE TEMP TABLE t ON COMMIT DROP AS SELECT 1;\nEND;\n";
+    fs::write(bench.place.path("many.sql"), many).expect("it can be written");
+    let (out, _) = bench.says("-n -t 600 -f many.sql -b select-only --percentiles 50 --json rows.json", 0);
+    let json = bench.json("rows.json");
+    let number = |value: &Value| value.as_f64().expect("a number");
+    let [many, one] = [0, 1].map(|script: usize| json["scripts"][script].clone());
+    let rows = [&many, &one].map(|script| number(&script["transactions"]["rows"]));
+    let processed = [&many, &one].map(|script| number(&script["transactions"]["processed"]));
+    assert_eq!(rows, [41.0 * processed[0], processed[1]], "{json}");
+    let per_s = |count: f64| count * 1e9 / number(&json["elapsed_ns"]);
+    assert_eq!(number(&json["rows_per_s"]), per_s(rows[0] + rows[1]));
+    assert_eq!(number(&json["qps"]), per_s(2.0 * processed[0] + processed[1]));
+    assert!(
+        out.contains("\nmany.sql: latency percentile 50 = ")
+            && out.contains("\n<builtin: select only>: latency percentile 50 = "),
+        "{out}"
+    );
+    assert!(
+        many["latency"]["percentiles_ns"]["50"].as_u64() > one["latency"]["percentiles_ns"]["50"].as_u64(),
+        "{json}"
+    );
 }
 
 /// As libpq shows it: with the statement and a caret wherever the client knows the statement.

@@ -66,6 +66,7 @@ fn a_run_with_a_rate_a_limit_and_retries() {
         serialization: 3,
         deadlock: 1,
         other: 0,
+        rows: 0,
         latency: of(&[1.0, 2.0, 3.0]),
         lag: of(&[0.5, 1.5]),
     };

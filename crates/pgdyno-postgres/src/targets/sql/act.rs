@@ -197,6 +197,7 @@ impl ClientState {
             return self.abort(&why, context);
         }
         context.probe.tries(self.tries);
+        context.probe.rows(self.reply.rows);
         context.probe.worked(self.work);
         if self.reply.status == b'I' {
             if self.rolled_back {

@@ -230,6 +230,7 @@ impl ClientState {
         if again {
             context.probe.command_retried(number);
             self.tries += 1;
+            self.reply.rows = 0;
             self.random.clone_from(&self.random_at_begin);
             return self.try_once(context);
         }

@@ -16,6 +16,8 @@ pub(super) struct Reply {
     pub error: Option<Box<ServerError>>,
     /// Number of complete results.
     pub results: u32,
+    /// Rows that statements returned or changed, as the server reported them; the target sets it back for every try.
+    pub rows: u64,
     /// Number of results before the error.
     pub before_error: u32,
     /// Number of ReadyForQuery since the last complete result, now and at the error.
@@ -56,6 +58,22 @@ pub(super) enum ReplyTo<'a> {
     Stored { sql: &'a Sql, results: &'a mut Results, variables: &'a mut Variables },
     /// Statements that are prepared but not executed.
     Preparation,
+}
+
+/// The number of rows at the end of a command tag, such as `INSERT 0 400` and `SELECT 1`; 0 for tags without one
+/// ("Message Formats", CommandComplete).
+#[inline]
+fn rows_of(tag: &[u8]) -> u64 {
+    let (mut rows, mut place) = (0_u64, 1_u64);
+    for &letter in tag.iter().rev().skip_while(|letter| **letter == 0) {
+        if !letter.is_ascii_digit() {
+            // A digit belongs to a word of its own.
+            return if letter == b' ' { rows } else { 0 };
+        }
+        rows = rows.wrapping_add(u64::from(letter - b'0').wrapping_mul(place));
+        place = place.wrapping_mul(10);
+    }
+    0
 }
 
 impl Reply {
@@ -138,6 +156,7 @@ impl Reply {
         } else {
             Completed::Other
         });
+        self.rows += rows_of(body);
         if let ReplyTo::Stored { sql, results, variables } = of {
             results.complete();
             if let (Some(store), None) = (sql.store.as_ref().filter(|store| store.all), &self.refusal) {
@@ -171,6 +190,28 @@ impl Reply {
         } else if self.error.is_none() {
             (self.error, self.before_error) = (Some(Box::new(error)), self.results);
             self.syncs_before_error = self.syncs;
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn rows_are_the_number_at_the_end_of_a_tag() {
+        for (tag, rows) in [
+            ("INSERT 0 400", 400),
+            ("SELECT 1", 1),
+            ("UPDATE 0", 0),
+            ("DELETE 18446744073709551615", u64::MAX),
+            ("BEGIN", 0),
+            ("CREATE TABLE", 0),
+            ("WORD9", 0),
+            ("", 0),
+        ] {
+            assert_eq!(rows_of(format!("{tag}\0").as_bytes()), rows, "{tag}");
+            assert_eq!(rows_of(tag.as_bytes()), rows, "{tag}");
         }
     }
 }

@@ -235,6 +235,7 @@ impl ClientState {
         self.scheduled_ns = context.probe.scheduled_ns();
         self.random_at_begin.clone_from(&self.random);
         self.tries = 1;
+        self.reply.rows = 0;
         if let Some(terminal_input) = &mut self.terminal_input {
             terminal_input.enter(self.script, context.probe.user(), &mut self.variables);
         }
