@@ -73,7 +73,8 @@ fn load_rows(
     let outcome = load_tables(&mut sessions, observer, plan, stop, show)?;
     let record = record_of(plan, streams, &outcome);
     let (planned, launched) = (outcome.planned, outcome.launched);
-    let workers = records::key_workers(KeyWorkers { asked: survey.keys.workers, planned, launched });
+    let (asked, limits) = (survey.keys.workers, survey.keys.limits);
+    let workers = records::key_workers(&KeyWorkers { asked, planned, launched, limits });
     Ok((LoadRecord { key_workers: Some(workers), ..record }, sessions.swap_remove(0)))
 }
 

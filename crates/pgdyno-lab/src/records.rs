@@ -1,7 +1,7 @@
 //! Loads, copies and comparisons of tables as they are recorded.
 
 use pgdyno_postgres::{
-    load::{Copied, KeyWorkers, Proof, Span, StageTime},
+    load::{Copied, KeyWorkers, Phase, Proof, Span, StageTime},
     verify::Structure,
 };
 use pgdyno_record::{
@@ -31,6 +31,8 @@ pub fn copies(copied: &[Copied]) -> Vec<CopyRecord> {
     let one = |copy: &Copied| CopyRecord {
         name: copy.name.clone(),
         duration_s: copy.duration_s,
+        size_bytes: copy.size_bytes,
+        bytes_per_s: copy.bytes_per_s(),
         verification: copy.proof.as_ref().map(|proof| verification(proof, None)),
     };
     copied.iter().map(one).collect()
@@ -38,8 +40,6 @@ pub fn copies(copied: &[Copied]) -> Vec<CopyRecord> {
 
 /// The record of a stage of a load. `rows` is the number of rows of the whole load, if one process did all of it.
 pub fn stage(time: &StageTime, rows: Option<u64>) -> LoadStageRecord {
-    let phase =
-        |(name, duration_s): &(String, f64)| LoadPhaseRecord { name: name.clone(), duration_s: *duration_s };
     LoadStageRecord {
         name: time.stage.name().to_owned(),
         duration_s: time.seconds,
@@ -50,12 +50,25 @@ pub fn stage(time: &StageTime, rows: Option<u64>) -> LoadStageRecord {
     }
 }
 
+fn phase(phase: &Phase) -> LoadPhaseRecord {
+    let each_s = |bytes: u64| (phase.seconds > 0.0).then(|| (bytes as f64 / phase.seconds) as u64);
+    LoadPhaseRecord {
+        name: phase.name.clone(),
+        duration_s: phase.seconds,
+        read_bytes: phase.devices.map(|moved| moved.read_bytes),
+        read_bytes_per_s: phase.devices.and_then(|moved| each_s(moved.read_bytes)),
+        written_bytes: phase.devices.map(|moved| moved.written_bytes),
+        written_bytes_per_s: phase.devices.and_then(|moved| each_s(moved.written_bytes)),
+    }
+}
+
 /// The record of the parallel workers that built keys.
-pub fn key_workers(workers: KeyWorkers) -> KeyWorkersRecord {
+pub fn key_workers(workers: &KeyWorkers) -> KeyWorkersRecord {
     KeyWorkersRecord {
         asked: workers.asked,
         planned: workers.planned.map(range),
         launched: workers.launched.map(range),
+        limits: workers.limits.clone(),
     }
 }
 

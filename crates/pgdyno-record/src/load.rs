@@ -1,6 +1,6 @@
 //! The load of tables in `run.json`.
 
-use pgdyno_rows::load::{AccountsState, LoadPlan, LoadRequest, Set, Way};
+use pgdyno_rows::load::{AccountsState, KeyLimit, LoadPlan, LoadRequest, Set, Way};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -112,12 +112,25 @@ pub struct LoadStageRecord {
 }
 
 /// A phase of VACUUM or of building keys.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadPhaseRecord {
     /// Name of the phase as the server reports it; for keys before PostgreSQL 12, derived from their files.
     pub name: String,
-    /// Seconds in this phase, added over all server processes.
+    /// Seconds in this phase, added over all server processes without parallel workers.
     pub duration_s: f64,
+    /// Bytes that the processes in this phase fetched from devices, with their parallel workers, as far as samples saw
+    /// it; absent if they may not be read, or are on another machine.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes: Option<u64>,
+    /// Bytes fetched per second of `duration_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read_bytes_per_s: Option<u64>,
+    /// Bytes that these processes caused to be written to devices.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes: Option<u64>,
+    /// Bytes written per second of `duration_s`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub written_bytes_per_s: Option<u64>,
 }
 
 /// Parallel workers that built a primary key of accounts: requested, planned and launched.
@@ -129,6 +142,9 @@ pub struct KeyWorkersRecord {
     pub planned: Option<RangeRecord>,
     /// Launched, as sampled; absent if no sample saw a key being built, and before PostgreSQL 13.
     pub launched: Option<RangeRecord>,
+    /// What allows a key fewer workers than were requested by `--key-workers` or `key_workers`, the lowest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<KeyLimit>,
 }
 
 /// Range of a number.

@@ -50,6 +50,12 @@ pub struct CopyRecord {
     /// Duration of copying in seconds, without the comparison; absent for a copy that was made and verified earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
+    /// Bytes of the copy's tables and indexes, or of the whole database if that was copied; absent as above.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size_bytes: Option<u64>,
+    /// These bytes per second of copying.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bytes_per_s: Option<u64>,
     /// The comparison with the source; absent for a copy that was made and verified earlier.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub verification: Option<VerificationRecord>,

@@ -21,6 +21,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::IdleServersBusy => "Idle subjects were busy",
         DoubtKind::UnevenCheckpoints => "Uneven checkpoints",
         DoubtKind::BuildNotOptimised => "Server build not optimised",
+        DoubtKind::FewKeyWorkers => "Fewer workers for keys than requested",
         DoubtKind::BuildUnknown => "Server build not known",
         DoubtKind::MixedCache => "Mixed cache state",
         DoubtKind::WeakDurability => "Weak durability",

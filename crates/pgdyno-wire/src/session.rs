@@ -294,6 +294,21 @@ impl Session {
         .map_err(|error| error.in_statement(sql))
     }
 
+    /// Runs a `COPY … TO STDOUT`, and calls `take` with each message of data: a row in text format, and in binary format
+    /// a row, of which the first has the header before it, or the trailer.
+    ///
+    /// # Errors
+    /// See [`Session::query`]. An error of `take` makes the session unusable: data are left unread.
+    pub fn copy_out(
+        &mut self,
+        sql: &str,
+        take: &mut dyn FnMut(&[u8]) -> Result<(), WireError>,
+    ) -> Result<(), WireError> {
+        self.send_query(sql)?;
+        let taken = self.read_answer(Some(sql), |tag, body| if tag == b'd' { take(body) } else { Ok(()) });
+        taken.map_err(|error| error.in_statement(sql))
+    }
+
     /// Takes the session apart for the hot path: the socket, and the TLS record layer if the session is encrypted. No
     /// statement may be in progress; of messages sent meanwhile only notices are passed on.
     ///

@@ -9,6 +9,7 @@ mod checks;
 mod comparison;
 mod data;
 mod driver;
+mod keys;
 mod levels;
 mod machine;
 mod pgbench;
@@ -49,7 +50,7 @@ enum Rule {
 }
 
 /// All rules, the most serious doubts first.
-const RULES: [Rule; 38] = [
+const RULES: [Rule; 39] = [
     Rule::Subject(checks::balance_violated),
     Rule::Subject(checks::inconsistent),
     Rule::Runs(attempts::partial),
@@ -84,6 +85,7 @@ const RULES: [Rule; 38] = [
     Rule::Runs(comparison::checkpoints_in_one_arm),
     Rule::Runs(data::mixed_cache),
     Rule::Subject(data::foreign_tables),
+    Rule::Runs(keys::few_workers),
     Rule::Subject(server::build_not_optimised),
     Rule::Subject(server::build_unknown),
     Rule::Runs(machine::server_not_observed),

@@ -5,8 +5,11 @@ use pgdyno_core::{
     measure::{CellRun, Counts, CpuUse, IoUse, ServedFrom, SteadyVerdict, Workload},
 };
 
-use pgdyno_record::{BalanceRecord, ConsistencyRecord, ResumedRecord, RunRecord, SubjectRecord};
-use pgdyno_rows::load::{ExistingTables, Set};
+use pgdyno_record::{
+    BalanceRecord, ConsistencyRecord, KeyWorkersRecord, LoadRecord, LoadTerms, RangeRecord, ResumedRecord,
+    RunRecord, SubjectRecord,
+};
+use pgdyno_rows::load::{ExistingTables, LoadRequest, Set};
 
 use crate::cells::summarise;
 
@@ -29,6 +32,21 @@ pub fn existing() -> ExistingTables {
         scale: 4,
         loaded_by: None,
         accounts: None,
+    }
+}
+
+/// A load for which these workers were requested for each key, and planned.
+pub fn load_with_workers(requested: u64, planned: u64) -> LoadRecord {
+    let options = LoadRequest { key_workers: Some(requested), ..LoadRequest::default() };
+    let workers = KeyWorkersRecord {
+        asked: Some(requested),
+        planned: Some(RangeRecord { least: planned, most: planned }),
+        ..KeyWorkersRecord::default()
+    };
+    LoadRecord {
+        terms: Some(LoadTerms { set: Set::Tpcb, streams: 1, options }),
+        key_workers: Some(workers),
+        ..LoadRecord::default()
     }
 }
 

@@ -12,7 +12,7 @@ use pgdyno_core::{
     tpcc::{DERIVED, Shape, Shares},
 };
 
-use pgdyno_record::Status;
+use pgdyno_record::{LoadRecord, Status};
 use pgdyno_rows::load::ExistingTables;
 
 use super::{attempts::missed_too_many, driver::near_ceiling, samples::run, *};
@@ -46,6 +46,7 @@ struct Case {
     scale: u64,
     bundle_pinned: Option<bool>,
     existing: Option<ExistingTables>,
+    load: Option<LoadRecord>,
     balance: Option<(u64, u64)>,
     consistency: Option<(u64, u64)>,
 }
@@ -62,6 +63,7 @@ fn clean() -> Case {
         scale: 16,
         bundle_pinned: Some(true),
         existing: Some(ExistingTables { loaded_by: Some(7), ..samples::existing() }),
+        load: Some(samples::load_with_workers(4, 4)),
         balance: Some((5_000_000, 0)),
         consistency: None,
     }
@@ -77,6 +79,7 @@ fn record(case: &Case) -> RunRecord {
         server: Some(case.server.clone()),
         bundle_pinned: case.bundle_pinned,
         existing: case.existing.clone(),
+        load: case.load.clone(),
         balance: case.balance.map(samples::balance),
         consistency: case.consistency.map(samples::consistency),
         ..SubjectRecord::default()
@@ -145,7 +148,7 @@ fn clients_are_tps_times_latency_in_a_closed_loop_alone() {
 
 type Fault = (DoubtKind, fn(&mut Case));
 
-const FAULTS: [Fault; 30] = [
+const FAULTS: [Fault; 31] = [
     (DoubtKind::Resumed, |case| case.resumed_at = vec![5]),
     (DoubtKind::Implausible, |case| break_last(case, |run, _| run.latency = Some(latency(run, 0.8)))),
     (DoubtKind::FewCommits, |case| {
@@ -219,6 +222,7 @@ const FAULTS: [Fault; 30] = [
     (DoubtKind::NotChecked, |case| case.balance = None),
     (DoubtKind::ServerNotObserved, |case| break_last(case, |run, _| run.cpu.server_s = None)),
     (DoubtKind::ForeignTables, |case| case.existing = Some(samples::existing())),
+    (DoubtKind::FewKeyWorkers, |case| case.load = Some(samples::load_with_workers(4, 2))),
     (DoubtKind::UnpinnedBundle, |case| case.bundle_pinned = Some(false)),
 ];
 

@@ -22,6 +22,17 @@ impl DeviceCounters {
         Self::parse(&fs::read_to_string("/proc/diskstats").ok()?, Path::new(&name).file_name()?.to_str()?)
     }
 
+    /// Bytes that a process has fetched from devices, and caused to be written to them; `None` if it does not exist, or
+    /// may not be read because it is another user's.
+    pub fn of_process(pid: u32) -> Option<Self> {
+        Self::parse_io(&fs::read_to_string(format!("/proc/{pid}/io")).ok()?)
+    }
+
+    fn parse_io(text: &str) -> Option<Self> {
+        let bytes = |name: &str| text.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
+        Some(Self { read_bytes: bytes("read_bytes: ")?, written_bytes: bytes("write_bytes: ")? })
+    }
+
     fn parse(diskstats: &str, name: &str) -> Option<Self> {
         let fields = |line: &str| line.split_whitespace().map(str::to_owned).collect::<Vec<_>>();
         let line =
@@ -50,5 +61,14 @@ mod tests {
         let counters = DeviceCounters::parse(text, "vda1").expect("it is listed");
         assert_eq!(counters, DeviceCounters { read_bytes: 8 * 512, written_bytes: 16 * 512 });
         assert_eq!(DeviceCounters::parse(text, "sda"), None);
+    }
+
+    /// `rchar` and `wchar` count what the page cache served, too.
+    #[test]
+    fn bytes_of_a_process_are_those_of_devices() {
+        let text = "rchar: 9\nwchar: 8\nsyscr: 7\nsyscw: 6\nread_bytes: 4096\nwrite_bytes: 8192\n\
+                    cancelled_write_bytes: 1\n";
+        let counters = DeviceCounters { read_bytes: 4_096, written_bytes: 8_192 };
+        assert_eq!(DeviceCounters::parse_io(text), Some(counters));
     }
 }

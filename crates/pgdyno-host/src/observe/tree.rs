@@ -2,6 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
+use super::DeviceCounters;
 use crate::procs;
 
 /// Nanoseconds of a clock tick: Linux reports 100 a second to user space on the platforms of PostgreSQL.
@@ -108,9 +109,9 @@ fn read_process(pid: u32) -> Option<Used> {
     let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
     let [exact, waited_ns] = file("schedstat").as_deref().and_then(schedstat).unwrap_or_default();
     let cpu_ns = Some(exact).filter(|ns| *ns > 0).or_else(|| own_ns(&file("stat")?))?;
-    let io = file("io");
-    let bytes = |name: &str| io.as_ref()?.lines().find_map(|line| line.strip_prefix(name)?.parse().ok());
-    let (device_read_bytes, device_written_bytes) = (bytes("read_bytes: "), bytes("write_bytes: "));
+    let io = DeviceCounters::of_process(pid);
+    let device_read_bytes = io.map(|io| io.read_bytes);
+    let device_written_bytes = io.map(|io| io.written_bytes);
     Some(Used { cpu_ns, waited_ns, device_read_bytes, device_written_bytes })
 }
 

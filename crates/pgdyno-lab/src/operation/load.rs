@@ -121,7 +121,7 @@ fn end(recording: &mut Recording, task: &LoadTask<'_>, outcome: &BulkOutcome, pr
         load.index_s = seconds_s(&|stage| stage > Stage::Analyze);
         load.stages =
             outcome.stages.iter().map(|time| records::stage(time, alone.then_some(outcome.rows))).collect();
-        load.key_workers = Some(records::key_workers(outcome.workers));
+        load.key_workers = Some(records::key_workers(&outcome.workers));
         load.size_bytes = outcome.size_bytes;
         load.duration_s = Some(outcome.duration_s);
         load.tasks = Some(outcome.tasks);

@@ -40,6 +40,11 @@ impl Operations {
         Self { recording: None, events }
     }
 
+    /// Name of the run; `None` if the operations leave no run directory.
+    pub fn run_name(&self) -> Option<&str> {
+        self.recording.as_ref().map(|recording| recording.dir.id())
+    }
+
     /// Names what the tables are, once that is known.
     pub fn of_tables(&mut self, scale: u64, seed: u64) {
         if let Some(recording) = &mut self.recording {

@@ -276,7 +276,7 @@ impl Loading<'_> {
         tell: &mut dyn FnMut(),
     ) -> Result<(), Failure> {
         let over = || self.stop.requested() || self.halt.requested();
-        let executor = TaskExecutor { plan: self.plan, over: &over };
+        let executor = TaskExecutor { plan: self.plan, over: &over, source: None };
         while let Some(&work) = works.get(next.fetch_add(1, Ordering::Relaxed)) {
             let done =
                 if over() { Err(WireError::Stopped) } else { self.carry_out(&executor, session, work, tell) };

@@ -14,10 +14,10 @@ mod setup;
 mod tpcc;
 
 pub use bulk::{
-    BulkLoad, BulkOutcome, BulkProgress, Entry, Job, KeyWorkers, LoadSample, Phases, Proof, Room, Span,
-    StageTime, Survey, TableProof, Verified, check_connections, check_version,
+    BulkLoad, BulkOutcome, BulkProgress, Entry, ImaginedServer, Job, KeyWorkers, LoadSample, Phase, Phases,
+    Proof, Room, Span, StageTime, Survey, TableProof, Verified, check_connections, check_version,
 };
-pub use copies::{Copied, CopyStrategy, copy_database, copy_schema};
+pub use copies::{Copied, CopyStrategy, copy_by_dump, copy_database, copy_schema};
 pub use direct::{LoadOutcome, LoadProgress, PhaseObserver, load_tables, ready, tpcb_tables};
 pub use existing::{find_existing, glimpse_tpcb};
 pub use found::{Found, NotFound, accounts_state, find_tables, finds_unlogged};

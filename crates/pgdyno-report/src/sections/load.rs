@@ -82,6 +82,7 @@ pub fn terms(at: &Place<'_>) -> Phrase {
         is_so("foreign_keys", ", foreign keys"),
         maybe(", tablespace ", at.figure("tablespace", Text), ""),
         maybe(", keys in tablespace ", at.figure("index_tablespace", Text), ""),
+        maybe(", ", at.figure("key_workers", Count), " workers requested for a key"),
     ]
 }
 
@@ -107,10 +108,7 @@ fn stage(load: &LoadRecord, at: &Place<'_>, index: usize) -> Phrase {
     longest.sort_by(|a, b| phases[*b].duration_s.total_cmp(&phases[*a].duration_s));
     longest.truncate(MOST_PHASES);
     longest.sort_unstable();
-    let longest = longest.into_iter().map(|phase| {
-        let at = own.at("phases").at(phase);
-        phrase![at.figure("name", Text), " ", at.figure("duration_s", Seconds)]
-    });
+    let longest = longest.into_iter().map(|index| phase(&own.at("phases").at(index)));
     phrase![
         own.figure("name", Text),
         ": ",
@@ -119,6 +117,22 @@ fn stage(load: &LoadRecord, at: &Place<'_>, index: usize) -> Phrase {
         maybe(", temporary files ", own.figure("temp_bytes", Bytes).filter(|bytes| bytes.value != 0), ""),
         if phases.is_empty() { "" } else { "; server: " },
         joined(longest, ", "),
+    ]
+}
+
+/// A phase with what its processes read and wrote.
+pub fn phase(at: &Place<'_>) -> Phrase {
+    let read = at.figure("read_bytes_per_s", Bytes).filter(|of| of.value != 0);
+    let separator = if read.is_some() { ", wrote " } else { " (wrote " };
+    let written = at.figure("written_bytes_per_s", Bytes).filter(|of| of.value != 0);
+    let end = if read.is_some() || written.is_some() { ")" } else { "" };
+    phrase![
+        at.figure("name", Text),
+        " ",
+        at.figure("duration_s", Seconds),
+        maybe(" (read ", read, "/s"),
+        maybe(separator, written, "/s"),
+        end,
     ]
 }
 

@@ -1,6 +1,8 @@
 //! Chooses memory and parallel workers for building primary keys.
 
 use pgdyno_core::{facts::Choice, units};
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
 
 /// Memory in bytes for a key in a non-parallel in-memory sort: its tuple in an allocated chunk, and 24 bytes
 /// pointing to it.
@@ -23,14 +25,22 @@ pub struct KeyFacts {
     pub maintenance_bytes: u64,
     /// Most parallel workers of the server (`max_parallel_workers`).
     pub max_parallel_workers: u64,
+    /// Most background workers of the server (`max_worker_processes`).
+    pub max_worker_processes: u64,
     /// Free memory of the server's machine in bytes; `None` if that is another machine.
     pub memory_available_bytes: Option<u64>,
     /// CPUs of the server's machine; `None` if that is another machine.
     pub cpus: Option<u64>,
     /// Rows of the largest table or partition.
     pub rows: u64,
+    /// Bytes of the largest table or partition, without its key.
+    pub heap_bytes: u64,
+    /// Smallest table that the server scans in parallel (`min_parallel_table_scan_size`), in bytes.
+    pub min_parallel_bytes: u64,
     /// Number of large keys built at the same time.
     pub builds: u64,
+    /// Parallel workers requested for each key.
+    pub requested: Option<u64>,
 }
 
 /// Settings of the sessions that build keys.
@@ -40,8 +50,33 @@ pub struct KeySettings {
     pub maintenance_bytes: u64,
     /// `max_parallel_maintenance_workers`; `None` if the server does not have it.
     pub workers: Option<u64>,
-    /// Both settings with their reasons.
+    /// `max_parallel_workers`, if the server's own is less than was requested for a key.
+    pub parallel_workers: Option<u64>,
+    /// What allows a key fewer workers than were requested, the lowest first.
+    pub limits: Vec<KeyLimit>,
+    /// All settings with their reasons.
     pub choices: Vec<Choice>,
+}
+
+/// A limit that is lower than the number of workers requested for a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct KeyLimit {
+    /// What limits.
+    pub of: KeyLimitKind,
+    /// Workers that it allows each key.
+    pub workers: u64,
+}
+
+/// What limits the workers of a key.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum KeyLimitKind {
+    /// The largest table or partition is smaller than `min_parallel_table_scan_size`.
+    TableSize,
+    /// `maintenance_work_mem` has to provide 32 MiB for each process.
+    Memory,
+    /// `max_worker_processes`, shared by the keys that are built at the same time.
+    WorkerProcesses,
 }
 
 impl KeySettings {
@@ -49,19 +84,78 @@ impl KeySettings {
     pub fn choose(facts: &KeyFacts) -> Self {
         let builds = facts.builds.max(1);
         let (maintenance_bytes, memory_reason) = memory(facts, builds);
-        let mut choices = vec![Choice {
-            name: "maintenance_work_mem".to_owned(),
-            value: units::bytes(maintenance_bytes),
-            reason: memory_reason,
-        }];
-        let workers = (facts.version_num >= PARALLEL_SINCE).then(|| {
-            let (workers, reason) = workers(facts, builds, maintenance_bytes);
-            let name = "max_parallel_maintenance_workers".to_owned();
-            choices.push(Choice { name, value: workers.to_string(), reason });
+        let mut choices =
+            vec![choice("maintenance_work_mem", units::bytes(maintenance_bytes), memory_reason)];
+        let is_parallel = facts.version_num >= PARALLEL_SINCE;
+        let requested = facts.requested.filter(|_| is_parallel);
+        let limits = requested.map_or_else(Vec::new, |asked| limits(facts, builds, maintenance_bytes, asked));
+        let workers = is_parallel.then(|| {
+            let (workers, reason) = match requested {
+                Some(asked) => (asked, requested_words(&limits, builds)),
+                None => workers(facts, builds, maintenance_bytes),
+            };
+            choices.push(choice("max_parallel_maintenance_workers", workers.to_string(), reason));
             workers
         });
-        Self { maintenance_bytes, workers, choices }
+        let parallel_workers = requested.filter(|asked| *asked > facts.max_parallel_workers);
+        choices.extend(parallel_workers.map(|workers| {
+            let reason = format!("the server's own {} are fewer than requested", facts.max_parallel_workers);
+            choice("max_parallel_workers", workers.to_string(), reason)
+        }));
+        choices.extend(requested.and_then(|asked| table_option(facts, asked, maintenance_bytes)));
+        Self { maintenance_bytes, workers, parallel_workers, limits, choices }
     }
+}
+
+fn choice(name: &str, value: String, reason: String) -> Choice {
+    Choice { name: name.to_owned(), value, reason }
+}
+
+/// Workers that share this memory with their leader.
+pub fn workers_by_memory(maintenance_bytes: u64) -> u64 {
+    (maintenance_bytes / WORKER_BYTES).saturating_sub(1)
+}
+
+/// Limits below the number of workers that was requested for a key, the lowest first.
+fn limits(facts: &KeyFacts, builds: u64, maintenance_bytes: u64, asked: u64) -> Vec<KeyLimit> {
+    let is_small = facts.heap_bytes < facts.min_parallel_bytes;
+    let limit = |of, workers| KeyLimit { of, workers };
+    let mut limits = vec![
+        limit(KeyLimitKind::TableSize, if is_small { 0 } else { u64::MAX }),
+        limit(KeyLimitKind::Memory, workers_by_memory(maintenance_bytes)),
+        limit(KeyLimitKind::WorkerProcesses, facts.max_worker_processes / builds),
+    ];
+    limits.retain(|limit| limit.workers < asked);
+    limits.sort_by_key(|limit| limit.workers);
+    limits
+}
+
+/// The reason for a number of workers that was requested, with the lowest limit.
+fn requested_words(limits: &[KeyLimit], builds: u64) -> String {
+    let Some(KeyLimit { of, workers }) = limits.first() else { return "requested".to_owned() };
+    let why = match of {
+        KeyLimitKind::TableSize => {
+            return "requested, but tables below min_parallel_table_scan_size have none".to_owned();
+        }
+        KeyLimitKind::Memory => format!("maintenance_work_mem, 32 MiB for each process, allows {workers}"),
+        KeyLimitKind::WorkerProcesses => format!(
+            "max_worker_processes allows {workers} for each of {} at a time",
+            units::plural(builds, "key")
+        ),
+    };
+    format!("requested, but {why}")
+}
+
+/// The storage option of large tables while their keys are built. It has the server ignore their sizes, by which even
+/// 10 TiB stand for no more than 13 workers.
+fn table_option(facts: &KeyFacts, asked: u64, maintenance_bytes: u64) -> Option<Choice> {
+    let workers = asked.min(workers_by_memory(maintenance_bytes));
+    if workers == 0 || facts.heap_bytes < facts.min_parallel_bytes {
+        return None;
+    }
+    let least = units::bytes(facts.min_parallel_bytes);
+    let reason = format!("on tables of {least} and more, only while their keys are built");
+    Some(choice("parallel_workers", workers.to_string(), reason))
 }
 
 fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
@@ -69,7 +163,10 @@ fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
     let Some(free) = facts.memory_available_bytes else {
         return (own, "the server's own: its machine's memory cannot be examined from here".to_owned());
     };
-    let (share, whole) = (free / MEMORY_SHARE / builds, facts.rows.saturating_mul(SORT_MEMORY_BYTES));
+    let share = free / MEMORY_SHARE / builds;
+    let sorted = facts.rows.saturating_mul(SORT_MEMORY_BYTES);
+    let of_processes = facts.requested.map_or(0, |workers| (workers + 1) * WORKER_BYTES);
+    let whole = sorted.max(of_processes);
     // Whole MiB, since people read the setting, too.
     let wanted = share.min(whole).next_multiple_of(1 << 20);
     let most = share.max(LEAST_MEMORY_BYTES).next_multiple_of(1 << 20);
@@ -81,6 +178,8 @@ fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
         let why =
             if whole <= own { "the sort fits into it" } else { "more would exceed a quarter of free memory" };
         (own, format!("the server's own: {why}"))
+    } else if whole <= share && sorted < of_processes {
+        (wanted, format!("32 MiB for each of the {} processes of a key", of_processes / WORKER_BYTES))
     } else if whole <= share {
         (wanted, format!("has room for {} keys", units::count(facts.rows)))
     } else {
@@ -90,8 +189,7 @@ fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
 
 fn workers(facts: &KeyFacts, builds: u64, maintenance_bytes: u64) -> (u64, String) {
     let processes = facts.cpus.unwrap_or(u64::MAX).min(facts.max_parallel_workers.saturating_add(1));
-    let by_memory = maintenance_bytes / WORKER_BYTES;
-    let workers = (processes / builds).saturating_sub(1).min(by_memory.saturating_sub(1));
+    let workers = (processes / builds).saturating_sub(1).min(workers_by_memory(maintenance_bytes));
     let cpus = facts.cpus.map_or_else(
         || format!("max_parallel_workers is {}", facts.max_parallel_workers),
         |cpus| {
@@ -115,10 +213,14 @@ mod tests {
         version_num: 180_000,
         maintenance_bytes: 64 << 20,
         max_parallel_workers: 8,
+        max_worker_processes: 8,
         memory_available_bytes: Some(16 << 30),
         cpus: Some(4),
         rows: 10_000_000,
+        heap_bytes: 1 << 30,
+        min_parallel_bytes: 8 << 20,
         builds: 1,
+        requested: None,
     };
 
     #[test]
@@ -151,5 +253,44 @@ mod tests {
         );
         assert_eq!(workers(KeyFacts { version_num: 90_600, ..FACTS }), None);
         assert_eq!(KeySettings::choose(&FACTS).choices.len(), 2);
+    }
+
+    fn requested(workers: u64) -> KeyFacts {
+        KeyFacts { requested: Some(workers), max_worker_processes: 32, ..FACTS }
+    }
+
+    /// Article 003: 24 workers were requested, and the table's size alone stands for 11 or 12.
+    #[test]
+    fn requested_workers_get_their_memory_and_the_option_of_the_table() {
+        let chosen = KeySettings::choose(&KeyFacts { rows: 1_000_000, ..requested(24) });
+        assert_eq!((chosen.workers, chosen.parallel_workers), (Some(24), Some(24)));
+        assert_eq!((chosen.maintenance_bytes, chosen.limits.len()), (25 * (32 << 20), 0));
+        let said: Vec<_> = chosen.choices.iter().map(|of| (of.name.as_str(), of.value.as_str())).collect();
+        let expected = [
+            ("maintenance_work_mem", "800 MiB"),
+            ("max_parallel_maintenance_workers", "24"),
+            ("max_parallel_workers", "24"),
+            ("parallel_workers", "24"),
+        ];
+        assert_eq!(said, expected);
+        assert_eq!(KeySettings::choose(&KeyFacts { version_num: 100_000, ..requested(24) }).workers, None);
+    }
+
+    #[test]
+    fn what_allows_fewer_workers_is_named_the_lowest_first() {
+        use KeyLimitKind::{Memory, TableSize, WorkerProcesses};
+        let limits = |facts: KeyFacts| -> Vec<_> {
+            let chosen = KeySettings::choose(&facts);
+            chosen.limits.iter().map(|limit| (limit.of, limit.workers)).collect()
+        };
+        assert_eq!(limits(requested(8)), []);
+        let poor = KeyFacts { memory_available_bytes: Some(1 << 30), rows: 100_000_000, ..requested(16) };
+        assert_eq!(limits(poor), [(Memory, 7)], "256 MiB for eight processes");
+        assert_eq!(limits(KeyFacts { builds: 8, ..poor }), [(Memory, 1), (WorkerProcesses, 4)]);
+        let small = KeyFacts { heap_bytes: 1 << 20, ..requested(2) };
+        assert_eq!(limits(small), [(TableSize, 0)]);
+        let chosen = KeySettings::choose(&small);
+        assert!(chosen.choices.iter().all(|of| of.name != "parallel_workers"), "{chosen:?}");
+        assert_eq!(limits(KeyFacts { memory_available_bytes: None, ..requested(4) }), [(Memory, 1)]);
     }
 }

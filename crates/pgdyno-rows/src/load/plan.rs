@@ -76,9 +76,15 @@ pub struct LoadPlan {
     pub log_chunks: bool,
     /// Rows of one task, unless a table is one stream or partitioned by range.
     pub chunk_rows: u64,
-    /// Schema of the same database from which the server copies the rows; `None` if rows are generated.
+    /// Schema from which rows are copied; `None` if rows are generated.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
+    /// Database of the same server with that schema; `None` if it is the same database, where the server copies rows.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source_database: Option<String>,
+    /// Parallel workers requested for each key; `None` to choose them from facts. A resumed load may change it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key_workers: Option<u64>,
 }
 
 fn is_default<T: Default + PartialEq>(value: &T) -> bool {
@@ -147,6 +153,8 @@ impl LoadPlan {
         words.extend(self.foreign_keys.then(|| "foreign keys".to_owned()));
         words.extend(self.tablespace.as_ref().map(|name| format!("tablespace {name}")));
         words.extend(self.index_tablespace.as_ref().map(|name| format!("keys in tablespace {name}")));
+        let for_key = |workers| format!("{} for each key", units::plural(workers, "parallel worker"));
+        words.extend(self.key_workers.map(for_key));
         words.join(", ")
     }
 
@@ -184,10 +192,14 @@ pub struct LoadRequest {
     #[serde(skip)]
     #[cfg_attr(feature = "flags", arg(skip))]
     pub at_us: Option<i64>,
-    /// Schema from which the server copies rows; implies [`Way::Server`].
+    /// Schema from which rows are copied.
     #[serde(skip)]
     #[cfg_attr(feature = "flags", arg(skip))]
     pub source: Option<String>,
+    /// Database with that schema. Without it the server copies rows within a database, which implies [`Way::Server`].
+    #[serde(skip)]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub source_database: Option<String>,
     /// Partitions of the largest table, of TPC-C's of all but item (PostgreSQL 11 and newer); 0: none
     #[schemars(range(max = MAX_PARTITIONS))]
     #[cfg_attr(feature = "flags", arg(long, value_name = "P"))]
@@ -222,8 +234,16 @@ pub struct LoadRequest {
     #[cfg_attr(feature = "flags", arg(id = "load_jobs", long = "load-jobs", value_name = "J"))]
     #[cfg_attr(feature = "flags", arg(value_parser = clap::value_parser!(u64).range(1..=1_000)))]
     pub jobs: Option<u64>,
+    /// Parallel workers for each key of a large table (PostgreSQL 11 and newer) [default: from CPUs and memory]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = MAX_KEY_WORKERS))]
+    #[cfg_attr(feature = "flags", arg(long, value_name = "N"))]
+    #[cfg_attr(feature = "flags", arg(value_parser = clap::value_parser!(u64).range(1..=MAX_KEY_WORKERS)))]
+    pub key_workers: Option<u64>,
 }
 
+/// Most workers of one utility command (`MAX_PARALLEL_WORKER_LIMIT` of `bgworker_internals.h`).
+const MAX_KEY_WORKERS: u64 = 1_024;
 /// Fewest and most rows of a task: overhead stays negligible, and a lost task costs only seconds.
 const CHUNK_ROWS: std::ops::RangeInclusive<u64> = 50_000..=10_000_000;
 /// Tasks for each stream, enough for all streams to end at about the same time.
@@ -275,6 +295,8 @@ impl LoadRequest {
             index_tablespace: self.index_tablespace.clone(),
             chunk_rows: chunk.clamp(*CHUNK_ROWS.start(), *CHUNK_ROWS.end()),
             source: self.source.clone(),
+            source_database: self.source_database.clone(),
+            key_workers: self.key_workers,
         })
     }
 
@@ -300,6 +322,7 @@ impl LoadRequest {
             seed: Some(plan.seed),
             at_us: Some(plan.at_us),
             source: plan.source.clone(),
+            source_database: plan.source_database.clone(),
             jobs: Some(streams),
             partitions: Some(plan.partitions.map_or(0, |partitions| partitions.count)),
             partition_method: plan.partitions.map(|partitions| partitions.method),
@@ -309,12 +332,20 @@ impl LoadRequest {
             fillfactor: Some(plan.fillfactor),
             unlogged: plan.unlogged,
             foreign_keys: plan.foreign_keys,
+            key_workers: plan.key_workers,
         }
     }
 
     /// A request for a copy of a plan's tables from the schema that contains them.
     pub fn copying(plan: &LoadPlan, schema: &str) -> Self {
-        Self { method: Some(Way::Server), source: Some(schema.to_owned()), ..Self::of(plan, 1) }
+        let source = Some(schema.to_owned());
+        Self { method: Some(Way::Server), source, source_database: None, ..Self::of(plan, 1) }
+    }
+
+    /// A request for a copy of a plan's tables from another database of the server, with the faster load method.
+    pub fn copying_from(plan: &LoadPlan, database: &str, schema: &str) -> Self {
+        let (source, source_database) = (Some(schema.to_owned()), Some(database.to_owned()));
+        Self { method: None, source, source_database, ..Self::of(plan, 1) }
     }
 
     /// These options over others, which apply where these leave them open.
@@ -438,7 +469,7 @@ impl LoadRequest {
             differs("seed", self.seed, begun.seed),
             differs("at", self.at_us.map(seconds), seconds(begun.at_us)),
         ];
-        let options = Self { jobs: None, ..self.clone() }.options();
+        let options = Self { jobs: None, key_workers: None, ..self.clone() }.options();
         let begun = Self::of(begun, 1).options();
         let differing = options.into_iter().map(|(name, asked)| {
             let begun =
@@ -579,6 +610,16 @@ mod tests {
         assert!(bytes(Some(50)) > bytes(None) * 3 / 2);
     }
 
+    /// Whoever resumes a load may use more workers than the machine had when it was begun.
+    #[test]
+    fn workers_of_keys_do_not_make_another_load() {
+        let begun = LoadRequest { scale: Some(1), key_workers: Some(2), ..LoadRequest::default() };
+        let plan = begun.plan(1).expect("it can be");
+        assert_eq!(LoadRequest { key_workers: Some(4), ..begun }.differences(&plan), Vec::<String>::new());
+        assert!(plan.words(1).ends_with(", 2 parallel workers for each key"), "{}", plan.words(1));
+        assert_eq!(LoadRequest::of(&plan, 1).terms().pop(), Some(("key-workers".into(), Some("2".into()))));
+    }
+
     #[test]
     fn what_is_requested_goes_over_what_another_requests() {
         let none = LoadRequest { scale: None, ..LoadRequest::default() };
@@ -632,6 +673,11 @@ mod tests {
             let copy = LoadRequest::copying(&source, "public").plan(2).expect("it can be");
             assert_eq!((copy.way, copy.source.as_deref()), (Way::Server, Some("public")));
             assert_eq!(LoadPlan { way: source.way, source: None, ..copy }, source);
+            let by_server = LoadPlan { way: Way::Server, ..source.clone() };
+            let copy = LoadRequest::copying_from(&by_server, "src", "public").plan(2).expect("it can be");
+            assert!(copy.way != Way::Server && copy.source_database.as_deref() == Some("src"), "{copy:?}");
+            let plan = LoadPlan { way: source.way, source: None, source_database: None, ..copy };
+            assert_eq!(plan, source);
         }
     }
 

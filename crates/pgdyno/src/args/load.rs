@@ -7,6 +7,7 @@ mod flags;
 mod outcome;
 mod outlook;
 mod scaleup;
+mod times;
 mod tpcb;
 mod tpcc;
 mod verify;

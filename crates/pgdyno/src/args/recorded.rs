@@ -26,9 +26,10 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 60] = [
+const AS_GIVEN: [&str; 64] = [
     "at",
     "bindir",
+    "block_size",
     "blocks",
     "build",
     "builtin",
@@ -47,6 +48,7 @@ const AS_GIVEN: [&str; 60] = [
     "into_schemas",
     "isolation",
     "jobs",
+    "key_workers",
     "load_jobs",
     "load_method",
     "lock_timeout",
@@ -67,6 +69,7 @@ const AS_GIVEN: [&str; 60] = [
     "repeats",
     "restart",
     "result",
+    "room",
     "rows",
     "run",
     "run_as",
@@ -77,6 +80,7 @@ const AS_GIVEN: [&str; 60] = [
     "seed",
     "server",
     "server_cpus",
+    "server_version",
     "shape",
     "size",
     "strategy",

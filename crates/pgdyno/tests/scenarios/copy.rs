@@ -111,7 +111,25 @@ fn copies_are_what_was_loaded(pg: &str, load: &[&str]) {
     }
     let said = source.place.refused(&Source::copy(&["--into-databases", "1"]), 2);
     assert!(said.contains("the database src_1 exists already"), "{said}");
+    dumps_are_what_was_loaded(&source);
     what_cannot_be_copied(&source);
+}
+
+/// Sessions in the source do not matter, and the schema of a copy may have its name.
+fn dumps_are_what_was_loaded(source: &Source) {
+    let mut session = source.session();
+    let of_source = contents(&mut session, "public");
+    let dump = ["--into-databases", "2", "--by", "dump", "--prefix", "test"];
+    let said = source.place.done(&Source::copy(&[&dump[..], &["--rename-schema"]].concat()));
+    for name in ["test_1", "test_2"] {
+        assert!(said.contains(&format!("{name}: verified: 100,011 rows")), "{said}");
+        assert!(said.contains(" (copied in ") && said.contains("iB/s)\n"), "{said}");
+        assert_eq!(contents(&mut source.session_with(name), name), of_source);
+    }
+    let again = source.place.done(&Source::copy(&[&dump[..], &["--rename-schema", "--resume"]].concat()));
+    assert_eq!(again, "test_1: copied and verified before\ntest_2: copied and verified before\n");
+    let said = source.place.refused(&Source::copy(&["--into-databases", "1", "--rename-schema"]), 2);
+    assert!(said.contains("keeps the names of its schemas") && said.contains("--by dump"), "{said}");
 }
 
 fn what_cannot_be_copied(source: &Source) {

@@ -373,6 +373,15 @@ fn a_load_ends_before_its_disk_is_full() {
     {
         assert!(said.contains(words), "{words:?}: {said}");
     }
+    assert!(said.contains("all rows are in ") && said.contains("not done: primary keys ("), "{said}");
+    let goes_on = said.lines().find(|line| line.contains("pgdyno load tpcb ")).unwrap_or_default();
+    assert!(goes_on.ends_with(" --resume") && goes_on.contains("--tablespace small"), "{said}");
+    let output = loaded.place.run(&["load", "verify", "--server", "main", "-d", "filled"]);
+    let said = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
+    assert!(
+        said.contains("the load is not finished\n  all rows are in ") && said.contains("--resume` continues")
+    );
     admin.execute("COMMIT").expect("it is begun");
     fs::remove_file(&ballast).expect("it is ours");
     let output = loaded.place.run(&Loaded::load("filled", &["--resume"]));

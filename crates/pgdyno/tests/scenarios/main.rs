@@ -18,6 +18,7 @@ mod existing;
 mod hanging;
 mod interrupts;
 mod load;
+mod loading;
 mod neighbours;
 mod operations;
 mod own_plans;

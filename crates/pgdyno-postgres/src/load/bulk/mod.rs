@@ -27,7 +27,7 @@ use std::{
 };
 
 use pgdyno_core::{problem::Problem, stop::Stop};
-use pgdyno_rows::load::{KeySettings, LoadPlan, LoadRequest, Set, Stage, Work, tasks};
+use pgdyno_rows::load::{KeyLimit, KeySettings, LoadPlan, LoadRequest, Remains, Set, Stage, Work, tasks};
 use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless};
 
 pub(super) use dirs::{LoadDirs, Sizes};
@@ -35,10 +35,10 @@ pub use ledger::Job;
 pub(super) use ledger::{find, is_done, is_whole, literal};
 pub use progress::{BulkProgress, LoadSample};
 pub use proof::{Proof, TableProof};
-pub use survey::{Room, Survey, check_connections, check_version};
+pub use survey::{ImaginedServer, Room, Survey, check_connections, check_version};
 pub(super) use survey::{by_file_system, survey};
 pub(super) use watch::PhaseSampler;
-pub use watch::{Phases, Span};
+pub use watch::{Phase, Phases, Span};
 pub(super) use work::{Done, TaskExecutor, failed, fill_settings, shared_constants, table_statements};
 
 use crate::{
@@ -60,6 +60,8 @@ pub struct BulkLoad<'a> {
     session: Session,
     streams: u64,
     stop: &'a Stop,
+    /// Free bytes of the server's machine, if the user said how many there are.
+    told_bytes: Option<u64>,
 }
 
 /// How a process takes part in a load.
@@ -117,7 +119,7 @@ impl StageTime {
 }
 
 /// Parallel workers of index builds, as requested, planned and launched.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct KeyWorkers {
     /// Most workers per key by the session's settings; `None` if the server has no such setting.
     pub asked: Option<u64>,
@@ -125,6 +127,8 @@ pub struct KeyWorkers {
     pub planned: Option<Span>,
     /// Workers observed running.
     pub launched: Option<Span>,
+    /// What allows fewer workers than were requested by the user.
+    pub limits: Vec<KeyLimit>,
 }
 
 /// Where the rows were compared.
@@ -150,7 +154,12 @@ impl<'a> BulkLoad<'a> {
         session.heed(stop);
         ledger::settle(&mut session)
             .map_err(|error| error.into_problem("could not prepare a session for loading"))?;
-        Ok(Self { options, session, streams: streams.max(1), stop })
+        Ok(Self { options, session, streams: streams.max(1), stop, told_bytes: None })
+    }
+
+    /// Takes the user's word for the free bytes of the server's machine, in place of what its file systems report.
+    pub fn with_room(&mut self, told_bytes: Option<u64>) {
+        self.told_bytes = told_bytes;
     }
 
     /// Examines the server for a request, without changing anything.
@@ -161,6 +170,7 @@ impl<'a> BulkLoad<'a> {
         let plan = request.plan(self.streams)?;
         survey::refuse_pooler(&mut self.session)?;
         let survey = survey::survey(&mut self.session, &plan, Sizes::default(), self.streams)?;
+        let survey = survey.with_room(self.told_bytes);
         ledger::refuse_existing(&mut self.session, &survey.target, plan.set)?;
         Ok((plan, survey))
     }
@@ -232,7 +242,8 @@ impl<'a> BulkLoad<'a> {
         }
         let target = survey::target(&mut self.session)?;
         let flag = if entry == Entry::Join { "--join" } else { "--resume" };
-        let job = ledger::go_on(&mut self.session, &target, request, flag)?;
+        let mut job = ledger::go_on(&mut self.session, &target, request, flag)?;
+        job.plan.key_workers = request.key_workers.or(job.plan.key_workers);
         let at_work = ledger::at_work(&mut self.session, &job)
             .map_err(|error| error.into_problem("could not list the sessions that work on the load"))?;
         if entry == Entry::Join && at_work == 0 {
@@ -244,7 +255,7 @@ impl<'a> BulkLoad<'a> {
             .map_err(|error| error.into_problem("could not take part in the load"))?;
         let there = self.sizes(&job).map_err(|error| error.into_problem("could not read sizes"))?;
         let survey = survey::survey(&mut self.session, &job.plan, there, self.streams)?;
-        Ok((job, survey))
+        Ok((job, survey.with_room(self.told_bytes)))
     }
 
     /// Carries out the remaining tasks up to and including a stage. Proves the load if requested, the stage is the
@@ -298,6 +309,7 @@ impl<'a> BulkLoad<'a> {
                 asked: survey.keys.workers,
                 planned: shared.planned.into_inner().unwrap_or_else(PoisonError::into_inner),
                 launched: attendant.watch.launched(),
+                limits: survey.keys.limits.clone(),
             },
             duration_s,
             size_bytes: self.sizes(job).map_or(0, Sizes::total_bytes),
@@ -326,6 +338,31 @@ impl<'a> BulkLoad<'a> {
             self.finish_if_done(&job)?;
         }
         Ok((job.plan, proof))
+    }
+
+    /// What is left of the load in the first schema of the search path; `None` if there is none, or all is done but
+    /// perhaps the proof.
+    ///
+    /// # Errors
+    /// A query fails.
+    pub fn remains(&mut self) -> Result<Option<Remains>, Problem> {
+        let target = survey::target(&mut self.session)?;
+        let Some(job) = ledger::find(&mut self.session, &target)?.filter(|job| !job.finished) else {
+            return Ok(None);
+        };
+        let sql = format!("SELECT number FROM {} WHERE done", job.tasks_table());
+        let done = self.session.query(&sql);
+        let done = done.map_err(|error| error.into_problem("could not read the load's tasks"))?;
+        let numbers: Vec<_> = done.iter().filter_map(|row| row.parse(0)).collect();
+        Ok(Some(Remains::new(&job.plan, &numbers)).filter(|remains| !remains.is_nothing()))
+    }
+
+    /// What is left of the load after it failed, seen from a new session: this one may have been ended.
+    ///
+    /// # Errors
+    /// The server cannot be reached any more.
+    pub fn remains_afterwards(&self) -> Result<Option<Remains>, Problem> {
+        BulkLoad::new(self.options, 1, &Stop::default())?.remains()
     }
 
     /// Compares the tables with what a load must have left, whoever carried it out.
@@ -566,7 +603,13 @@ fn can_go_on(problem: Problem, plan: &LoadPlan, stop: &Stop) -> Problem {
 /// Statements that set up a session for building keys.
 pub(super) fn key_settings(keys: &KeySettings) -> String {
     let workers = keys.workers.map(|workers| format!("; SET max_parallel_maintenance_workers = {workers}"));
-    format!("SET maintenance_work_mem = '{}kB'{}", keys.maintenance_bytes / 1024, workers.unwrap_or_default())
+    let parallel = keys.parallel_workers.map(|workers| format!("; SET max_parallel_workers = {workers}"));
+    format!(
+        "SET maintenance_work_mem = '{}kB'{}{}",
+        keys.maintenance_bytes / 1024,
+        workers.unwrap_or_default(),
+        parallel.unwrap_or_default()
+    )
 }
 
 fn host_name() -> String {

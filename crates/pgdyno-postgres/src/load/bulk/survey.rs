@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pgdyno_core::{problem::Problem, units};
+use pgdyno_core::{facts::HostFacts, problem::Problem, units};
 use pgdyno_rows::load::{Estimate, KeyFacts, KeySettings, LoadPlan, Set, SizingFacts};
 use pgdyno_wire::{Address, Row, Session, WireError};
 
@@ -13,6 +13,8 @@ use super::{
 };
 use crate::settings::size_bytes;
 
+/// First version with parallel builds of B-tree indexes.
+const PARALLEL_KEYS_SINCE: u32 = 110_000;
 /// First version with keys that span partitions.
 const PARTITIONS_SINCE: u32 = 110_000;
 /// First version with foreign keys to partitioned tables.
@@ -60,9 +62,31 @@ pub struct Survey {
     /// Settings of the sessions that build keys.
     pub keys: KeySettings,
     /// Free space of the server's file systems; empty if the server may be on another machine or the role may
-    /// not see its directories.
+    /// not see its directories, or the user said how much space there is.
     pub room: Vec<Room>,
+    /// Bytes that the load takes in all file systems together, at most.
+    pub need_bytes: u64,
+    /// Free bytes of the server's machine as the user knows them, for everything.
+    pub told_bytes: Option<u64>,
 }
+
+/// A server that need not exist yet: it has the default settings, and this machine.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ImaginedServer {
+    /// `server_version`.
+    pub version: String,
+    /// `server_version_num`.
+    pub version_num: u32,
+    /// Page size in bytes.
+    pub page_bytes: u64,
+}
+
+/// Defaults of PostgreSQL: `maintenance_work_mem`, `max_wal_size`, `min_parallel_table_scan_size`, and both
+/// `max_worker_processes` and `max_parallel_workers`.
+const DEFAULT_MAINTENANCE_BYTES: u64 = 64 << 20;
+const DEFAULT_MAX_WAL_BYTES: u64 = 1 << 30;
+const DEFAULT_PARALLEL_BYTES: u64 = 8 << 20;
+const DEFAULT_WORKERS: u64 = 8;
 
 /// The schema for a load by several sessions; checks that the server can be loaded.
 ///
@@ -124,38 +148,84 @@ pub(in crate::load) fn survey(
         find_tablespace(session, space)?;
     }
     let own = need(session, streams).map_err(|error| error.into_problem(what))?;
-    let workers = "SELECT setting FROM pg_catalog.pg_settings WHERE name IN ('max_parallel_workers', \
-                   'max_worker_processes') ORDER BY name LIMIT 1";
+    let limits = limits(session, version_num).map_err(|error| error.into_problem(what))?;
+    check_workers(plan, limits.max_worker_processes)?;
     let local = matches!(session.address(), Address::Unix(..));
     let host = local.then(|| pgdyno_host::facts::host().ok()).flatten();
-    let (main, parts) = (plan.set.main(), plan.partitions.map_or(1, |partitions| partitions.count));
-    let facts = KeyFacts {
-        version_num,
-        maintenance_bytes: own.maintenance_bytes,
-        max_parallel_workers: number(session, workers).map_err(|error| error.into_problem(what))?,
-        memory_available_bytes: host.as_ref().map(|host| host.memory.available_bytes),
-        cpus: host.as_ref().map(|host| host.cpu.allowed.len() as u64),
-        rows: main.rows_of(plan.units(main)).div_ceil(parts),
-        builds: (parts * plan.set.spread().len() as u64).min(streams),
-    };
-    let keys = KeySettings::choose(&facts);
-    let workers = keys.workers.unwrap_or(0);
-    let need = SizingFacts { maintenance_bytes: keys.maintenance_bytes, workers, ..own };
-    let estimate = Estimate::new(plan, &need);
-    estimate.check_limits(plan, need.page_bytes)?;
+    let (keys, estimate) = sized(plan, (version_num, own), limits, host.as_ref())?;
     let room = if local { room(session, plan, &estimate, there) } else { Ok(Vec::new()) };
+    let most_wal = size_bytes(session, "max_wal_size").unwrap_or(u64::MAX);
     Ok(Survey {
         target,
         version_num,
         version: session.parameter("server_version").unwrap_or_default().to_owned(),
-        page_bytes: need.page_bytes,
+        page_bytes: own.page_bytes,
         estimate,
         keys,
         room: room.map_err(|error| error.into_problem("could not read the server's directories"))?,
+        need_bytes: everything(&estimate, most_wal).saturating_sub(there.total_bytes()),
+        told_bytes: None,
     })
 }
 
+/// Tables, keys, the WAL that the server keeps, and temporary files.
+fn everything(estimate: &Estimate, max_wal_bytes: u64) -> u64 {
+    let wal_bytes = estimate.wal_bytes.min(max_wal_bytes.saturating_mul(2));
+    estimate.total_bytes() + wal_bytes + estimate.temp_bytes
+}
+
 impl Survey {
+    /// What a load would be on a server that need not exist.
+    ///
+    /// # Errors
+    /// The version does not support the plan, or a table would be too large.
+    pub fn imagined(plan: &LoadPlan, server: &ImaginedServer, streams: u64) -> Result<Self, Problem> {
+        check_version(plan, server.version_num)?;
+        let own = SizingFacts {
+            page_bytes: server.page_bytes,
+            wal_minimal: false,
+            maintenance_bytes: DEFAULT_MAINTENANCE_BYTES,
+            workers: 0,
+            streams,
+        };
+        let limits = WorkerLimits {
+            max_parallel_workers: DEFAULT_WORKERS,
+            max_worker_processes: DEFAULT_WORKERS.max(plan.key_workers.unwrap_or(0)),
+            min_parallel_bytes: DEFAULT_PARALLEL_BYTES,
+        };
+        let host = pgdyno_host::facts::host().ok();
+        let (keys, estimate) = sized(plan, (server.version_num, own), limits, host.as_ref())?;
+        Ok(Self {
+            target: "public".to_owned(),
+            version: server.version.clone(),
+            version_num: server.version_num,
+            page_bytes: server.page_bytes,
+            need_bytes: everything(&estimate, DEFAULT_MAX_WAL_BYTES),
+            estimate,
+            keys,
+            room: Vec::new(),
+            told_bytes: None,
+        })
+    }
+
+    /// The same with as much free space as the user says there is, which then is not looked up.
+    #[must_use]
+    pub fn with_room(self, told_bytes: Option<u64>) -> Self {
+        let room = if told_bytes.is_some() { Vec::new() } else { self.room };
+        Self { told_bytes, room, ..self }
+    }
+
+    /// Free space that the user says there is, and what of it must stay free.
+    fn told(&self) -> Option<Room> {
+        let free_bytes = self.told_bytes?;
+        Some(Room {
+            dir: PathBuf::new(),
+            need_bytes: self.need_bytes,
+            free_bytes,
+            left_bytes: left_bytes(free_bytes),
+        })
+    }
+
     /// Checks the free space for the load.
     ///
     /// # Errors
@@ -171,8 +241,14 @@ impl Survey {
     pub fn check_room_for(&self, loads: u64) -> Result<(), Problem> {
         let need_bytes = |room: &Room| room.need_bytes.saturating_mul(loads);
         let lacks = |room: &&Room| need_bytes(room).saturating_add(room.left_bytes) > room.free_bytes;
-        let Some(room) = self.room.iter().find(lacks) else { return Ok(()) };
+        let told = self.told();
+        let Some(room) = self.room.iter().chain(&told).find(lacks) else { return Ok(()) };
         let [need, free, left] = [need_bytes(room), room.free_bytes, room.left_bytes].map(units::bytes);
+        if told.is_some() {
+            return Err(Problem::could_not(format!("could not load: {need} are needed for everything"))
+                .detail(format!("--room says that {free} are free, of which {left} must stay free"))
+                .hint("free space, or load less"));
+        }
         Err(Problem::could_not(format!("could not load: {need} are needed under {}", room.dir.display()))
             .detail(format!("{free} are free there, of which {left} must stay free"))
             .hint("free space, load less, or use another --tablespace and --index-tablespace"))
@@ -184,7 +260,12 @@ impl Survey {
 /// # Errors
 /// A feature that the version lacks.
 pub fn check_version(plan: &LoadPlan, version_num: u32) -> Result<(), Problem> {
-    let (what, hint) = if plan.partitions.is_none() {
+    let (what, hint) = if plan.key_workers.is_some() && version_num < PARALLEL_KEYS_SINCE {
+        (
+            "could not give keys parallel workers: the server is older than PostgreSQL 11",
+            "leave --key-workers out",
+        )
+    } else if plan.partitions.is_none() {
         return Ok(());
     } else if version_num < PARTITIONS_SINCE {
         ("could not make partitions: the server is older than PostgreSQL 11", "leave --partitions out")
@@ -197,6 +278,70 @@ pub fn check_version(plan: &LoadPlan, version_num: u32) -> Result<(), Problem> {
         return Ok(());
     };
     Err(Problem::wrong_request(what).hint(hint))
+}
+
+/// Checks that the server could ever start the workers that were requested for a key.
+fn check_workers(plan: &LoadPlan, max_worker_processes: u64) -> Result<(), Problem> {
+    let Some(workers) = plan.key_workers.filter(|workers| *workers > max_worker_processes) else {
+        return Ok(());
+    };
+    let what = format!(
+        "could not give a key {}: max_worker_processes of the server is {max_worker_processes}",
+        units::plural(workers, "parallel worker")
+    );
+    Err(Problem::wrong_request(what)
+        .hint("use fewer --key-workers, or raise max_worker_processes and restart the server"))
+}
+
+/// Settings of a server that limit parallel workers.
+#[derive(Debug, Clone, Copy)]
+struct WorkerLimits {
+    max_parallel_workers: u64,
+    max_worker_processes: u64,
+    /// `min_parallel_table_scan_size` in bytes; 0 if the server builds no keys in parallel.
+    min_parallel_bytes: u64,
+}
+
+fn limits(session: &mut Session, version_num: u32) -> Result<WorkerLimits, WireError> {
+    // Before 10 there is no `max_parallel_workers`.
+    let workers = "SELECT setting FROM pg_catalog.pg_settings WHERE name IN ('max_parallel_workers', \
+                   'max_worker_processes') ORDER BY name LIMIT 1";
+    let is_parallel = version_num >= PARALLEL_KEYS_SINCE;
+    let size = |session: &mut Session| size_bytes(session, "min_parallel_table_scan_size");
+    Ok(WorkerLimits {
+        max_parallel_workers: number(session, workers)?,
+        max_worker_processes: number(session, "SELECT pg_catalog.current_setting('max_worker_processes')")?,
+        min_parallel_bytes: if is_parallel { size(session)? } else { 0 },
+    })
+}
+
+/// Settings for the keys of a plan, and its sizes with them. Without facts of the host nothing is known of the
+/// server's machine.
+fn sized(
+    plan: &LoadPlan,
+    (version_num, own): (u32, SizingFacts),
+    limits: WorkerLimits,
+    host: Option<&HostFacts>,
+) -> Result<(KeySettings, Estimate), Problem> {
+    let (main, parts) = (plan.set.main(), plan.partitions.map_or(1, |partitions| partitions.count));
+    let keys = KeySettings::choose(&KeyFacts {
+        version_num,
+        maintenance_bytes: own.maintenance_bytes,
+        max_parallel_workers: limits.max_parallel_workers,
+        max_worker_processes: limits.max_worker_processes,
+        memory_available_bytes: host.map(|host| host.memory.available_bytes),
+        cpus: host.map(|host| host.cpu.allowed.len() as u64),
+        rows: main.rows_of(plan.units(main)).div_ceil(parts),
+        heap_bytes: Estimate::new(plan, &own).main.heap.bytes / parts,
+        min_parallel_bytes: limits.min_parallel_bytes,
+        builds: (parts * plan.set.spread().len() as u64).min(own.streams),
+        requested: plan.key_workers,
+    });
+    let workers = keys.workers.unwrap_or(0);
+    let need = SizingFacts { maintenance_bytes: keys.maintenance_bytes, workers, ..own };
+    let estimate = Estimate::new(plan, &need);
+    estimate.check_limits(plan, need.page_bytes)?;
+    Ok((keys, estimate))
 }
 
 fn need(session: &mut Session, streams: u64) -> Result<SizingFacts, WireError> {

@@ -6,10 +6,12 @@ use std::{
 };
 
 use pgdyno_core::units;
+use pgdyno_host::observe::DeviceCounters;
 use pgdyno_rows::load::{LoadPlan, Stage, Table};
 use pgdyno_wire::{Row, Session, WireError};
 
 use super::{Survey, ledger::literal};
+use crate::observe::postmaster_of;
 
 /// Pause between two samples.
 const PAUSE: Duration = Duration::from_millis(200);
@@ -27,10 +29,21 @@ const LEADERS_SINCE: u32 = 130_000;
 /// Phase in which a key has parallel workers; afterwards the leader works alone.
 const PHASE_OF_WORKERS: &str = "scanning table";
 
-/// Seconds of each phase of a stage, summed over all backends. Phases that begin and end between two samples
-/// are missed.
+/// Phases of a stage. Those that begin and end between two samples are missed.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Phases(pub Vec<(String, f64)>);
+pub struct Phases(pub Vec<Phase>);
+
+/// A phase of a stage, summed over all backends.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Phase {
+    /// Name of the phase as the server reports it.
+    pub name: String,
+    /// Seconds of all backends in the phase, without parallel workers.
+    pub seconds: f64,
+    /// What the backends and their parallel workers moved from and to devices, as far as samples saw it; `None` if
+    /// this process may not read that, or the server is on another machine.
+    pub devices: Option<DeviceCounters>,
+}
 
 /// Minimum and maximum of a number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,6 +74,16 @@ pub(in crate::load) struct PhaseSampler {
     /// Parallel workers of every key being built, by process ID of its backend.
     builds: BTreeMap<i32, Build>,
     launched: Option<Span>,
+    devices: DeviceReadings,
+}
+
+/// What processes of the server have moved from and to devices.
+#[derive(Debug, Default)]
+struct DeviceReadings {
+    /// Whether the server's processes are on this machine; `None` before the first sample.
+    is_local: Option<bool>,
+    /// Last readings, by process ID.
+    last: BTreeMap<i32, DeviceCounters>,
 }
 
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -77,7 +100,8 @@ struct Seen {
     phase: String,
     /// Completed share of the phase.
     share: Option<f64>,
-    workers: Option<u64>,
+    /// Process IDs of its parallel workers; `None` if the server does not report them.
+    workers: Option<Vec<i32>>,
 }
 
 impl Span {
@@ -120,6 +144,7 @@ impl PhaseSampler {
             phases: BTreeMap::new(),
             builds: BTreeMap::new(),
             launched: None,
+            devices: DeviceReadings::default(),
         }
     }
 
@@ -137,7 +162,10 @@ impl PhaseSampler {
         self.silent = seen.is_err(); // it need not refuse five times a second
         let seen = seen.unwrap_or_default();
         let words = words(&seen);
-        self.note(stage, seen, now.duration_since(self.last).min(2 * PAUSE));
+        let is_local = *self.devices.is_local.get_or_insert_with(|| postmaster_of(session).is_some());
+        let read = |pid| u32::try_from(pid).ok().filter(|_| is_local).and_then(DeviceCounters::of_process);
+        let moved: Vec<_> = seen.iter().map(|at| self.devices.moved(at, &read)).collect();
+        self.note(stage, seen, &moved, now.duration_since(self.last).min(2 * PAUSE));
         self.last = now;
         words
     }
@@ -152,7 +180,7 @@ impl PhaseSampler {
     /// Phases seen during a stage.
     pub fn phases(&mut self, stage: Stage) -> Phases {
         let mut phases = self.phases.remove(&stage).unwrap_or_default();
-        phases.0.retain(|(_, seconds)| *seconds > 0.0);
+        phases.0.retain(|phase| phase.seconds > 0.0);
         phases
     }
 
@@ -168,8 +196,8 @@ impl PhaseSampler {
         let ours = format!("WHERE p.pid = ANY ('{{{pids}}}'::int[])");
         let leaders = self.version_num >= LEADERS_SINCE;
         let workers = if leaders {
-            "(SELECT pg_catalog.count(*) FROM pg_catalog.pg_stat_activity a WHERE a.leader_pid = p.pid \
-             AND a.backend_type = 'parallel worker')"
+            "(SELECT coalesce(pg_catalog.string_agg(a.pid::text, ' '), '') FROM pg_catalog.pg_stat_activity a \
+             WHERE a.leader_pid = p.pid AND a.backend_type = 'parallel worker')"
         } else {
             "NULL"
         };
@@ -216,13 +244,10 @@ impl PhaseSampler {
         )
     }
 
-    fn note(&mut self, stage: Stage, seen: Vec<Seen>, since: Duration) {
-        let phases = &mut self.phases.entry(stage).or_default().0;
-        for at in &seen {
-            match phases.iter_mut().find(|(phase, _)| *phase == at.phase) {
-                Some((_, seconds)) => *seconds += since.as_secs_f64(),
-                None => phases.push((at.phase.clone(), since.as_secs_f64())),
-            }
+    fn note(&mut self, stage: Stage, seen: Vec<Seen>, moved: &[Option<DeviceCounters>], since: Duration) {
+        let phases = self.phases.entry(stage).or_default();
+        for (at, moved) in seen.iter().zip(moved) {
+            phases.add(&at.phase, since.as_secs_f64(), *moved);
         }
         let main = self.main.generator().table();
         for at in seen.into_iter().filter(|at| stage == Stage::Keys && at.table.contains(main)) {
@@ -234,7 +259,7 @@ impl PhaseSampler {
             }
             let build = self.builds.entry(at.pid).or_insert(build);
             if at.phase == PHASE_OF_WORKERS {
-                build.most_workers = build.most_workers.max(at.workers);
+                build.most_workers = build.most_workers.max(at.workers.map(|pids| pids.len() as u64));
             }
         }
     }
@@ -243,6 +268,39 @@ impl PhaseSampler {
         if let Some(workers) = build.most_workers {
             self.launched = Some(Span::and(self.launched, workers));
         }
+    }
+}
+
+impl Phases {
+    fn add(&mut self, name: &str, seconds: f64, moved: Option<DeviceCounters>) {
+        let at = self.0.iter().position(|phase| phase.name == name).unwrap_or_else(|| {
+            self.0.push(Phase { name: name.to_owned(), ..Phase::default() });
+            self.0.len() - 1
+        });
+        let phase = &mut self.0[at];
+        phase.seconds += seconds;
+        if let Some(moved) = moved {
+            let sum = phase.devices.get_or_insert_default();
+            sum.read_bytes += moved.read_bytes;
+            sum.written_bytes += moved.written_bytes;
+        }
+    }
+}
+
+impl DeviceReadings {
+    /// What a backend and its workers moved since the last sample. Workers are seen from their start, as they live as
+    /// long as their work; what they moved after the last sample with them is missing.
+    fn moved(&mut self, at: &Seen, read: &dyn Fn(i32) -> Option<DeviceCounters>) -> Option<DeviceCounters> {
+        let now = read(at.pid)?;
+        let mut sum =
+            self.last.insert(at.pid, now).map_or_else(DeviceCounters::default, |last| now.since(&last));
+        for pid in at.workers.iter().flatten() {
+            let Some(now) = read(*pid) else { continue };
+            let moved = now.since(&self.last.insert(*pid, now).unwrap_or_default());
+            sum.read_bytes += moved.read_bytes;
+            sum.written_bytes += moved.written_bytes;
+        }
+        Some(sum)
     }
 }
 
@@ -262,7 +320,7 @@ fn seen(row: &Row) -> Option<Seen> {
         phase: phase.strip_prefix("building index: ").unwrap_or(phase).to_owned(),
         // Tuples are counted after blocks.
         share: share(5, 6).or_else(|| share(3, 4)),
-        workers: row.parse(7),
+        workers: row.get(7).map(|pids| pids.split_whitespace().filter_map(|pid| pid.parse().ok()).collect()),
     })
 }
 
@@ -270,7 +328,7 @@ fn seen(row: &Row) -> Option<Seen> {
 fn words(seen: &[Seen]) -> Option<String> {
     let first = seen.first()?;
     let share = first.share.map(|share| format!(" {}", units::percent(share))).unwrap_or_default();
-    let workers = first.workers.filter(|workers| *workers > 0);
+    let workers = first.workers.as_ref().map(|pids| pids.len() as u64).filter(|workers| *workers > 0);
     let workers = workers.map(|workers| format!(", {}", units::plural(workers, "parallel worker")));
     let others = if seen.len() > 1 { format!("; {} more", seen.len() - 1) } else { String::new() };
     Some(format!("{}: {}{share}{}{others}", first.table, first.phase, workers.unwrap_or_default()))
@@ -286,13 +344,17 @@ mod tests {
     }
 
     fn at(pid: i32, table: &str, phase: &str, workers: Option<u64>) -> Seen {
+        let workers = workers.map(|workers| (1..=workers as i32).map(|worker| pid * 100 + worker).collect());
         Seen { pid, table: table.to_owned(), phase: phase.to_owned(), share: Some(0.5), workers }
     }
 
     #[test]
     fn workers_are_counted_where_they_work_and_for_each_key() {
         let mut watch = watch(180_000);
-        let mut note = |seen: Vec<Seen>| watch.note(Stage::Keys, seen, Duration::from_secs(1));
+        let mut note = |seen: Vec<Seen>| {
+            let moved = vec![None; seen.len()];
+            watch.note(Stage::Keys, seen, &moved, Duration::from_secs(1));
+        };
         let [a, b, c] = ["pgbench_accounts_1", "public.pgbench_accounts_2", "pgbench_accounts_3"];
         note(vec![at(1, a, "scanning table", Some(3)), at(2, b, "scanning table", Some(1))]);
         note(vec![at(1, a, "scanning table", Some(2)), at(2, b, "loading tuples in tree", Some(0))]);
@@ -303,7 +365,28 @@ mod tests {
         assert_eq!(watch.launched(), Some(Span { least: 1, most: 3 }));
         let phases = watch.phases(Stage::Keys);
         let expected = [("scanning table", 4.0), ("loading tuples in tree", 2.0)];
-        assert_eq!(phases.0, expected.map(|(phase, seconds)| (phase.to_owned(), seconds)));
+        let named = |(name, seconds): (&str, f64)| Phase { name: name.to_owned(), seconds, devices: None };
+        assert_eq!(phases.0, expected.map(named));
+    }
+
+    /// A backend counts from its first sample, since it did other work before; its workers from their start.
+    #[test]
+    fn what_backends_and_workers_moved_is_that_of_the_phase() {
+        let (mut readings, mut watch) = (DeviceReadings::default(), watch(180_000));
+        let mut sample = |phase: &str, workers, leader: u64, each: u64| {
+            let seen = at(1, "pgbench_accounts", phase, workers);
+            let counters = |bytes| DeviceCounters { read_bytes: bytes, written_bytes: 2 * bytes };
+            let moved = readings.moved(&seen, &|pid| Some(counters(if pid == 1 { leader } else { each })));
+            watch.note(Stage::Keys, vec![seen], &[moved], Duration::from_secs(1));
+        };
+        sample("scanning table", Some(2), 1_000, 10);
+        sample("scanning table", Some(2), 1_100, 25);
+        sample("loading tuples in tree", Some(0), 1_500, 0);
+        let unread = at(1, "pgbench_accounts", "loading tuples in tree", Some(0));
+        assert_eq!(readings.moved(&unread, &|_| None), None, "another user's processes");
+        let moved: Vec<_> = watch.phases(Stage::Keys).0.iter().filter_map(|phase| phase.devices).collect();
+        let expected = [150, 400].map(|read| DeviceCounters { read_bytes: read, written_bytes: 2 * read });
+        assert_eq!(moved, expected);
     }
 
     #[test]
@@ -319,9 +402,11 @@ mod tests {
         let mut watch = self::watch(180_000);
         for since_ms in [0, 200] {
             let seen = if since_ms == 0 { "scanning heap" } else { "truncating heap" };
-            watch.note(Stage::Vacuum, vec![at(1, "test", seen, None)], Duration::from_millis(since_ms));
+            let seen = vec![at(1, "test", seen, None)];
+            watch.note(Stage::Vacuum, seen, &[None], Duration::from_millis(since_ms));
         }
-        assert_eq!(watch.phases(Stage::Vacuum).0, [("truncating heap".to_owned(), 0.2)]);
+        let phases = watch.phases(Stage::Vacuum).0;
+        assert_eq!((phases.len(), &*phases[0].name, phases[0].seconds), (1, "truncating heap", 0.2));
     }
 
     #[test]

@@ -1,8 +1,10 @@
 //! Executes a task in a session, independent of any ledger.
 
+use std::cell::RefCell;
+
 use pgdyno_rows::{
     Part, RowGenerator,
-    load::{LoadPlan, Set, Table, Way, Work},
+    load::{LoadPlan, Set, Table, Way, Work, workers_by_memory},
 };
 use pgdyno_wire::{Session, WireError};
 
@@ -10,7 +12,7 @@ use super::{
     super::init::{foreign_keys, partition, quoted, tables, tablespace},
     scaleup, tpcc,
 };
-use crate::settings::set_if_known;
+use crate::settings::{set_if_known, size_bytes};
 
 /// Settings of a session that fills tables: writeback of dirty pages begins at once rather than when something
 /// waits for it.
@@ -33,7 +35,12 @@ pub(in crate::load) struct TaskExecutor<'a> {
     pub plan: &'a LoadPlan,
     /// Whether to stop, checked between batches of rows.
     pub over: &'a (dyn Fn() -> bool + Sync),
+    /// A session in the database from which rows are copied, if that is another one.
+    pub source: Option<&'a RefCell<Session>>,
 }
+
+/// Rows that are relayed from one reported number of rows to the next.
+const RELAYED_ROWS: u64 = 4_096;
 
 impl TaskExecutor<'_> {
     /// Executes a task, and reports the rows of each batch sent.
@@ -75,13 +82,48 @@ impl TaskExecutor<'_> {
         partition: Option<u64>,
     ) -> Result<Done, WireError> {
         let mut done = Done::default();
+        let key = self.key(table, partition);
+        // One message is one transaction, unless there is one already: the option never outlives a failed build.
+        let sql = match self.parallel_option(session, table, partition)? {
+            Some([set, reset]) => format!("{set}; {key}; {reset}"),
+            None => key,
+        };
         session.execute("SET client_min_messages = debug1")?;
-        session.execute_hearing(&self.key(table, partition), &mut |notice| {
+        session.execute_hearing(&sql, &mut |notice| {
             let workers = planned(notice).filter(|_| table == self.plan.set.main());
             done.planned_workers = workers.or(done.planned_workers);
         })?;
         session.execute("SET client_min_messages = warning")?;
         Ok(done)
+    }
+
+    /// Statements that have the server plan the requested workers for a key of a large table, whatever the table's
+    /// size, and that restore the option of the table. `None` if no number was requested, or the table is so small that
+    /// the server builds its keys without workers.
+    fn parallel_option(
+        &self,
+        session: &mut Session,
+        table: Table,
+        partition: Option<u64>,
+    ) -> Result<Option<[String; 2]>, WireError> {
+        let Some(asked) = self.plan.key_workers.filter(|_| self.plan.set.spread().contains(&table)) else {
+            return Ok(None);
+        };
+        let name = relation(table, partition);
+        let sql = format!(
+            "SELECT pg_catalog.pg_relation_size(c.oid), (SELECT option_value \
+             FROM pg_catalog.pg_options_to_table(c.reloptions) WHERE option_name = 'parallel_workers') \
+             FROM pg_catalog.pg_class c WHERE c.oid = '{name}'::pg_catalog.regclass"
+        );
+        let Some(row) = session.query(&sql)?.into_iter().next() else { return Ok(None) };
+        let size = row.parse::<u64>(0).unwrap_or(0);
+        let workers = asked.min(workers_by_memory(size_bytes(session, "maintenance_work_mem")?));
+        if workers == 0 || size < size_bytes(session, "min_parallel_table_scan_size")? {
+            return Ok(None);
+        }
+        let set = |workers: &str| format!("ALTER TABLE {name} SET (parallel_workers = {workers})");
+        let reset = row.get(1).map_or_else(|| format!("ALTER TABLE {name} RESET (parallel_workers)"), set);
+        Ok(Some([set(&workers.to_string()), reset]))
     }
 
     /// Fills a part. If it is the whole table, no other transaction sees the table before it is filled.
@@ -99,8 +141,9 @@ impl TaskExecutor<'_> {
             around(true).map_or(Ok(()), |sql| session.execute(&sql))?;
             session.execute(&format!("TRUNCATE {name}"))?;
         }
-        let bytes = match self.plan.way {
-            Way::Server => {
+        let bytes = match (self.source, self.plan.way) {
+            (Some(source), _) => self.relay(session, source, (&name, generator), part, whole, sent)?,
+            (None, Way::Server) => {
                 let (columns, query) = match &self.plan.source {
                     Some(schema) => (generator.names(), Some(copied(schema, generator, &name, part))),
                     None => (generator.sent(), generator.query(&self.plan.population(), part)),
@@ -110,7 +153,7 @@ impl TaskExecutor<'_> {
                 sent(table.rows_of(part.rows()));
                 0
             }
-            Way::Stream | Way::Chunks => self.copy(session, &name, generator, part, whole, sent)?,
+            (None, Way::Stream | Way::Chunks) => self.copy(session, &name, generator, part, whole, sent)?,
         };
         around(false).map_or(Ok(()), |sql| session.execute(&sql))?;
         Ok(bytes)
@@ -136,6 +179,38 @@ impl TaskExecutor<'_> {
             copy.row(|out| rows = generator.write(&population, piece, out))?;
             sent(rows);
         }
+        copy.finish()
+    }
+
+    /// Copies the rows of a part from the table with the same name in another database.
+    fn relay(
+        &self,
+        session: &mut Session,
+        source: &RefCell<Session>,
+        (name, generator): (&str, &dyn RowGenerator),
+        part: Part,
+        whole: bool,
+        sent: &mut dyn FnMut(u64),
+    ) -> Result<u64, WireError> {
+        let freeze = if whole { ", FREEZE" } else { "" };
+        let into = format!("COPY {name} ({}) FROM STDIN WITH (FORMAT binary{freeze})", generator.names());
+        let schema = self.plan.source.as_deref().unwrap_or_default();
+        let out = format!("COPY ({}) TO STDOUT WITH (FORMAT binary)", copied(schema, generator, name, part));
+        let mut copy = session.copy_in(&into)?;
+        let (mut messages, mut reported) = (0_u64, 0);
+        source.borrow_mut().copy_out(&out, &mut |row| {
+            if (self.over)() {
+                return Err(WireError::Stopped);
+            }
+            messages += 1;
+            if messages.is_multiple_of(RELAYED_ROWS) {
+                sent(RELAYED_ROWS);
+                reported += RELAYED_ROWS;
+            }
+            copy.row(|out| out.extend_from_slice(row))
+        })?;
+        // The last message is the trailer.
+        sent((messages - 1).saturating_sub(reported));
         copy.finish()
     }
 
@@ -249,7 +324,7 @@ mod tests {
     use super::*;
 
     fn key(plan: &LoadPlan, partition: Option<u64>) -> String {
-        TaskExecutor { plan, over: &|| false }.key(Table::Accounts, partition)
+        TaskExecutor { plan, over: &|| false, source: None }.key(Table::Accounts, partition)
     }
 
     #[test]

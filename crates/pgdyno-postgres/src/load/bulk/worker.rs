@@ -1,6 +1,7 @@
 //! A stream: executes tasks one after the other until all are done.
 
 use std::{
+    cell::RefCell,
     sync::{
         Condvar, Mutex, PoisonError,
         atomic::{AtomicU8, AtomicU64, Ordering},
@@ -83,6 +84,8 @@ impl EndedTasks {
 /// A stream.
 pub(super) struct Worker<'a> {
     session: Session,
+    /// A session in the database from which rows are copied.
+    source: Option<RefCell<Session>>,
     shared: &'a Shared<'a>,
     tell: Sender<BulkProgress>,
 }
@@ -99,7 +102,17 @@ impl<'a> Worker<'a> {
             .and_then(|()| be_present(&mut session, shared.job))
             .map_err(|error| error.into_problem("could not prepare a session for loading"))?;
         shared.pids.lock().unwrap_or_else(PoisonError::into_inner).push(session.backend_pid());
-        Ok(Self { session, shared, tell })
+        let source = shared.job.plan.source_database.as_ref();
+        let source = source.map(|database| Self::connect_source(shared, database)).transpose()?;
+        Ok(Self { session, source, shared, tell })
+    }
+
+    fn connect_source(shared: &Shared<'_>, database: &str) -> Result<RefCell<Session>, Problem> {
+        let mut session = connect_unless(shared.halt, &shared.options.with_database(database))?;
+        session.heed(shared.halt);
+        let settled = settle(&mut session);
+        settled.map_err(|error| error.into_problem("could not prepare a session for copying"))?;
+        Ok(RefCell::new(session))
     }
 
     /// Executes tasks until all are done.
@@ -232,7 +245,8 @@ impl<'a> Worker<'a> {
         let mut sent = |more| {
             rows.fetch_add(more, Ordering::Relaxed);
         };
-        let executor = TaskExecutor { plan: &job.plan, over: &|| halt.requested() };
+        let executor =
+            TaskExecutor { plan: &job.plan, over: &|| halt.requested(), source: self.source.as_ref() };
         let done = executor.carry_out(&mut self.session, work, &mut sent);
         held.fetch_sub(1, Ordering::Relaxed);
         let done = done?;

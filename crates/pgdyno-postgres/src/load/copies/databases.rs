@@ -66,6 +66,7 @@ pub fn copy_database(
     let elsewhere = options.with_database(if source == "postgres" { "template1" } else { "postgres" });
     let mut session = open(&elsewhere, stop)?;
     let found = look(&mut session, source)?;
+    refuse_connected(&mut session, source)?;
     let there = there(&mut session, source, names)?;
     match there.first() {
         Some(taken) if !resume => return Err(is_taken(source, taken)),
@@ -96,7 +97,8 @@ pub fn copy_database(
         tell(&format!("{name}: comparing counts and checksums"));
         let (_, proof) = BulkLoad::new(&options.with_database(name), sessions, stop)?.verify(None)?;
         let duration_s = times.lock().unwrap_or_else(PoisonError::into_inner).get(name.as_str()).copied();
-        copied.push(Copied { name: name.clone(), duration_s, proof: Some(proof) });
+        let size_bytes = duration_s.map(|_| found.bytes);
+        copied.push(Copied { name: name.clone(), duration_s, size_bytes, proof: Some(proof) });
     }
     Ok(copied)
 }
@@ -120,14 +122,15 @@ fn refused(error: WireError, source: &str, name: &str) -> Problem {
 }
 
 /// The database to copy.
-struct Source {
+pub(super) struct Source {
     version_num: u32,
+    /// Size of the database.
     bytes: u64,
     /// Directory of its default tablespace.
     dir: Option<String>,
 }
 
-fn look(session: &mut Session, source: &str) -> Result<Source, Problem> {
+pub(super) fn look(session: &mut Session, source: &str) -> Result<Source, Problem> {
     let what = format!("could not copy the database {source}");
     let failed = |error: WireError| error.into_problem(&what);
     let name = literals(&[source.to_owned()]);
@@ -143,18 +146,25 @@ fn look(session: &mut Session, source: &str) -> Result<Source, Problem> {
         let dir = row.get(2).map(str::to_owned);
         Some(Source { version_num: row.parse(0)?, bytes: row.parse(1)?, dir })
     };
-    let found = rows.first().and_then(read).ok_or_else(|| {
+    rows.first().and_then(read).ok_or_else(|| {
         Problem::wrong_request(format!("{what}: it does not exist")).hint("name an existing database with -d")
-    })?;
-    connected(session, &name).map_err(failed)?.map_or(Ok(found), |pids| {
+    })
+}
+
+/// Refuses a source that CREATE DATABASE would refuse.
+fn refuse_connected(session: &mut Session, source: &str) -> Result<(), Problem> {
+    let what = format!("could not copy the database {source}");
+    let name = literals(&[source.to_owned()]);
+    let pids = connected(session, &name).map_err(|error| error.into_problem(&what))?;
+    pids.map_or(Ok(()), |pids| {
         Err(Problem::wrong_request(format!("{what}: other sessions are connected to it"))
             .detail(format!("server processes {pids}"))
-            .hint("end these sessions: SELECT pg_terminate_backend(PID)"))
+            .hint("end these sessions: SELECT pg_terminate_backend(PID); or copy by --by dump, which lets them be"))
     })
 }
 
 /// Names of existing databases among the given ones, in order.
-fn there(session: &mut Session, source: &str, names: &[String]) -> Result<Vec<String>, Problem> {
+pub(super) fn there(session: &mut Session, source: &str, names: &[String]) -> Result<Vec<String>, Problem> {
     let sql = format!(
         "SELECT datname FROM pg_catalog.pg_database WHERE datname IN ({}) ORDER BY 1",
         literals(names)
@@ -164,7 +174,7 @@ fn there(session: &mut Session, source: &str, names: &[String]) -> Result<Vec<St
     Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
 
-fn is_taken(source: &str, taken: &str) -> Problem {
+pub(super) fn is_taken(source: &str, taken: &str) -> Problem {
     let what = format!("could not copy the database {source}: the database {taken} exists already");
     Problem::wrong_request(what)
         .hint("drop it yourself, choose other names by --prefix, or continue interrupted copies by --resume")
@@ -197,7 +207,7 @@ fn connected(session: &mut Session, name: &str) -> Result<Option<String>, WireEr
     session.value(&sql)
 }
 
-fn check_room(session: &Session, source: &Source, copies: u64) -> Result<(), Problem> {
+pub(super) fn check_room(session: &Session, source: &Source, copies: u64) -> Result<(), Problem> {
     let local = matches!(session.address(), Address::Unix(..));
     let dir = source.dir.as_ref().filter(|_| local);
     let Some(storage) = dir.and_then(|dir| pgdyno_host::facts::storage(dir.as_ref()).ok()) else {

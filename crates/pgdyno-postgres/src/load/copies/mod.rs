@@ -1,11 +1,13 @@
 //! Copies a load to schemas of the same database, or to databases.
 
 mod databases;
+mod dump;
 mod schemas;
 
 use pgdyno_core::{problem::Problem, units};
 
 pub use databases::{CopyStrategy, copy_database};
+pub use dump::copy_by_dump;
 pub use schemas::copy_schema;
 
 use super::Proof;
@@ -17,8 +19,18 @@ pub struct Copied {
     pub name: String,
     /// Duration of copying in seconds, without the proof; `None` if it was made earlier.
     pub duration_s: Option<f64>,
+    /// Bytes of the copy's tables and indexes, or of the whole database if that was copied; `None` as above.
+    pub size_bytes: Option<u64>,
     /// Proof that the copy equals the source; `None` if it was verified earlier.
     pub proof: Option<Proof>,
+}
+
+impl Copied {
+    /// Bytes of the copy per second of copying.
+    pub fn bytes_per_s(&self) -> Option<u64> {
+        let duration_s = self.duration_s.filter(|duration_s| *duration_s > 0.0)?;
+        Some((self.size_bytes? as f64 / duration_s) as u64)
+    }
 }
 
 /// Why an object with the name of a copy cannot be resumed.

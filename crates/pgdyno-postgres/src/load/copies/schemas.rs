@@ -6,7 +6,7 @@ use pgdyno_wire::{Address, ConnectOptions, Session, WireError};
 
 use super::{
     super::{
-        BulkLoad, BulkProgress, Entry, Job, Proof, Room, Verified,
+        BulkLoad, BulkProgress, Entry, Job, Room, Verified,
         bulk::{LoadDirs, Sizes, by_file_system, find, is_whole},
         schemas::within,
     },
@@ -16,7 +16,7 @@ use crate::probe::open;
 
 /// Progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum CopyState {
+pub(super) enum CopyState {
     /// There is no schema with its name.
     Missing,
     /// The schema is empty: the copy was interrupted just after creating it.
@@ -57,33 +57,34 @@ pub fn copy_schema(
     let mut copied = Vec::new();
     for (name, state) in names.iter().zip(states) {
         let mut one = Copy { options: within(options, name), name, request: &request, streams, stop };
-        let (duration_s, proof) = match state {
-            CopyState::Verified => (None, None),
-            state => one.carry_out(&mut session, state, tell)?,
-        };
-        copied.push(Copied { name: name.clone(), duration_s, proof });
+        copied.push(one.carry_out(&mut session, state, tell)?);
     }
     Ok(copied)
 }
 
 /// One copy.
-struct Copy<'a> {
-    options: ConnectOptions,
-    name: &'a str,
-    request: &'a LoadRequest,
-    streams: u64,
-    stop: &'a Stop,
+pub(super) struct Copy<'a> {
+    /// Options of sessions that have the copy's schema first in the search path.
+    pub options: ConnectOptions,
+    /// The schema.
+    pub name: &'a str,
+    pub request: &'a LoadRequest,
+    pub streams: u64,
+    pub stop: &'a Stop,
 }
 
 impl Copy<'_> {
-    /// Makes the copy; returns its duration without the proof, and the proof, which is `None` if another process has
-    /// verified it.
-    fn carry_out(
+    /// Makes the copy, unless it is verified. Its proof is `None` if it was verified earlier, or by another process.
+    pub fn carry_out(
         &mut self,
         session: &mut Session,
         state: CopyState,
         tell: &mut dyn FnMut(BulkProgress),
-    ) -> Result<(Option<f64>, Option<Proof>), Problem> {
+    ) -> Result<Copied, Problem> {
+        let name = self.name.to_owned();
+        if state == CopyState::Verified {
+            return Ok(Copied { name, duration_s: None, size_bytes: None, proof: None });
+        }
         if state == CopyState::Missing {
             session
                 .execute(&format!("CREATE SCHEMA {}", quoted(self.name)))
@@ -102,12 +103,18 @@ impl Copy<'_> {
             Verified::Here(proof) => Some(proof),
             Verified::Elsewhere | Verified::Later | Verified::Unfinished => None,
         };
-        Ok((Some(outcome.duration_s), proof))
+        let (duration_s, size_bytes) = (Some(outcome.duration_s), Some(outcome.size_bytes));
+        Ok(Copied { name, duration_s, size_bytes, proof })
     }
 }
 
 /// Progress of the copy with this name by an equal request; anything else with the name is refused.
-fn state(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Result<CopyState, Problem> {
+pub(super) fn state(
+    session: &mut Session,
+    name: &str,
+    plan: &LoadPlan,
+    source: &str,
+) -> Result<CopyState, Problem> {
     let literal = literals(&[name.to_owned()]);
     let look = |session: &mut Session| -> Result<Option<u64>, WireError> {
         let sql = format!(
@@ -120,16 +127,20 @@ fn state(session: &mut Session, name: &str, plan: &LoadPlan, source: &str) -> Re
     let Some(relations) = relations else { return Ok(CopyState::Missing) };
     match find(session, name)? {
         _ if relations == 0 => Ok(CopyState::Empty),
-        // The size of tasks depends on the number of streams, which may have changed.
-        Some(known) if known.plan == (LoadPlan { chunk_rows: known.plan.chunk_rows, ..plan.clone() }) => {
-            match known.finished {
-                false => Ok(CopyState::Begun),
-                true if is_whole(session, &known)? => Ok(CopyState::Verified),
-                true => Err(not_whole(name)),
-            }
-        }
+        Some(known) if is_alike(&known.plan, plan) => match known.finished {
+            false => Ok(CopyState::Begun),
+            true if is_whole(session, &known)? => Ok(CopyState::Verified),
+            true => Err(not_whole(name)),
+        },
         _ => Err(no_copy(&format!("the schema {name}"), source)),
     }
+}
+
+/// Whether two plans make the same tables from the same source. The number of streams, which may have changed, decides
+/// on tasks and workers.
+fn is_alike(known: &LoadPlan, plan: &LoadPlan) -> bool {
+    let LoadPlan { chunk_rows, way, log_chunks, key_workers, .. } = *known;
+    *known == LoadPlan { chunk_rows, way, log_chunks, key_workers, ..plan.clone() }
 }
 
 /// Problem of a verified copy that is no longer intact.

@@ -13,7 +13,7 @@ use crate::{
     phrase::{Phrase, joined, maybe, phrase},
     sections::{
         charts::scales::{linear, ticks},
-        load::{terms, workers},
+        load::{phase, terms, workers},
     },
 };
 
@@ -98,11 +98,7 @@ fn phases(at: &Place<'_>, load: &LoadRecord, index: usize) -> Phrase {
     longest.sort_by(|a, b| phases[*b].duration_s.total_cmp(&phases[*a].duration_s));
     longest.truncate(MOST_PHASES);
     longest.sort_unstable();
-    let one = |phase: usize| {
-        let own = at.at("phases").at(phase);
-        phrase![own.figure("name", Text), " ", own.figure("duration_s", Seconds)]
-    };
-    joined(longest.into_iter().map(one), ", ")
+    joined(longest.into_iter().map(|index| phase(&at.at("phases").at(index))), ", ")
 }
 
 /// A number of rows on an axis: `0`, `250 k`, `1.5 M`.

@@ -5,10 +5,10 @@ use pgdyno_record::{CopyRecord, StructureRecord, VerificationRecord};
 use crate::{
     block::{Block, Column, Row, Table, Tone},
     figure::{
-        Format::{Count, Length, Seconds, Text},
+        Format::{Bytes, Count, Length, Seconds, Text},
         Place,
     },
-    phrase::{Phrase, joined, phrase},
+    phrase::{Phrase, joined, maybe, phrase},
 };
 
 /// Whether the tables are right, in a sentence.
@@ -105,9 +105,14 @@ pub fn copies(at: &Place<'_>, of: &[CopyRecord]) -> Vec<Block> {
             None => "copied and verified before".into(),
         };
         let [name, time] = [own.figure("name", Text), own.figure("duration_s", Seconds)];
-        Row { warning: !passed(copy), ..Row::new(false, [name.into(), time.into(), verified.into()]) }
+        let size = own.figure("size_bytes", Bytes);
+        let rate = phrase![maybe("", own.figure("bytes_per_s", Bytes), "/s")];
+        let cells = [name.into(), time.into(), size.into(), rate.into(), verified.into()];
+        Row { warning: !passed(copy), ..Row::new(false, cells) }
     };
-    let columns = vec![Column::words("copy"), Column::number("copied in"), Column::text("comparison")];
+    let numbers = ["copied in", "size", "rate"].map(Column::number);
+    let columns = [Column::words("copy")].into_iter().chain(numbers).chain([Column::text("comparison")]);
+    let columns = columns.collect();
     let table = Table::new(columns, of.iter().enumerate().map(row).collect());
     let differences = of.iter().enumerate().filter_map(|(index, copy)| {
         faults(&at.at(index).at("verification"), copy.verification.as_ref()?.faults.len())

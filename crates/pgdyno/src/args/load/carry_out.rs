@@ -5,13 +5,14 @@ use std::process::ExitCode;
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_lab::operation::{self, LoadTask, OperationJob, Operations};
 use pgdyno_postgres::load::{BulkLoad, BulkOutcome, Entry, Job, Survey};
-use pgdyno_rows::load::{LoadRequest, Set};
+use pgdyno_rows::load::{LoadPlan, LoadRequest, Set};
 use pgdyno_wire::ConnectOptions;
 
 use super::{
     flags::Flags,
     outcome::{loaded, result},
     outlook::outlook,
+    times,
 };
 use crate::{args::recorded, context::Context, exit::Exit, interrupt, operate, output, progress::Progress};
 
@@ -26,16 +27,22 @@ pub(super) fn stopping() -> Stop {
 /// # Errors
 /// What the user should read.
 pub(super) fn load(flags: &Flags, request: &LoadRequest, context: &Context) -> Result<ExitCode, Problem> {
-    let (options, streams) = (flags.resolve()?, flags.streams());
+    let streams = flags.streams();
+    if let Some(server) = flags.imagined() {
+        let plan = request.plan(streams)?;
+        let survey = Survey::imagined(&plan, &server, streams)?.with_room(flags.room_bytes());
+        return foretell(&plan, &survey, streams);
+    }
+    let options = flags.resolve()?;
     if request.scale.is_some() {
         request.plan(streams)?;
     }
     let stop = stopping();
     let mut bulk = BulkLoad::new(&options, streams, &stop)?;
+    bulk.with_room(flags.room_bytes());
     if flags.dry_run {
         let (plan, survey) = bulk.survey(request)?;
-        output::print(&outlook(&plan, &survey, streams))?;
-        return survey.check_room().map(|()| ExitCode::SUCCESS);
+        return foretell(&plan, &survey, streams);
     }
     let progress = Progress::new();
     let mut operations = begin(flags, (&options, request.set), context, &stop, &progress)?;
@@ -51,6 +58,13 @@ pub(super) fn load(flags: &Flags, request: &LoadRequest, context: &Context) -> R
         }
         Ok(Exit::of_check(loaded(&outcome)).into())
     })
+}
+
+/// Says what a load would be and how long it may take, and whether there is room.
+fn foretell(plan: &LoadPlan, survey: &Survey, streams: u64) -> Result<ExitCode, Problem> {
+    let kept = times::kept()?;
+    output::print(&format!("{}{}", outlook(plan, survey, streams), kept.told(plan, survey, streams)))?;
+    survey.check_room().map(|()| ExitCode::SUCCESS)
 }
 
 /// Begins the run directory of a load.
@@ -86,9 +100,30 @@ pub(super) fn carry_out(
     streams: u64,
 ) -> Result<BulkOutcome, Problem> {
     let (job, survey) = entered;
-    eprint!("{}", outlook(&job.plan, survey, streams));
+    let told = times::kept().map(|kept| kept.told(&job.plan, survey, streams)).unwrap_or_default();
+    eprint!("{}{told}", outlook(&job.plan, survey, streams));
     interrupt::answer_with(format!("stopping: {} (Ctrl-C again to exit immediately)", job.plan.kept()));
     operations.of_tables(job.plan.scale, job.plan.seed);
     let task = LoadTask { entered, entry, streams, until: flags.until(), wants_proof: !flags.no_verify };
-    operation::load(operations, bulk, &task)
+    let outcome = operation::load(operations, bulk, &task).map_err(|problem| unfinished(problem, bulk))?;
+    if entry == Entry::New
+        && let Some(run) = operations.run_name()
+    {
+        times::keep(run, job, survey, streams, &outcome);
+    }
+    Ok(outcome)
+}
+
+/// Adds to the problem of a load what its tables hold, and the command that continues it.
+fn unfinished(problem: Problem, bulk: &BulkLoad<'_>) -> Problem {
+    let Ok(Some(remains)) = bulk.remains_afterwards() else { return problem };
+    let lines = problem.detail.clone().into_iter().chain(remains.lines()).collect::<Vec<_>>().join("\n");
+    let command = recorded::of_process();
+    let resume = if command.contains(" --resume") { "" } else { " --resume" };
+    let command = format!("{}{resume}", command.replace(" --join", ""));
+    let hint = match &problem.hint {
+        Some(hint) => format!("{hint}: {command}"),
+        None => command,
+    };
+    problem.detail(lines).hint(hint)
 }

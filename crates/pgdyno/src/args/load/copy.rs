@@ -9,7 +9,7 @@ use pgdyno_lab::{
     operation::{self, OperationJob},
     records,
 };
-use pgdyno_postgres::load::{BulkLoad, Copied, CopyStrategy, Job, copy_database, copy_schema};
+use pgdyno_postgres::load::{BulkLoad, Copied, CopyStrategy, Job, copy_by_dump, copy_database, copy_schema};
 use pgdyno_record::Found;
 use pgdyno_wire::ConnectOptions;
 
@@ -22,12 +22,14 @@ use crate::{args::recorded, context::Context, exit::Exit, operate, output, progr
     disable_help_flag = true,
     after_help = "Copies what `pgdyno load tpcb`, `tpcc` or `scaleup` loaded: into schemas of the same database, by \
     INSERT … SELECT, keys \
-    afterwards, or into databases, by CREATE DATABASE … TEMPLATE, while nobody is connected to the source. Copies \
+    afterwards, or into databases, by CREATE DATABASE … TEMPLATE, while nobody is connected to the source, or by \
+    --by dump, as pg_dump and pg_restore do, without a file between. Copies \
     are named PREFIX_1 to PREFIX_N and must not exist, but with --resume, which goes on with copies that broke off. \
     Each is verified as after a load. docs/loading.md says how it works.\n\n\
     Examples:\n  \
     pgdyno load copy --server main --into-schemas 4\n  \
-    pgdyno load copy --server main -d big --into-databases 4 --jobs 2"
+    pgdyno load copy --server main -d big --into-databases 4 --jobs 2\n  \
+    pgdyno load copy --server main -d big --into-databases 4 --by dump --prefix test --rename-schema"
 )]
 pub struct CopyArgs {
     #[command(flatten)]
@@ -42,6 +44,19 @@ pub struct CopyArgs {
     /// How the names of the copies begin [default: the name of the source]
     #[arg(long, value_name = "NAME", help_heading = "What")]
     prefix: Option<String>,
+    /// How databases are copied
+    #[arg(
+        long,
+        value_name = "HOW",
+        value_enum,
+        default_value_t,
+        conflicts_with = "into_schemas",
+        help_heading = "How"
+    )]
+    by: By,
+    /// Name the schema of each copy as its database; takes --by dump
+    #[arg(long, conflicts_with = "into_schemas", help_heading = "What")]
+    rename_schema: bool,
     /// How the server copies a database, from PostgreSQL 15 on [default: file-copy]
     #[arg(long, value_name = "WAY", conflicts_with = "into_schemas", help_heading = "How")]
     strategy: Option<How>,
@@ -51,6 +66,15 @@ pub struct CopyArgs {
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
     help: Option<bool>,
+}
+
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, ValueEnum)]
+enum By {
+    /// CREATE DATABASE … TEMPLATE: everything in the database; nobody may be connected to it
+    #[default]
+    Template,
+    /// As pg_dump and pg_restore: the load's tables, rows by COPY, then keys; others may be connected
+    Dump,
 }
 
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -75,6 +99,7 @@ impl How {
 /// # Errors
 /// What the user should read.
 pub fn run(args: &CopyArgs, context: &Context) -> Result<ExitCode, Problem> {
+    args.check()?;
     let options = args.to.resolve("could not copy a load")?;
     let (stop, progress) = (stopping(), Progress::new());
     let source = BulkLoad::new(&options, args.to.streams(), &stop)?.loaded()?;
@@ -105,6 +130,21 @@ fn verified(copied: &[Copied]) -> bool {
 }
 
 impl CopyArgs {
+    /// Refuses flags of the other way of copying.
+    fn check(&self) -> Result<(), Problem> {
+        let (what, hint) = match self.by {
+            By::Template if self.rename_schema => (
+                "a copy of a whole database keeps the names of its schemas",
+                "add --by dump, or leave --rename-schema out",
+            ),
+            By::Dump if self.strategy.is_some() => {
+                ("only CREATE DATABASE … TEMPLATE has a strategy", "leave --strategy or --by dump out")
+            }
+            _ => return Ok(()),
+        };
+        Err(Problem::wrong_request(format!("could not copy a load: {what}")).hint(hint))
+    }
+
     fn copies(
         &self,
         options: &ConnectOptions,
@@ -120,6 +160,11 @@ impl CopyArgs {
             return copy_schema(options, job, &names, streams, self.resume, stop, show);
         };
         let names = self.names(&options.database, count);
+        if self.by == By::Dump {
+            let (how, rows) = ((self.rename_schema, self.resume), job.plan.rows_total());
+            let show = &mut |at| operation::send(events, rows, &at);
+            return copy_by_dump(options, job, &names, how, streams, stop, show);
+        }
         let how = (self.strategy.map(How::strategy), self.resume);
         copy_database(options, job, &names, how, streams, stop, &mut |what| events.doing(what))
     }
@@ -130,6 +175,14 @@ impl CopyArgs {
     }
 }
 
+/// How long a copy took, and the bytes of tables and indexes per second.
+fn pace(copy: &Copied) -> String {
+    let Some(seconds) = copy.duration_s else { return String::new() };
+    let size = copy.size_bytes.map(|bytes| format!(": {}", units::bytes(bytes))).unwrap_or_default();
+    let rate = copy.bytes_per_s().map(|bytes| format!(", {}/s", units::bytes(bytes))).unwrap_or_default();
+    format!(" (copied in {}{size}{rate})", units::duration(seconds))
+}
+
 fn told(copy: &Copied) -> String {
     let Some(proof) = &copy.proof else { return format!("{}: copied and verified before\n", copy.name) };
     let rows = units::plural(proof.tables.iter().map(|table| table.found.rows).sum(), "row");
@@ -137,12 +190,8 @@ fn told(copy: &Copied) -> String {
     let mut text: String = faults.iter().map(|fault| format!("  ! {fault}\n")).collect();
     text += &match faults.len() {
         0 => {
-            let time =
-                copy.duration_s.map(|s| format!(" (copied in {})", units::duration(s))).unwrap_or_default();
-            format!(
-                "{}: verified: {rows}, counts, checksums, keys and storage are as expected{time}\n",
-                copy.name
-            )
+            let what = "counts, checksums, keys and storage are as expected";
+            format!("{}: verified: {rows}, {what}{}\n", copy.name, pace(copy))
         }
         n => format!(
             "{}: not verified: {}; was the source written to since it was loaded? `pgdyno load verify` tells\n",

@@ -1,8 +1,8 @@
 //! The flags that all loads have.
 
 use clap::{ArgAction, ValueEnum};
-use pgdyno_core::problem::Problem;
-use pgdyno_postgres::load::Entry;
+use pgdyno_core::{facts::amount, problem::Problem};
+use pgdyno_postgres::load::{Entry, ImaginedServer};
 use pgdyno_rows::load::{LoadRequest, Set, Stage};
 use pgdyno_wire::ConnectOptions;
 
@@ -46,6 +46,8 @@ pub(super) struct Flags {
     #[arg(long, conflicts_with = "detach", help_heading = "How")]
     pub(super) dry_run: bool,
     #[command(flatten)]
+    assumed: Assumed,
+    #[command(flatten)]
     pub(super) record: RecordFlags,
     /// Print run.json instead of the result
     #[arg(long, conflicts_with_all = ["no_record", "dry_run", "detach"], help_heading = "How")]
@@ -53,6 +55,48 @@ pub(super) struct Flags {
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
     help: Option<bool>,
+}
+
+/// What is known without asking the server.
+#[derive(Debug, clap::Args)]
+#[group(skip)]
+struct Assumed {
+    /// With --dry-run: ask no server; assume one of this version, such as 18 or 9.6, with default settings
+    #[arg(long, value_name = "VERSION", value_parser = server_version, requires = "dry_run",
+          conflicts_with_all = ["server", "host", "port", "username", "dbname"], help_heading = "How")]
+    server_version: Option<(String, u32)>,
+    /// Page size of that server [default: 8kB]
+    #[arg(long, value_name = "SIZE", value_parser = block_size, requires = "server_version", help_heading = "How")]
+    block_size: Option<u64>,
+    /// Free space for everything on the server's machine, such as 2TB; used in place of what file systems report
+    #[arg(long, value_name = "SIZE", value_parser = room, help_heading = "How")]
+    room: Option<u64>,
+}
+
+/// `server_version` and `server_version_num` of a version: 18, 18.2, 9.6.
+fn server_version(text: &str) -> Result<(String, u32), String> {
+    let wrong = || "not a version of PostgreSQL from 9.5 on, such as 18 or 9.6".to_owned();
+    let mut numbers = text.split('.').map(str::parse::<u32>);
+    let mut number = || numbers.next().transpose().map_err(|_| wrong());
+    let (major, minor, patch) = (number()?.ok_or_else(wrong)?, number()?, number()?);
+    let version_num = match (major, minor, patch) {
+        (9, Some(minor @ 5..=6), patch) => 90_000 + minor * 100 + patch.unwrap_or(0).min(99),
+        (10..=99, minor, None) => major * 10_000 + minor.unwrap_or(0).min(99),
+        _ => return Err(wrong()),
+    };
+    if numbers.next().is_some() { Err(wrong()) } else { Ok((text.to_owned(), version_num)) }
+}
+
+/// Bytes of a page of a server, `--with-blocksize` of its build.
+fn block_size(text: &str) -> Result<u64, String> {
+    let bytes = amount::parse(text, 1).filter(|bytes| bytes.is_power_of_two());
+    let bytes = bytes.filter(|bytes| (amount::KB..=32 * amount::KB).contains(bytes));
+    bytes.ok_or_else(|| "not one of 1kB, 2kB, 4kB, 8kB, 16kB, 32kB".to_owned())
+}
+
+fn room(text: &str) -> Result<u64, String> {
+    let bytes = amount::parse(text, 1).filter(|bytes| *bytes > 0);
+    bytes.ok_or_else(|| "not a size such as 500GB or 2TB".to_owned())
 }
 
 /// Where to.
@@ -98,6 +142,18 @@ fn streams(requested: Option<u64>) -> u64 {
 }
 
 impl Flags {
+    /// The server that is assumed without asking one.
+    pub(super) fn imagined(&self) -> Option<ImaginedServer> {
+        let (version, version_num) = self.assumed.server_version.clone()?;
+        let page_bytes = self.assumed.block_size.unwrap_or(amount::BLOCK);
+        Some(ImaginedServer { version, version_num, page_bytes })
+    }
+
+    /// Free bytes of the server's machine, if the user says how many there are.
+    pub(super) fn room_bytes(&self) -> Option<u64> {
+        self.assumed.room
+    }
+
     pub(super) fn resolve(&self) -> Result<ConnectOptions, Problem> {
         self.target.resolve("could not load")
     }
@@ -131,5 +187,28 @@ impl Flags {
             (_, true) => Entry::Join,
             _ => Entry::New,
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn versions_are_numbered_as_the_server_does() {
+        let number = |text: &str| server_version(text).map(|(_, number)| number).ok();
+        assert_eq!(["18", "18.2", "9.6", "9.5.25"].map(number), [180_000, 180_002, 90_600, 90_525].map(Some));
+        for wrong in ["9", "9.4", "8.4", "18.1.2", "9.6.1.1", "18beta1", "", "18."] {
+            assert_eq!(number(wrong), None, "{wrong}");
+        }
+    }
+
+    #[test]
+    fn pages_have_the_sizes_that_servers_are_built_with() {
+        assert_eq!((block_size("32kB"), block_size("8192B")), (Ok(32_768), Ok(8_192)));
+        for wrong in ["64kB", "3kB", "0", "8KB", "512B"] {
+            assert!(block_size(wrong).is_err(), "{wrong}");
+        }
+        assert!(room("2TB") == Ok(2 << 40) && room("0").is_err() && room("lots").is_err());
     }
 }

@@ -1,8 +1,8 @@
 //! What a load came to, in words.
 
 use pgdyno_core::{tpcc::DERIVED, units};
-use pgdyno_postgres::load::{BulkOutcome, Job, KeyWorkers, Proof, Span, StageTime, Verified};
-use pgdyno_rows::load::{Set, Stage};
+use pgdyno_postgres::load::{BulkOutcome, Job, KeyWorkers, Phase, Proof, Span, StageTime, Verified};
+use pgdyno_rows::load::{Set, Stage, tasks};
 
 use super::outlook::main_table;
 
@@ -34,10 +34,14 @@ pub(super) fn result(job: &Job, outcome: &BulkOutcome) -> String {
         units::plural(outcome.tasks, "task"),
         rate.unwrap_or_default()
     );
+    let alone = outcome.tasks == tasks(&job.plan).len() as u64;
     for time in &outcome.stages {
-        let wal = time.wal_bytes.map(|bytes| format!(", WAL {}", units::bytes(bytes))).unwrap_or_default();
-        text.push_str(&format!("  {:<17} {}{wal}\n", time.stage.name(), units::duration(time.seconds)));
-        text.push_str(&phases(time, outcome.workers, main_table(&job.plan).0));
+        let rows = alone.then(|| format!(", {} rows/s", units::rate(time.rate(outcome.rows))));
+        let wal = time.wal_bytes.map(|bytes| format!(", WAL {}", units::bytes(bytes)));
+        let [rows, wal] = [rows, wal].map(Option::unwrap_or_default);
+        let seconds = units::duration(time.seconds);
+        text.push_str(&format!("  {:<17} {seconds}{rows}{wal}\n", time.stage.name()));
+        text.push_str(&phases(time, &outcome.workers, main_table(&job.plan).0));
     }
     text.push_str(&format!("  {:<17} {}\n", "all", units::duration(outcome.duration_s)));
     if job.plan.set == Set::Tpcc {
@@ -56,8 +60,7 @@ pub(super) fn result(job: &Job, outcome: &BulkOutcome) -> String {
 const LEAST_PHASES_S: f64 = 2.0;
 
 /// What was seen of a stage, a line each; nothing where nothing was.
-fn phases(time: &StageTime, workers: KeyWorkers, main: &str) -> String {
-    let phase = |(phase, seconds): &(String, f64)| format!("{phase} {}", units::duration(*seconds));
+fn phases(time: &StageTime, workers: &KeyWorkers, main: &str) -> String {
     let phases: Vec<_> = time.phases.0.iter().map(phase).collect();
     let mut text = String::new();
     if !phases.is_empty() && time.seconds >= LEAST_PHASES_S {
@@ -72,6 +75,19 @@ fn phases(time: &StageTime, workers: KeyWorkers, main: &str) -> String {
         ));
     }
     text
+}
+
+/// A phase with what its processes read and wrote; rates of nothing are left out.
+fn phase(phase: &Phase) -> String {
+    let moved = phase.devices.unwrap_or_default();
+    let rate = |verb: &str, bytes: u64| {
+        let bytes_per_s = bytes as f64 / phase.seconds.max(1e-9);
+        (bytes > 0).then(|| format!("{verb} {}/s", units::bytes(bytes_per_s as u64)))
+    };
+    let rates: Vec<_> =
+        [rate("read", moved.read_bytes), rate("wrote", moved.written_bytes)].into_iter().flatten().collect();
+    let rates = if rates.is_empty() { String::new() } else { format!(" ({})", rates.join(", ")) };
+    format!("{} {}{rates}", phase.name, units::duration(phase.seconds))
 }
 
 /// A proof in words, with a hint where it failed.

@@ -10,7 +10,7 @@ use pgdyno_postgres::{
     verify::{Structure, check_structure},
 };
 use pgdyno_record::Found;
-use pgdyno_rows::load::{LoadPlan, Set};
+use pgdyno_rows::load::{LoadPlan, Remains, Set};
 use pgdyno_wire::ConnectOptions;
 
 use super::{flags::To, outcome::judged};
@@ -69,9 +69,15 @@ pub fn run(args: &Verify, context: &Context) -> Result<ExitCode, Problem> {
     });
     progress.finish();
     operate::end(operations, compared, false, |(compared, passed)| {
-        let Compared { plan, proof, structure } = compared;
+        let Compared { plan, proof, structure, remains } = compared;
         let structure = structure.as_ref().map(built).unwrap_or_default();
-        output::print(&format!("{}\n{structure}{}", plan.title(), judged(&proof, WRITTEN)))?;
+        let (hint, unfinished) = match &remains {
+            Some(remains) => {
+                (format!("hint: `pgdyno load {} --resume` continues it\n", plan.set.name()), left(remains))
+            }
+            None => (WRITTEN.to_owned(), String::new()),
+        };
+        output::print(&format!("{}\n{structure}{unfinished}{}", plan.title(), judged(&proof, &hint)))?;
         Ok(Exit::of_check(passed).into())
     })
 }
@@ -81,6 +87,8 @@ struct Compared {
     plan: LoadPlan,
     proof: Proof,
     structure: Option<Structure>,
+    /// What is left to do, if the load is not finished.
+    remains: Option<Remains>,
 }
 
 impl Verify {
@@ -103,8 +111,15 @@ impl Verify {
         let compared =
             compared.inspect_err(|_| eprint!("{}", structure.as_ref().map(built).unwrap_or_default()));
         let (plan, proof) = compared?;
-        Ok(Compared { plan, proof, structure })
+        let remains = if self.scale.is_some() { None } else { bulk.remains()? };
+        Ok(Compared { plan, proof, structure, remains })
     }
+}
+
+/// What an unfinished load has left to do, in words.
+fn left(remains: &Remains) -> String {
+    let lines = remains.lines().into_iter().map(|line| format!("  {line}\n"));
+    format!("the load is not finished\n{}", lines.collect::<String>())
 }
 
 /// What amcheck found, in words.
