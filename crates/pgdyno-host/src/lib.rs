@@ -3,6 +3,7 @@
 pub mod disk;
 pub mod facts;
 pub mod observe;
+pub mod page_cache;
 pub mod procs;
 pub mod terminal;
 pub mod users;

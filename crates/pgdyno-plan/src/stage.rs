@@ -8,6 +8,8 @@ use serde::{Deserialize, Serialize};
 pub(super) const MAX_STAGES: usize = 64;
 /// Default number of repetitions of a timed statement.
 const REPEATS: u64 = 3;
+/// Default number of rows of a first touch.
+const LIMIT: u64 = 10;
 /// Default numbers of parallel workers of counts.
 const PARALLEL: [u64; 3] = [0, 1, 2];
 
@@ -18,14 +20,30 @@ pub struct StagePlan {
     /// What is done: `load` and `drive` once each, operations anywhere.
     #[serde(rename = "do")]
     pub action: Action,
-    /// Names of tables as in SQL. Default: the largest table for `probe ddl` and `probe count`, all for the others.
+    /// Names of tables as in SQL. Default: all tables for `prewarm`, `probe depth` and `probe sizes`, the
+    /// largest for other probes.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["pgbench_accounts"]]))]
     pub tables: Vec<String>,
     /// Whether statements that rewrite the whole table are timed as well (`probe ddl`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rewrite: Option<bool>,
-    /// How often each statement or count is timed, 1 to 1,000 (`probe ddl`, `probe count`).
+    /// Whether changes are committed, which leaves dropped columns in the tables (`probe ddl`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub commit: Option<bool>,
+    /// Sessions that vacuum the partitions of a table at the same time, 1 to 1,000 (`probe ddl`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub sessions: Option<u64>,
+    /// Rows to read, 1 to 1,000,000 (`probe first-touch`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000_000))]
+    pub limit: Option<u64>,
+    /// Whether files are dropped from the page cache before each session (`probe first-touch`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cold: Option<bool>,
+    /// How often each statement or count is timed, 1 to 1,000 (`probe ddl`, `probe count`, `probe first-touch`,
+    /// `probe partitions`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000))]
     pub repeats: Option<u64>,
@@ -46,6 +64,10 @@ pub struct StagePlan {
     pub create_extension: Option<bool>,
 }
 
+/// Actions that repeat what they time.
+const TIMED: [Action; 4] =
+    [Action::ProbeDdl, Action::ProbeCount, Action::ProbeFirstTouch, Action::ProbePartitions];
+
 /// What a stage does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub enum Action {
@@ -64,6 +86,12 @@ pub enum Action {
     /// Times `count(*)`.
     #[serde(rename = "probe count")]
     ProbeCount,
+    /// Times the first rows in new sessions.
+    #[serde(rename = "probe first-touch")]
+    ProbeFirstTouch,
+    /// Measures what partitions cost a session.
+    #[serde(rename = "probe partitions")]
+    ProbePartitions,
     /// Measures the depths of indexes.
     #[serde(rename = "probe depth")]
     ProbeDepth,
@@ -84,6 +112,8 @@ impl Action {
             Self::Prewarm => "prewarm",
             Self::ProbeDdl => "probe ddl",
             Self::ProbeCount => "probe count",
+            Self::ProbeFirstTouch => "probe first-touch",
+            Self::ProbePartitions => "probe partitions",
             Self::ProbeDepth => "probe depth",
             Self::ProbeSizes => "probe sizes",
             Self::Drive => "drive",
@@ -103,6 +133,10 @@ impl StagePlan {
             action,
             tables: Vec::new(),
             rewrite: None,
+            commit: None,
+            sessions: None,
+            limit: None,
+            cold: None,
             repeats: None,
             by: None,
             parallel: None,
@@ -114,6 +148,11 @@ impl StagePlan {
     /// How often each statement or count is timed.
     pub fn repeats(&self) -> u64 {
         self.repeats.unwrap_or(REPEATS)
+    }
+
+    /// Rows that a first touch reads.
+    pub fn limit(&self) -> u64 {
+        self.limit.unwrap_or(LIMIT)
     }
 
     /// Scans to count with.
@@ -128,9 +167,13 @@ impl StagePlan {
 
     /// Keys that are given, beside `do` and `tables`, and the actions that have them.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &'static [Action])> {
-        let all: [(&str, bool, &[Action]); 6] = [
+        let all: [(&str, bool, &[Action]); 10] = [
             ("rewrite", self.rewrite.is_some(), &[Action::ProbeDdl]),
-            ("repeats", self.repeats.is_some(), &[Action::ProbeDdl, Action::ProbeCount]),
+            ("commit", self.commit.is_some(), &[Action::ProbeDdl]),
+            ("sessions", self.sessions.is_some(), &[Action::ProbeDdl]),
+            ("limit", self.limit.is_some(), &[Action::ProbeFirstTouch]),
+            ("cold", self.cold.is_some(), &[Action::ProbeFirstTouch]),
+            ("repeats", self.repeats.is_some(), &TIMED),
             ("by", self.by.is_some(), &[Action::ProbeCount]),
             ("parallel", self.parallel.is_some(), &[Action::ProbeCount]),
             ("anyway", self.anyway.is_some(), &[Action::Prewarm]),

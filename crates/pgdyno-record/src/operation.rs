@@ -9,7 +9,8 @@ use crate::{LoadRecord, VerificationRecord};
 /// An operation on the tables of a server.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationRecord {
-    /// Name: `load`, `verify`, `copy`, `prewarm`, `probe ddl`, `probe count`, `probe depth` or `probe sizes`.
+    /// Name: `load`, `verify`, `copy`, `prewarm`, `probe ddl`, `probe count`, `probe first-touch`,
+    /// `probe partitions`, `probe depth` or `probe sizes`.
     pub name: String,
     /// The subject, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]

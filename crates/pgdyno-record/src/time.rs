@@ -53,7 +53,16 @@ pub struct TimeRecord {
 const LOADING: [&str; 4] = ["load", "setup", "replication", "quiesce"];
 
 /// Stages that are operations.
-const OPERATIONS: [&str; 6] = ["verify", "prewarm", "probe ddl", "probe count", "probe depth", "probe sizes"];
+const OPERATIONS: [&str; 8] = [
+    "verify",
+    "prewarm",
+    "probe ddl",
+    "probe count",
+    "probe first-touch",
+    "probe partitions",
+    "probe depth",
+    "probe sizes",
+];
 
 impl TimeRecord {
     /// Computes the breakdown; `None` before the first run.

@@ -34,8 +34,9 @@ fn text(found: serde_json::Result<Value>, blocks: impl Fn(&Place<'_>) -> Vec<Blo
 #[cfg(test)]
 mod tests {
     use pgdyno_core::probe::{
-        Asked, Count, CountBy, CountTable, CountWay, Ddl, DdlStatement, DdlTable, Depth, Explained,
-        IndexDepth, PrewarmTotal, ReadMethod, RelationKind, Residency, SeenBy, Shape, Size, Sizes,
+        Asked, CatalogShare, Count, CountBy, CountTable, CountWay, Ddl, DdlStatement, DdlTable, Depth,
+        ExecutionTimes, Explained, FirstTouch, IndexDepth, PartitionedTable, Partitions, PlanCost, PlanWay,
+        PrewarmTotal, ReadMethod, RelationKind, Residency, SeenBy, Shape, Size, Sizes, Touch, TouchedTable,
     };
 
     use super::*;
@@ -96,6 +97,8 @@ all       1,650     1,639  99.3 %
         DdlStatement {
             statement: name.to_owned(),
             seconds: seconds.to_vec(),
+            commit_seconds: Vec::new(),
+            sessions: None,
             wal_bytes: Some(4_096),
             rewritten,
             times_of_first: None,
@@ -133,6 +136,110 @@ skipped: VOLATILE: say --rewrite
 Changes were rolled back: the times do not include commits.
 ";
         assert_eq!(text, want);
+    }
+
+    #[test]
+    fn commits_and_sessions_have_columns_where_there_are_any() {
+        let commit = |one: DdlStatement| DdlStatement { commit_seconds: vec![0.004], ..one };
+        let one = DdlTable {
+            table: shape("public.p", 8),
+            statements: vec![
+                commit(statement("ADD COLUMN", &[0.001], Some(false), None)),
+                DdlStatement { sessions: Some(4), ..statement("VACUUM", &[0.5], None, None) },
+            ],
+        };
+        let ddl = Ddl { committed: true, ..Ddl::new(server(), true, vec![one]) };
+        let text = probe(&Probe::Ddl(ddl));
+        let want = "\
+PostgreSQL 18.6, database d
+
+  statement   sessions   median      min      max   commit    WAL  rewrite
+public.p: 8 partitions, table 13 MiB, indexes 2 MiB
+  ADD COLUMN            1.00 ms  1.00 ms  1.00 ms  4.00 ms  4 KiB  no
+  VACUUM             4   500 ms   500 ms   500 ms           4 KiB
+
+Changes were committed and undone: the tables keep dropped columns. Load them
+again before you measure them.
+";
+        assert_eq!(text, want);
+    }
+
+    fn times(planning_s: f64, execution_s: Option<f64>, scans: u64) -> ExecutionTimes {
+        ExecutionTimes {
+            planning_s: Some(planning_s),
+            execution_s,
+            planning_hit_pages: Some(40),
+            planning_read_pages: Some(3),
+            hit_pages: 1,
+            read_pages: 2,
+            rows_estimated: Some(200_000),
+            scans,
+        }
+    }
+
+    #[test]
+    fn a_first_touch_has_planning_and_execution_apart() {
+        let table = TouchedTable {
+            table: shape("public.t", 0),
+            rows_estimated: Some(200_000),
+            analyzed: false,
+            statement_seconds: vec![0.005, 0.007, 0.006],
+            executions: vec![
+                Touch::new("first", &[times(0.003, Some(0.001), 1)]),
+                Touch::new("second", &[times(0.0005, Some(0.00025), 1)]),
+            ],
+        };
+        let found = FirstTouch { server: server(), limit: 10, cold: true, tables: vec![table] };
+        let text = probe(&Probe::FirstTouch(found));
+        let flowing = text.replace('\n', " ");
+        for words in [
+            "public.t: table 13 MiB, indexes 2 MiB\n",
+            "the planner expects 200,000 rows in the table, which was never analyzed.",
+            "first            3.00 ms    1.00 ms",
+            "second            500 µs     250 µs",
+            "SELECT * FROM public.t LIMIT 10 took 6.00 ms as the first statement of a session;",
+            "Files were dropped from the page cache",
+        ] {
+            assert!(text.contains(words) || flowing.contains(words), "{words}: {text}");
+        }
+    }
+
+    #[test]
+    fn partitions_show_what_each_way_costs() {
+        let cost = |planning_s, execution_s, scans, locks| {
+            let mut cost = PlanCost::default();
+            cost.add(&times(planning_s, execution_s, scans), (locks, 16));
+            Some(cost)
+        };
+        let way = |name: &str, first, later| PlanWay { way: name.to_owned(), first, later, left_out: None };
+        let table = PartitionedTable {
+            table: shape("public.p", 4_096),
+            key: vec!["aid".to_owned()],
+            ways: vec![
+                way("one row", cost(0.25, Some(0.001), 1, 8_195), cost(0.0001, Some(0.0005), 1, 2)),
+                way("all rows", cost(0.5, None, 4_096, 8_194), cost(0.125, None, 4_096, 8_194)),
+                PlanWay { left_out: Some("too old".to_owned()), ..way("generic", None, None) },
+            ],
+            catalogs: vec![CatalogShare {
+                catalog: "pg_class".to_owned(),
+                rows: Some(8_194),
+                row_bytes: Some(2 << 20),
+                size_bytes: 3 << 20,
+            }],
+            cache_bytes: Some(64 << 20),
+        };
+        let text = probe(&Probe::Partitions(Partitions { server: server(), tables: vec![table] }));
+        for words in [
+            "public.p: 4,096 partitions, table 13 MiB, indexes 2 MiB",
+            "8,195 (16)",
+            "all rows  500 ms        –  4,096  8,194 (16)  125 ms        –  8,194 (16)",
+            "skipped: generic: too old",
+            "pg_class  8,194         2 MiB          3 MiB",
+            "Planning for all rows of public.p added 64 MiB to the caches of each session.",
+        ] {
+            let flowing = text.replace('\n', " ");
+            assert!(text.contains(words) || flowing.contains(words), "{words}: {text}");
+        }
     }
 
     #[test]
@@ -247,7 +354,7 @@ Pages and workers are from the first count of each line, which is not timed.
                 total: PrewarmTotal::of(std::slice::from_ref(&residency), &server()),
                 relations: vec![residency],
             }),
-            probe(&Probe::Ddl(Ddl { server: server(), checkpoints: true, tables: vec![ddl] })),
+            probe(&Probe::Ddl(Ddl { committed: false, ..Ddl::new(server(), true, vec![ddl]) })),
             probe(&Probe::Count(Count {
                 server: server(),
                 checkpoints: true,

@@ -294,8 +294,8 @@ impl Session {
         .map_err(|error| error.in_statement(sql))
     }
 
-    /// Runs a `COPY … TO STDOUT`, and calls `take` with each message of data: a row in text format, and in binary format
-    /// a row, of which the first has the header before it, or the trailer.
+    /// Runs a `COPY … TO STDOUT`, and calls `take` with each message of data: a row in text format; in binary format a
+    /// row, of which the first has the header before it, or the trailer.
     ///
     /// # Errors
     /// See [`Session::query`]. An error of `take` makes the session unusable: data are left unread.

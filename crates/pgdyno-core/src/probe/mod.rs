@@ -3,6 +3,8 @@
 
 mod explain;
 mod held;
+mod subject;
+mod touch;
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Deserialize, Serialize};
@@ -10,21 +12,11 @@ use serde_json::Value;
 
 pub use explain::Explained;
 pub use held::{Held, HeldList, HeldRelation};
-
-/// The probed server and database.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Asked {
-    /// `server_version`.
-    pub version: String,
-    /// `server_version_num`.
-    pub version_num: u32,
-    /// Name of the database.
-    pub database: String,
-    /// Page size in bytes (`block_size`).
-    pub page_bytes: u64,
-    /// `shared_buffers` in bytes.
-    pub shared_buffers_bytes: u64,
-}
+pub use subject::{Asked, Shape};
+pub use touch::{
+    CatalogShare, ExecutionTimes, FirstTouch, PartitionedTable, Partitions, PlanCost, PlanWay, Touch,
+    TouchedTable,
+};
 
 /// Kind of a relation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -160,26 +152,16 @@ impl PrewarmTotal {
     }
 }
 
-/// A table with its partitions.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Shape {
-    /// Name with its schema.
-    pub name: String,
-    /// Number of partitions; 0 if it is not partitioned.
-    pub partitions: u64,
-    /// Bytes of all partitions, including TOAST and maps, without indexes.
-    pub table_bytes: u64,
-    /// Bytes of the indexes of all partitions.
-    pub index_bytes: u64,
-}
-
-/// Cost of DDL statements. All changes are rolled back.
+/// Cost of DDL statements. Changes are rolled back unless their commits are timed, too.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Ddl {
     /// The server.
     pub server: Asked,
     /// Whether a CHECKPOINT preceded each kind of statement; the role may lack the permission.
     pub checkpoints: bool,
+    /// Whether changes were committed and then undone by further statements; absent if they were rolled back.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub committed: bool,
     /// One entry per table.
     pub tables: Vec<DdlTable>,
 }
@@ -194,7 +176,7 @@ impl Ddl {
                 one.times_of_first = medians.map(|(own, first)| own / first);
             }
         }
-        Self { server, checkpoints, tables }
+        Self { server, checkpoints, committed: false, tables }
     }
 }
 
@@ -212,8 +194,14 @@ pub struct DdlTable {
 pub struct DdlStatement {
     /// The statement without the table's name.
     pub statement: String,
-    /// Seconds of each repetition; empty if it was left out.
+    /// Seconds of each repetition, without its commit; empty if it was left out.
     pub seconds: Vec<f64>,
+    /// Seconds of the COMMIT of each repetition; absent if changes were rolled back, or the statement is no change.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub commit_seconds: Vec<f64>,
+    /// Sessions that worked on partitions at the same time; absent if it was one statement of one session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sessions: Option<u64>,
     /// Bytes of WAL that the server wrote during the first repetition, including other sessions; absent if unknown.
     pub wal_bytes: Option<u64>,
     /// Whether the server rewrote the table; absent for statements that cannot.
@@ -358,6 +346,11 @@ pub enum Probe {
     Ddl(Ddl),
     /// `probe count`.
     Count(Count),
+    /// `probe first-touch`.
+    #[serde(rename = "first-touch")]
+    FirstTouch(FirstTouch),
+    /// `probe partitions`.
+    Partitions(Partitions),
     /// `probe depth`.
     Depth(Depth),
     /// `probe sizes`.

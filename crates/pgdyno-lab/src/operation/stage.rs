@@ -9,7 +9,9 @@ use pgdyno_core::{
 use pgdyno_plan::{Action, StagePlan};
 use pgdyno_postgres::{
     load::BulkLoad,
-    probe::{self, CountRequest, DdlRequest, PrewarmProgress, PrewarmRequest},
+    probe::{
+        self, CountRequest, DdlRequest, PartitionsRequest, PrewarmProgress, PrewarmRequest, TouchRequest,
+    },
 };
 use pgdyno_record::Found;
 use pgdyno_rows::load::LoadPlan;
@@ -63,6 +65,10 @@ pub fn carry_out(
             let request = DdlRequest {
                 tables: names,
                 may_change: tables.are_ours,
+                // Others may have tables in a database that is not that of the run.
+                are_ours: tables.are_ours && (tables.in_own_database || stage.tables.is_empty()),
+                commit: stage.commit.unwrap_or(false),
+                sessions: stage.sessions.unwrap_or(1),
                 rewrite: stage.rewrite.unwrap_or(false),
                 repeats: stage.repeats(),
                 lock_timeout_ms: LOCK_TIMEOUT_MS,
@@ -77,6 +83,15 @@ pub fn carry_out(
                 repeats: stage.repeats(),
             };
             probe::count(options, &request, stop, tell).map(Probe::Count).map(probed)
+        }
+        Action::ProbeFirstTouch => {
+            let (limit, repeats, cold) = (stage.limit(), stage.repeats(), stage.cold.unwrap_or(false));
+            let request = TouchRequest { tables: names, limit, repeats, cold };
+            probe::first_touch(options, &request, stop, tell).map(Probe::FirstTouch).map(probed)
+        }
+        Action::ProbePartitions => {
+            let request = PartitionsRequest { tables: names, repeats: stage.repeats() };
+            probe::partitions(options, &request, stop, tell).map(Probe::Partitions).map(probed)
         }
         Action::ProbeDepth => {
             let may_create = stage.create_extension.unwrap_or(tables.in_own_database);
@@ -128,9 +143,9 @@ fn prewarm_request(stage: &StagePlan, tables: &Tables<'_>) -> PrewarmRequest {
     }
 }
 
-/// The tables that a stage names; for DDL and counts, which need one, the largest that was loaded.
+/// The tables that a stage names; for probes that need one, the largest that was loaded.
 fn names(stage: &StagePlan, load: Option<&LoadPlan>) -> Result<Vec<String>, Problem> {
-    let needs_one = matches!(stage.action, Action::ProbeDdl | Action::ProbeCount);
+    let needs_one = !matches!(stage.action, Action::Prewarm | Action::ProbeDepth | Action::ProbeSizes);
     match load {
         _ if !stage.tables.is_empty() || !needs_one => Ok(stage.tables.clone()),
         Some(load) => Ok(vec![load.set.main().generator().table().to_owned()]),

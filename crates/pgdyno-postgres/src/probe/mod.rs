@@ -4,7 +4,9 @@ mod count;
 mod ddl;
 mod depth;
 pub(crate) mod extension;
+mod first_touch;
 mod held;
+mod partitions;
 pub(crate) mod reading;
 pub(crate) mod relations;
 mod residency;
@@ -15,7 +17,7 @@ mod warm;
 use std::borrow::Cow;
 
 use pgdyno_core::{
-    probe::{Asked, Shape},
+    probe::{Asked, ExecutionTimes, Shape},
     problem::Problem,
     stop::Stop,
     units,
@@ -27,7 +29,9 @@ use crate::settings::size_bytes;
 pub use count::{CountRequest, count};
 pub use ddl::{DdlRequest, ddl};
 pub use depth::depth;
+pub use first_touch::{TouchRequest, first_touch};
 pub use held::{Buffercache, held};
+pub use partitions::{PartitionsRequest, partitions};
 pub use sizes::sizes;
 pub use warm::{PrewarmProgress, PrewarmRequest, prewarm};
 
@@ -84,6 +88,14 @@ fn asked(session: &mut Session) -> Result<Asked, Problem> {
         })
     };
     rows.first().and_then(read).ok_or_else(|| Problem::could_not(what))
+}
+
+/// Times of a statement by EXPLAIN with these options.
+fn explained(session: &mut Session, options: &str, sql: &str) -> Result<ExecutionTimes, WireError> {
+    let answer = session.query(&format!("EXPLAIN ({options}, FORMAT JSON) {sql}"))?;
+    let answer: String = answer.iter().filter_map(|row| row.get(0)).collect();
+    ExecutionTimes::read(&answer)
+        .ok_or_else(|| WireError::Protocol("EXPLAIN did not answer with a plan".to_owned()))
 }
 
 /// Writes out dirty buffers, so that later probes do not pay for earlier ones; `false` if the role may not.

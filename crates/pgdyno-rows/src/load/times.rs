@@ -8,7 +8,7 @@ use super::{LoadPlan, PartitionMethod, Stage, Way, tasks};
 /// Loads that a prediction is made from: the latest of those that are most alike.
 const LATEST: usize = 5;
 
-/// Where and how a load is carried out, besides its plan.
+/// Where and how a load runs, besides its plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LoadScene {
     /// CPUs and memory of the machine that pgdyno ran on.
@@ -33,7 +33,7 @@ pub struct MeasuredLoad {
     pub finished_at: String,
     /// Name of its run.
     pub run: String,
-    /// Where and how it was carried out.
+    /// Where and how it ran.
     #[serde(flatten)]
     pub scene: LoadScene,
     /// What was loaded.

@@ -11,7 +11,7 @@ use pgdyno_core::{
     units,
 };
 use pgdyno_lab::operation::OperationJob;
-use pgdyno_postgres::probe::{self, CountRequest, DdlRequest};
+use pgdyno_postgres::probe::{self, CountRequest, DdlRequest, PartitionsRequest, TouchRequest};
 use pgdyno_record::Found;
 use pgdyno_wire::ConnectOptions;
 
@@ -33,10 +33,14 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Time ADD COLUMN, DROP COLUMN, ANALYZE and VACUUM; changes are rolled back
+    /// Time ADD COLUMN, DROP COLUMN, ANALYZE and VACUUM; changes are rolled back, or committed on request
     Ddl(Box<Ddl>),
     /// Time count(*) by index-only and sequential scans, with several numbers of parallel workers
     Count(Box<Count>),
+    /// Time the first rows of a table in new sessions, planning and execution apart
+    FirstTouch(FirstTouch),
+    /// Planning time, locks, catalog rows and memory over partitions, prepared or not
+    Partitions(Partitions),
     /// Depths of B-trees, measured and predicted
     Depth(Depth),
     /// Sizes of tables, indexes, databases and tablespaces
@@ -48,10 +52,12 @@ enum What {
     disable_help_flag = true,
     after_help = "Each statement that changes the table is timed in a transaction that is rolled back: the table keeps \
     its files and columns. An exclusive lock on the table is held meanwhile. Several tables are compared with the \
-    first, such as partitioned tables with one without partitions.\n\n\
+    first, such as partitioned tables with one without partitions. With --commit, changes of tables that `pgdyno load` \
+    or `load copy` made are committed and timed with their COMMIT; dropped columns stay in such a table.\n\n\
     Examples:\n  \
     pgdyno probe ddl --server main --rewrite\n  \
-    pgdyno probe ddl --server main one.pgbench_accounts parts.pgbench_accounts"
+    pgdyno probe ddl --server main --sessions 8 one.pgbench_accounts parts.pgbench_accounts\n  \
+    pgdyno probe ddl --server main --commit copy_1.pgbench_accounts"
 )]
 struct Ddl {
     #[command(flatten)]
@@ -65,6 +71,13 @@ struct Ddl {
     /// Allow tables that `pgdyno load` did not create
     #[arg(long, help_heading = "What")]
     may_change: bool,
+    /// Commit changes and time the COMMIT; only of tables that `pgdyno load` created, which keep dropped columns
+    #[arg(long, conflicts_with = "may_change", help_heading = "What")]
+    commit: bool,
+    /// Sessions that vacuum the partitions of a table at the same time
+    #[arg(long, value_name = "N", default_value = "1", value_parser = clap::value_parser!(u64).range(1..=1000),
+          help_heading = "How")]
+    sessions: u64,
     /// How often each statement is timed
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u64).range(1..=1000),
           help_heading = "How")]
@@ -102,6 +115,55 @@ struct Count {
           value_parser = clap::value_parser!(u64).range(0..=1024), help_heading = "What")]
     parallel: Vec<u64>,
     /// How often each count is timed
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u64).range(1..=1000),
+          help_heading = "How")]
+    repeats: u64,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "A new session knows nothing of the table: it reads catalogs to plan. The statement is SELECT * FROM \
+    TABLE LIMIT N, twice by EXPLAIN (ANALYZE, BUFFERS), and once as it is in another session.\n\n\
+    Example:\n  \
+    pgdyno probe first-touch --server main one.pgbench_accounts parts.pgbench_accounts"
+)]
+struct FirstTouch {
+    #[command(flatten)]
+    common: Common,
+    /// Names of tables, as in SQL
+    #[arg(value_name = "TABLE", default_value = "pgbench_accounts", help_heading = "What")]
+    tables: Vec<String>,
+    /// Rows to read
+    #[arg(long, value_name = "N", default_value = "10", value_parser = clap::value_parser!(u64).range(1..=1_000_000),
+          help_heading = "What")]
+    limit: u64,
+    /// Drop the tables' files from the page cache before each session; takes the server's user or root
+    #[arg(long, help_heading = "How")]
+    cold: bool,
+    /// Number of sessions of each kind
+    #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u64).range(1..=1000),
+          help_heading = "How")]
+    repeats: u64,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    disable_help_flag = true,
+    after_help = "A row is looked up by the primary key: by a statement that is not prepared, and by prepared ones \
+    with custom plans, with a generic plan, and with the server's choice. A query for all rows is planned only. Each \
+    way has sessions of its own, and its first execution apart from later ones. Name a table without partitions and \
+    one with them to compare.\n\n\
+    Example:\n  \
+    pgdyno probe partitions --server main one.pgbench_accounts parts.pgbench_accounts"
+)]
+struct Partitions {
+    #[command(flatten)]
+    common: Common,
+    /// Names of tables, as in SQL
+    #[arg(value_name = "TABLE", default_value = "pgbench_accounts", help_heading = "What")]
+    tables: Vec<String>,
+    /// Number of sessions for each way
     #[arg(long, value_name = "N", default_value = "3", value_parser = clap::value_parser!(u64).range(1..=1000),
           help_heading = "How")]
     repeats: u64,
@@ -172,7 +234,12 @@ impl By {
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let common = args.what.common();
     let options = common.target.resolve("could not probe")?;
-    let stop = interrupt::on_interrupt_saying("stopping; changes are rolled back", "exited immediately");
+    let stopping = if matches!(&args.what, What::Ddl(ddl) if ddl.commit) {
+        "stopping"
+    } else {
+        "stopping; changes are rolled back"
+    };
+    let stop = interrupt::on_interrupt_saying(stopping, "exited immediately");
     let progress = Progress::new();
     let (name, description) = args.what.names();
     let job = OperationJob {
@@ -199,7 +266,14 @@ impl What {
     /// Name of the operation, and what it does.
     fn names(&self) -> (&'static str, &'static str) {
         match self {
+            Self::Ddl(args) if args.commit => {
+                ("probe ddl", "Times DDL with its COMMIT, and VACUUM, on tables that pgdyno made")
+            }
             Self::Ddl(_) => ("probe ddl", "Times DDL and VACUUM on tables; changes are rolled back"),
+            Self::FirstTouch(_) => ("probe first-touch", "Times the first rows of tables in new sessions"),
+            Self::Partitions(_) => {
+                ("probe partitions", "Measures planning, locks, catalogs and memory over partitions")
+            }
             Self::Count(_) => ("probe count", "Times count(*) by several plans"),
             Self::Depth(_) => ("probe depth", "Measures the depths of B-trees"),
             Self::Sizes(_) => {
@@ -217,6 +291,13 @@ impl What {
         match self {
             Self::Ddl(args) => probe::ddl(options, &args.request(), stop, report).map(Probe::Ddl),
             Self::Count(args) => probe::count(options, &args.request(), stop, report).map(Probe::Count),
+            Self::FirstTouch(args) => {
+                probe::first_touch(options, &args.request(), stop, report).map(Probe::FirstTouch)
+            }
+            Self::Partitions(args) => {
+                let request = PartitionsRequest { tables: args.tables.clone(), repeats: args.repeats };
+                probe::partitions(options, &request, stop, report).map(Probe::Partitions)
+            }
             Self::Depth(args) => {
                 probe::depth(options, &args.tables, args.create_extension, stop).map(Probe::Depth)
             }
@@ -228,6 +309,8 @@ impl What {
         match self {
             Self::Ddl(args) => &args.common,
             Self::Count(args) => &args.common,
+            Self::FirstTouch(args) => &args.common,
+            Self::Partitions(args) => &args.common,
             Self::Depth(args) => &args.common,
             Self::Sizes(args) => &args.common,
         }
@@ -239,9 +322,23 @@ impl Ddl {
         DdlRequest {
             tables: self.tables.clone(),
             may_change: self.may_change,
+            are_ours: false,
+            commit: self.commit,
+            sessions: self.sessions,
             rewrite: self.rewrite,
             repeats: self.repeats,
             lock_timeout_ms: self.lock_timeout.as_duration().as_millis() as u64,
+        }
+    }
+}
+
+impl FirstTouch {
+    fn request(&self) -> TouchRequest {
+        TouchRequest {
+            tables: self.tables.clone(),
+            limit: self.limit,
+            repeats: self.repeats,
+            cold: self.cold,
         }
     }
 }

@@ -26,7 +26,7 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 64] = [
+const AS_GIVEN: [&str; 66] = [
     "at",
     "bindir",
     "block_size",
@@ -49,6 +49,7 @@ const AS_GIVEN: [&str; 64] = [
     "isolation",
     "jobs",
     "key_workers",
+    "limit",
     "load_jobs",
     "load_method",
     "lock_timeout",
@@ -81,6 +82,7 @@ const AS_GIVEN: [&str; 64] = [
     "server",
     "server_cpus",
     "server_version",
+    "sessions",
     "shape",
     "size",
     "strategy",
@@ -176,7 +178,7 @@ mod tests {
     fn measuring() -> Vec<Command> {
         let mut cli = Cli::command();
         cli.build();
-        let paths: [&[&str]; 14] = [
+        let paths: [&[&str]; 16] = [
             &["bench"],
             &["run"],
             &["ab"],
@@ -189,6 +191,8 @@ mod tests {
             &["prewarm"],
             &["probe", "ddl"],
             &["probe", "count"],
+            &["probe", "first-touch"],
+            &["probe", "partitions"],
             &["probe", "depth"],
             &["probe", "sizes"],
         ];

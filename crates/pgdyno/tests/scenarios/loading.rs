@@ -1,4 +1,4 @@
-//! How a load is carried out: workers for keys, its time told before, free space that the user knows.
+//! How a load runs: workers for keys, its time told before, free space that the user knows.
 
 use std::fs;
 

@@ -206,11 +206,22 @@ const SELECT_ONLY: &str = "[[workload]]\nscript = \"select-only\"\n";
 /// One file and one record hold what is done by hand over days; each operation at its time.
 fn stages_of_a_plan_are_in_one_record(pg: &str) {
     let place = Place::new();
-    fs::write(place.path("plan.toml"), plan_of_stages(SELECT_ONLY)).expect("it can be written");
+    let questions = "[[stage]]\ndo = \"probe first-touch\"\nlimit = 5\n\
+                     [[stage]]\ndo = \"probe partitions\"\nrepeats = 1\n\
+                     [[stage]]\ndo = \"probe ddl\"\ncommit = true\nsessions = 2\nrepeats = 1\n";
+    let plan = plan_of_stages(&format!("{questions}{SELECT_ONLY}"));
+    fs::write(place.path("plan.toml"), plan).expect("it can be written");
     let said = place.done(&["run", "plan.toml", "--pg", pg, "--bundle"]);
     let record = last(&place).record;
     let names: Vec<_> = record.operations.iter().map(|operation| operation.name.as_str()).collect();
-    assert_eq!(names, ["verify", "probe ddl", "probe depth", "prewarm", "probe count", "probe sizes"]);
+    let before_runs = ["verify", "probe ddl", "probe depth", "prewarm", "probe count"];
+    let after_runs = ["probe sizes", "probe first-touch", "probe partitions", "probe ddl"];
+    assert_eq!(names, [&before_runs[..], &after_runs[..]].concat());
+    let Found::Probe(Probe::Ddl(committed)) = &record.operations[8].found else { panic!("it is DDL") };
+    assert!(
+        committed.committed && committed.tables[0].statements[0].commit_seconds.len() == 1,
+        "{committed:?}"
+    );
     let driven = record.runs.first().expect("it was driven").start_s;
     let before = |operation: &&OperationRecord| operation.start_s < driven;
     assert_eq!(record.operations.iter().filter(before).count(), 5);

@@ -336,7 +336,7 @@ fn tables_of_the_newest_server_are_counted() {
 
 /// Depths as the meta pages tell them are those that are predicted, and sizes are the server's.
 fn depths_and_sizes(pg: &str) {
-    let probed = Probed::new(pg);
+    let mut probed = Probed::new(pg);
     let mut session = probed.session();
     let blind = probed.json(PROBE, &["probe", "depth", "one.pgbench_accounts"]);
     assert_eq!((&blind["measured"], &blind["indexes"][0]["levels"]), (&false.into(), &Value::Null));
@@ -372,6 +372,111 @@ fn depths_and_sizes(pg: &str) {
         assert_eq!(bytes("tables", "parts.pgbench_accounts", &sum("")), Some(3));
         assert_eq!(bytes("indexes", "parts.pgbench_accounts_pkey", &sum("_pkey")), Some(3));
     }
+    drop(session);
+    probed.restart();
+    first_touches_are_timed(&probed, pg);
+    partitions_have_their_price(&probed, pg);
+    commits_are_timed(&probed, pg);
+}
+
+/// The table that every server has, and the one with partitions where there are any.
+fn big_tables(pg: &str) -> &'static [&'static str] {
+    let both = &["one.pgbench_accounts", "parts.pgbench_accounts"];
+    if pg.starts_with("9.") { &both[..1] } else { both }
+}
+
+/// After a restart the first session reads, and the second execution finds everything.
+fn first_touches_are_timed(probed: &Probed, pg: &str) {
+    let touch = [&["probe", "first-touch", "--repeats", "2", "--limit", "5"], big_tables(pg)].concat();
+    let found = probed.json(PROBE, &touch);
+    for table in found["tables"].as_array().expect("a list") {
+        assert_eq!(
+            (&table["analyzed"], &table["rows_estimated"]),
+            (&true.into(), &200_000.into()),
+            "{table}"
+        );
+        assert_eq!(table["statement_seconds"].as_array().map(Vec::len), Some(2));
+        let [first, second] = [0, 1].map(|at| &table["executions"][at]);
+        assert_eq!((&first["execution"], &second["execution"]), (&"first".into(), &"second".into()));
+        for times in ["planning_seconds", "execution_seconds"] {
+            assert_eq!(first[times].as_array().map(Vec::len), Some(2), "{table}");
+        }
+        assert!(first["read_pages"].as_u64() > Some(0) && second["read_pages"] == 0, "{table}");
+        let planned =
+            |of: &Value| Some(of["planning_hit_pages"].as_u64()? + of["planning_read_pages"].as_u64()?);
+        assert_eq!(planned(first).is_some(), !pg.starts_with("9."), "{table}");
+        assert!(planned(first) > planned(second) || planned(first).is_none(), "{table}");
+    }
+    let cold =
+        probed.json(PROBE, &["probe", "first-touch", "--cold", "--repeats", "1", "one.pgbench_accounts"]);
+    assert_eq!(cold["cold"], true);
+    let said = probed.place.refused(&["probe", "first-touch", "--server", "main", "nowhere"], 2);
+    assert!(said.contains("could not find the table nowhere: it does not exist"), "{said}");
+}
+
+/// Locks, scans and catalog rows are those that the shapes of the tables imply.
+fn partitions_have_their_price(probed: &Probed, pg: &str) {
+    let found = probed.json(PROBE, &[&["probe", "partitions", "--repeats", "1"], big_tables(pg)].concat());
+    let tables = found["tables"].as_array().expect("a list");
+    // All rows lock table and key, or the whole, three partitions and their keys.
+    for (table, (partitions, locked, described)) in tables.iter().zip([(1, 2, 2), (3, 7, 8)]) {
+        let ways = table["ways"].as_array().expect("a list");
+        assert_eq!((ways.len(), &table["key"]), (5, &serde_json::json!(["aid"])));
+        let number = |way: usize, when: &str, key: &str| ways[way][when][key].as_u64();
+        assert_eq!(number(0, "first", "scans"), Some(1), "{table}");
+        assert!(number(0, "first", "locks") >= Some(2), "{table}");
+        let old = pg.starts_with("9.");
+        let later = |key: &str| ways[3]["later"][key].as_array().map(Vec::len);
+        assert_eq!(later("execution_seconds"), Some(10), "{table}");
+        assert_eq!(later("planning_seconds"), Some(if old { 0 } else { 10 }), "{table}");
+        assert_eq!(table["catalogs"][0]["rows"], described, "{table}");
+        assert!(table["catalogs"][1]["row_bytes"].as_u64() > Some(100), "{table}");
+        for at in [1, 2, 4] {
+            assert_eq!(ways[at]["left_out"].is_string(), old, "{table}");
+        }
+        assert_eq!(table["cache_bytes"].as_u64() > Some(0), !old, "{table}");
+        if !old {
+            assert_eq!(number(4, "first", "scans"), Some(partitions), "{table}");
+            assert!(number(4, "later", "locks") >= Some(locked), "{table}");
+            assert!(number(2, "first", "locks") >= number(2, "later", "locks"), "{table}");
+        }
+    }
+    let said = probed.place.refused(&["probe", "partitions", "--server", "main", "one.pgbench_history"], 2);
+    assert!(said.contains("could not examine one.pgbench_history: it has no primary key"), "{said}");
+}
+
+/// Changes are committed on loaded tables alone, and their columns are as before, whatever an earlier probe left.
+fn commits_are_timed(probed: &Probed, pg: &str) {
+    let mut session = probed.session();
+    session
+        .execute("CREATE TABLE public.mine AS SELECT 1 AS a; ALTER TABLE one.pgbench_accounts ADD pgdyno_probe text")
+        .expect("the role may");
+    let said = probed.place.refused(&["probe", "ddl", "--commit", "--server", "main", "public.mine"], 2);
+    for words in
+        ["could not commit changes of public.mine: pgdyno did not load it", "load copy", "rolled back"]
+    {
+        assert!(said.contains(words), "{said}");
+    }
+    let ddl = ["probe", "ddl", "--commit", "--rewrite", "--repeats", "2", "--sessions", "2"];
+    let found = probed.json(PROBE, &[&ddl[..], big_tables(pg)].concat());
+    assert_eq!(found["committed"], true);
+    for (table, partitioned) in found["tables"].as_array().expect("a list").iter().zip([false, true]) {
+        let commits = |name: &str| statement(table, name)["commit_seconds"].as_array().map(Vec::len);
+        assert_eq!(["ADD COLUMN", "DROP COLUMN"].map(commits), [Some(2), Some(2)], "{table}");
+        assert_eq!(["ANALYZE", "VACUUM"].map(commits), [None, None], "{table}");
+        assert_eq!(statement(table, "ADD COLUMN … DEFAULT volatile")["rewritten"], true);
+        let sessions = |name: &str| statement(table, name)["sessions"].as_u64();
+        assert_eq!((sessions("VACUUM"), sessions("ANALYZE")), (partitioned.then_some(2), None), "{table}");
+    }
+    let columns = "SELECT string_agg(attname, ' ' ORDER BY attnum) FILTER (WHERE NOT attisdropped) || ' ' || \
+                   count(*) FILTER (WHERE attisdropped) FROM pg_attribute \
+                   WHERE attrelid = 'one.pgbench_accounts'::regclass AND attnum > 0";
+    // Four kinds of change twice, and what was left.
+    let left = session.value(columns).expect("it can be asked");
+    assert_eq!(left.as_deref(), Some("aid bid abalance filler 9"));
+    let (host, port) = (word(&probed.server, "socket_dir"), probed.server["port"].to_string());
+    let dsn = format!("host={host} port={port} user=postgres dbname=postgres options=-csearch_path=one");
+    assert!(probed.place.done(&["load", "verify", "--dsn", &dsn]).contains("verified: 200,022 rows"));
 }
 
 #[test]

@@ -152,6 +152,11 @@ fn stages_of_a_load_are_recorded() {
     assert!(rows.phases.is_empty(), "no server tells of them: {rows:?}");
     // Which of them a look comes in is chance.
     assert!(keys.phases.iter().all(|phase| PHASES_OF_KEYS.contains(&&*phase.name)), "{keys:?}");
+    // Its processes belong to the user of the test, or the test is root.
+    assert!(
+        keys.phases.iter().all(|phase| phase.read_bytes.is_some() && phase.written_bytes.is_some()),
+        "{keys:?}"
+    );
     let longest = keys.phases.iter().max_by(|a, b| a.duration_s.total_cmp(&b.duration_s));
     let longest = &*longest.expect("it was seen at work").name;
     // A key of a million rows has 21 MiB; empty room in its pages is not logged.

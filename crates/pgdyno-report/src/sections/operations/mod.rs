@@ -3,6 +3,8 @@
 mod load;
 pub mod prewarm;
 pub mod probe;
+mod shape;
+mod touch;
 mod verification;
 
 use pgdyno_core::probe::Probe;
@@ -59,6 +61,8 @@ fn title(found: &Found) -> &'static str {
         Found::Prewarm(_) => "Shared buffers",
         Found::Probe(Probe::Ddl(_)) => "DDL",
         Found::Probe(Probe::Count(_)) => "Counts",
+        Found::Probe(Probe::FirstTouch(_)) => "First touch",
+        Found::Probe(Probe::Partitions(_)) => "Cost of partitions",
         Found::Probe(Probe::Depth(_)) => "Depths of indexes",
         Found::Probe(Probe::Sizes(_)) => "Sizes",
     }

@@ -1,7 +1,8 @@
 //! Probes of tables.
 
-use pgdyno_core::probe::{Count, CountTable, Ddl, DdlTable, Depth, Probe, Shape, Sizes};
+use pgdyno_core::probe::{Count, CountTable, Ddl, DdlTable, Depth, Probe, Sizes};
 
+use super::{shape::shaped, touch};
 use crate::{
     block::{Block, Cell, Column, Group, Row, Table, Tone},
     figure::{
@@ -17,6 +18,8 @@ pub fn blocks(at: &Place<'_>, probe: &Probe) -> Vec<Block> {
     let found = match probe {
         Probe::Ddl(of) => ddl(at, of),
         Probe::Count(of) => count(at, of),
+        Probe::FirstTouch(of) => touch::first_touch(at, of),
+        Probe::Partitions(of) => touch::partitions(at, of),
         Probe::Depth(of) => depth(at, of),
         Probe::Sizes(of) => sizes(at, of),
     };
@@ -26,23 +29,6 @@ pub fn blocks(at: &Place<'_>, probe: &Probe) -> Vec<Block> {
 /// Version and database of the probed server.
 pub fn heading(at: &Place<'_>) -> Phrase {
     phrase!["PostgreSQL ", at.figure("version", Text), ", database ", at.figure("database", Text)]
-}
-
-fn shaped(at: &Place<'_>, shape: &Shape) -> Phrase {
-    let partitions = match shape.partitions {
-        0 => Phrase::default(),
-        1 => phrase![at.figure("partitions", Format::Count), " partition, "],
-        _ => phrase![at.figure("partitions", Format::Count), " partitions, "],
-    };
-    phrase![
-        at.figure("name", Text),
-        ": ",
-        partitions,
-        "table ",
-        at.figure("table_bytes", Bytes),
-        ", indexes ",
-        at.figure("index_bytes", Bytes)
-    ]
 }
 
 /// Median, minimum and maximum of repetitions.
@@ -62,20 +48,31 @@ fn without_checkpoints(made: bool) -> Vec<Phrase> {
 
 fn ddl(at: &Place<'_>, of: &Ddl) -> Vec<Block> {
     let compares = of.tables.len() > 1;
+    let is_shared = of.tables.iter().flat_map(|table| &table.statements).any(|one| one.sessions.is_some());
+    let extra = Extra { compares, is_shared, is_committed: of.committed };
     let mut columns = vec![Column::text("statement")];
-    columns.extend(["median", "min", "max", "WAL"].map(Column::number));
+    columns.extend(is_shared.then(|| Column::number("sessions")));
+    columns.extend(["median", "min", "max"].map(Column::number));
+    columns.extend(of.committed.then(|| Column::number("commit")));
+    columns.push(Column::number("WAL"));
     columns.push(Column::words("rewrite"));
     columns.extend(compares.then(|| Column::number("× first")));
     let group = |(index, table): (usize, &DdlTable)| {
         let own = at.at("tables").at(index);
         let tried = table.statements.iter().enumerate().filter(|(_, one)| one.left_out.is_none());
-        let rows = tried.map(|(index, _)| statement(&own.at("statements").at(index), compares));
+        let rows = tried.map(|(index, _)| statement(&own.at("statements").at(index), &extra));
         Group { name: shaped(&own.at("table"), &table.table), note: Phrase::default(), rows: rows.collect() }
     };
     let groups = of.tables.iter().enumerate().map(group).collect();
     let table = Table { group_name: "table", columns, groups, summary_in_head: false };
     let skipped = of.tables.iter().enumerate().flat_map(|(index, table)| skipped(at, index, table));
-    let end = Block::text("Changes were rolled back: the times do not include commits.");
+    let end = Block::text(match of.committed {
+        false => "Changes were rolled back: the times do not include commits.",
+        true => {
+            "Changes were committed and undone: the tables keep dropped columns. Load them again before you \
+             measure them."
+        }
+    });
     let remarks = [
         Block::prose(Tone::Notes, skipped.collect()),
         Block::prose(Tone::Warning, without_checkpoints(of.checkpoints)),
@@ -83,13 +80,22 @@ fn ddl(at: &Place<'_>, of: &Ddl) -> Vec<Block> {
     [Block::Table(table)].into_iter().chain(remarks.into_iter().flatten()).chain([end]).collect()
 }
 
-fn statement(at: &Place<'_>, compares: bool) -> Row {
+/// Columns that only some tables of statements have.
+struct Extra {
+    compares: bool,
+    is_shared: bool,
+    is_committed: bool,
+}
+
+fn statement(at: &Place<'_>, extra: &Extra) -> Row {
     let name: Phrase = at.figure("statement", Text).into();
     let mut cells = vec![Cell::from(name)];
+    cells.extend(extra.is_shared.then(|| or_nothing(at.figure("sessions", Format::Count))));
     cells.extend(times(at));
+    cells.extend(extra.is_committed.then(|| or_nothing(at.figure("commit_seconds", MedianSeconds))));
     cells.push(at.figure("wal_bytes", Bytes).into());
     cells.push(or_nothing(at.figure("rewritten", Word)));
-    cells.extend(compares.then(|| or_nothing(at.figure("times_of_first", Number))));
+    cells.extend(extra.compares.then(|| or_nothing(at.figure("times_of_first", Number))));
     Row::new(false, cells)
 }
 

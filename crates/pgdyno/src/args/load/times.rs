@@ -1,6 +1,6 @@
 //! The times of completed loads, which predict those of others on this machine.
 //!
-//! Each recorded load that one process carried out from its beginning to its end is a line of a file in the state
+//! Each recorded load of one process, from its beginning to its end, is a line of a file in the state
 //! directory.
 
 use std::{
@@ -67,7 +67,7 @@ pub(super) fn keep(run: &str, job: &Job, survey: &Survey, streams: u64, outcome:
     }
 }
 
-/// Where and how a load on an examined server is carried out.
+/// Where and how a load on an examined server runs.
 fn scene(survey: &Survey, streams: u64) -> LoadScene {
     let dir = survey.room.first().map(|room| room.dir.as_path());
     LoadScene {

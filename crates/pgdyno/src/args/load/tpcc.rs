@@ -139,6 +139,7 @@ impl Tpcc {
         schemas.make(name)?;
         let options = schemas.within(name);
         let mut bulk = BulkLoad::new(&options, streams, stop)?;
+        bulk.with_room(self.flags.room_bytes());
         let entry = if matches!(stand, SchemaState::Begun(_)) { Entry::Resume } else { Entry::New };
         if entry == Entry::New {
             bulk.survey(set)?.1.check_room_for(left)?;
