@@ -385,16 +385,20 @@ fn big_tables(pg: &str) -> &'static [&'static str] {
     if pg.starts_with("9.") { &both[..1] } else { both }
 }
 
+/// First number of a version.
+fn major(pg: &str) -> u32 {
+    let first = pg.split('.').next().and_then(|number| number.parse().ok());
+    first.expect("a version begins with a number")
+}
+
 /// After a restart the first session reads, and the second execution finds everything.
 fn first_touches_are_timed(probed: &Probed, pg: &str) {
     let touch = [&["probe", "first-touch", "--repeats", "2", "--limit", "5"], big_tables(pg)].concat();
     let found = probed.json(PROBE, &touch);
     for table in found["tables"].as_array().expect("a list") {
-        assert_eq!(
-            (&table["analyzed"], &table["rows_estimated"]),
-            (&true.into(), &200_000.into()),
-            "{table}"
-        );
+        // ANALYZE counts rows in a sample of pages.
+        let estimated = table["rows_estimated"].as_f64().expect("a number");
+        assert!(table["analyzed"] == true && (estimated / 200_000.0 - 1.0).abs() < 0.01, "{table}");
         assert_eq!(table["statement_seconds"].as_array().map(Vec::len), Some(2));
         let [first, second] = [0, 1].map(|at| &table["executions"][at]);
         assert_eq!((&first["execution"], &second["execution"]), (&"first".into(), &"second".into()));
@@ -404,7 +408,7 @@ fn first_touches_are_timed(probed: &Probed, pg: &str) {
         assert!(first["read_pages"].as_u64() > Some(0) && second["read_pages"] == 0, "{table}");
         let planned =
             |of: &Value| Some(of["planning_hit_pages"].as_u64()? + of["planning_read_pages"].as_u64()?);
-        assert_eq!(planned(first).is_some(), !pg.starts_with("9."), "{table}");
+        assert_eq!(planned(first).is_some(), major(pg) >= 13, "{table}");
         assert!(planned(first) > planned(second) || planned(first).is_none(), "{table}");
     }
     let cold =
@@ -425,19 +429,20 @@ fn partitions_have_their_price(probed: &Probed, pg: &str) {
         let number = |way: usize, when: &str, key: &str| ways[way][when][key].as_u64();
         assert_eq!(number(0, "first", "scans"), Some(1), "{table}");
         assert!(number(0, "first", "locks") >= Some(2), "{table}");
-        let old = pg.starts_with("9.");
         let later = |key: &str| ways[3]["later"][key].as_array().map(Vec::len);
         assert_eq!(later("execution_seconds"), Some(10), "{table}");
-        assert_eq!(later("planning_seconds"), Some(if old { 0 } else { 10 }), "{table}");
+        assert_eq!(later("planning_seconds"), Some(if major(pg) < 10 { 0 } else { 10 }), "{table}");
         assert_eq!(table["catalogs"][0]["rows"], described, "{table}");
         assert!(table["catalogs"][1]["row_bytes"].as_u64() > Some(100), "{table}");
-        for at in [1, 2, 4] {
-            assert_eq!(ways[at]["left_out"].is_string(), old, "{table}");
+        for (at, since) in [(1, 12), (2, 12), (4, 10)] {
+            assert_eq!(ways[at]["left_out"].is_string(), major(pg) < since, "{table}");
         }
-        assert_eq!(table["cache_bytes"].as_u64() > Some(0), !old, "{table}");
-        if !old {
+        assert_eq!(table["cache_bytes"].as_u64() > Some(0), major(pg) >= 14, "{table}");
+        if major(pg) >= 10 {
             assert_eq!(number(4, "first", "scans"), Some(partitions), "{table}");
             assert!(number(4, "later", "locks") >= Some(locked), "{table}");
+        }
+        if major(pg) >= 12 {
             assert!(number(2, "first", "locks") >= number(2, "later", "locks"), "{table}");
         }
     }
