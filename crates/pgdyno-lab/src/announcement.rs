@@ -5,7 +5,7 @@ use pgdyno_plan::{StagePlan, WorkloadPlan, advice::bench::few_branches};
 use pgdyno_rows::load::{ExistingTables, LoadRequest};
 use pgdyno_script::Builtin;
 
-use crate::{Compare, Event, Job, Lab, Prepared, SubjectJob, SubjectWork, Wanted, dirs, programs};
+use crate::{Compare, Event, Job, Lab, Prepared, SubjectJob, SubjectWork, Wanted, dirs, presets, programs};
 
 /// Seconds between two runs of a comparison: CHECKPOINT, restoring the data, connecting, drain.
 const BETWEEN_S: f64 = 0.7;
@@ -67,6 +67,7 @@ impl Announcement {
         for at in 0..job.servers.len() {
             self.fact("server", job.of_subject(at, &programs::words(job, prepared, at)));
         }
+        self.presets(job, prepared);
         self.starts(job, prepared);
         self.cpus(job, prepared);
     }
@@ -133,6 +134,7 @@ impl Announcement {
             false => self.fact("runs", runs),
         }
         self.tables(job, prepared);
+        self.presets(job, prepared);
         self.starts(job, prepared);
         self.cpus(job, prepared);
         let looks: Vec<_> = compare.looks.iter().map(|look| look.blocks.to_string()).collect();
@@ -171,6 +173,14 @@ impl Announcement {
                 let warning = "tables are unlogged: any crash of the server empties them";
                 self.warn(of_server(at, warning.to_owned()));
             }
+        }
+    }
+
+    /// The presets of own servers, and what of them a server will not have as published.
+    fn presets(&mut self, job: &Job, prepared: &Prepared) {
+        for at in 0..job.servers.len() {
+            let lines = presets::lines(prepared, at);
+            lines.into_iter().for_each(|(label, words)| self.fact(label, job.of_subject(at, &words)));
         }
     }
 

@@ -70,7 +70,10 @@ impl BetweenRuns {
             return None;
         }
         let is_asked = job.servers.iter().any(|wanted| match wanted {
-            Wanted::Own(request) => request.settings.keys().any(|name| is_about_autovacuum(name)),
+            Wanted::Own(request) => {
+                let of_preset = request.preset.iter().flat_map(|preset| preset.settings.keys());
+                request.settings.keys().chain(of_preset).any(|name| is_about_autovacuum(name))
+            }
             Wanted::External(_) => false,
         });
         Some(if is_asked { Self::AsAsked } else { Self::between(prepared.run_s) })

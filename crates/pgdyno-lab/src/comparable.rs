@@ -80,7 +80,7 @@ fn side<'a>(of: &'a SubjectRecord, subject: &SubjectJob, own: &str, prepared: &'
 
 /// The options of a load with their values as words, but for the method.
 fn options(of: &LoadTerms) -> BTreeMap<String, String> {
-    let all = LoadRequest { jobs: Some(of.streams), ..of.options.clone() }.terms();
+    let all = LoadRequest { jobs: Some(of.streams), ..of.options.clone() }.by_name();
     let others = all.into_iter().filter(|(name, _)| name != METHOD);
     others.map(|(name, value)| (name, value.unwrap_or_else(|| "yes".to_owned()))).collect()
 }

@@ -18,7 +18,8 @@ fn written_dirs(job: &Job) -> Vec<PathBuf> {
     let of_one = |wanted: &Wanted| {
         let Wanted::Own(request) = wanted else { return Vec::new() };
         let data = request.data.clone().or_else(|| dirs().ok().map(|dirs| dirs.servers()));
-        data.into_iter().chain(request.waldir.clone()).collect()
+        let tablespaces = request.tablespaces.iter().map(|(_, dir)| dir.clone());
+        data.into_iter().chain(request.waldir.clone()).chain(tablespaces).collect()
     };
     job.servers.iter().flat_map(of_one).collect()
 }
@@ -43,7 +44,7 @@ fn name_disk(problem: Problem, dirs: &[PathBuf]) -> Problem {
     let full = format!("the disk of {} is full: {} are free now", place.display(), units::bytes(free));
     problem
         .detail(format!("{full}{seen}"))
-        .hint("free space there, use a smaller --scale, or choose another disk with --data and --waldir")
+        .hint("free space there, use a smaller --scale, or choose another disk with --data, --waldir or another tablespace")
 }
 
 /// Whether the server itself reported a full disk. Files of the record may be on another disk; their errors begin with

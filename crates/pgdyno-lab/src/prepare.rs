@@ -16,7 +16,7 @@ use pgdyno_plan::{
     },
 };
 use pgdyno_postgres::verify::BalanceMode;
-use pgdyno_provision::builds;
+use pgdyno_provision::{Request, builds};
 use pgdyno_rows::{
     PAGE_BYTES,
     load::{LoadPlan, Set},
@@ -28,9 +28,10 @@ use crate::{
     inspect_server::{ExistingServer, inspect_all},
     instrument,
     prepared::{CheckMode, Prepared},
-    programs,
+    presets, programs,
     refuse_tables::refuse_tables,
     restarts::blocks_per_start,
+    room::{make_room, own_servers},
 };
 
 /// Reads facts and resolves the plan.
@@ -61,14 +62,19 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     let loads = loads(job, &plan, bench.scale)?;
     refuse_tables(job, &loads, &reached)?;
     let own = own_servers(job);
-    let shared_buffers_bytes = (own > 1).then(|| shared_buffers_each(&host, own));
+    let has_preset = |wanted: &Wanted| matches!(wanted, Wanted::Own(request) if request.preset.is_some());
+    let chooses = job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_)) && !has_preset(wanted));
+    let shared_buffers_bytes = (own > 1 && chooses).then(|| shared_buffers_each(&host, own));
+    let programs = programs::foresee(job)?;
+    let room = |request: &mut Request| make_room(request, job, &loads, &bench);
+    let presets = presets::foresee(job, &programs, &host, &room)?;
     bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
         name: "shared_buffers".into(),
         value: format!("{}MB", bytes >> 20),
         reason: format!("the {own} servers running side by side share a quarter of memory"),
     }));
     let blocks_per_start =
-        blocks_per_start(job, &estimated, &bench, (facts.page_bytes, facts.buffers_bytes()))?;
+        blocks_per_start(job, &estimated, &bench, &presets, (facts.page_bytes, facts.buffers_bytes()))?;
     let thorough_hint = thorough_hint(&estimated, &facts, each);
     let is_own = loads.iter().flatten().any(|load| load.set == Set::Scaleup);
     Ok(Prepared {
@@ -88,7 +94,8 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         storage,
         shared_buffers_bytes,
         thorough_hint,
-        programs: programs::foresee(job)?,
+        programs,
+        presets,
         existing: reached,
     })
 }
@@ -99,11 +106,6 @@ fn run_s(job: &Job, plan: &Plan, loads: &[Option<LoadPlan>]) -> f64 {
         true => loads.iter().flatten().map(LoadPlan::rows_total).max().unwrap_or(0) as f64 / LOAD_ROWS_PER_S,
         false => plan.measure.warmup.as_secs_f64() + plan.measure.duration.as_secs_f64(),
     }
-}
-
-/// Number of servers that pgdyno starts.
-fn own_servers(job: &Job) -> u64 {
-    job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count() as u64
 }
 
 /// Facts for the choices. Own servers share the disk and the memory.

@@ -1,6 +1,6 @@
 //! Everything known and decided before the first byte is written.
 
-use pgdyno_core::facts::{HostFacts, Instrument, StorageFacts};
+use pgdyno_core::facts::{HostFacts, Instrument, PresetFacts, StorageFacts};
 use pgdyno_engine::SocketDriver;
 use pgdyno_plan::{Plan, advice::bench::BenchPlan};
 use pgdyno_postgres::verify::BalanceMode;
@@ -40,6 +40,8 @@ pub struct Prepared {
     pub blocks_per_start: Option<u32>,
     /// The program of each own server; `None` for an existing server.
     pub programs: Vec<Option<Foreseen>>,
+    /// What becomes of the preset of each server; `None` without one.
+    pub(crate) presets: Vec<Option<PresetFacts>>,
     /// How the balances of each server are checked; `None` if that is not requested or not possible.
     pub(crate) balance_checks: Vec<Option<CheckMode>>,
     /// Whether the tables are the plan's own, whose rows are counted before a run, rather than those of TPC-B or TPC-C.

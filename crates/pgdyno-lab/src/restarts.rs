@@ -1,13 +1,13 @@
 //! When the servers of several subjects are started anew.
 
 use pgdyno_analysis::compare::{BLOCKS_PER_START, slots};
-use pgdyno_core::{facts::amount, problem::Problem};
+use pgdyno_core::{facts::PresetFacts, problem::Problem};
 use pgdyno_plan::{
     Plan, Restart,
     advice::bench::{BUFFERS_SHARE, BenchPlan},
 };
 
-use crate::{Job, Wanted};
+use crate::{Job, Wanted, presets::asked_buffers_bytes};
 
 /// Fewest starts over which an answer is computed: the interval of three means is useless in a comparison with looks.
 const FEWEST_STARTS: u32 = 4;
@@ -23,6 +23,7 @@ pub fn blocks_per_start(
     job: &Job,
     plan: &Plan,
     bench: &BenchPlan,
+    presets: &[Option<PresetFacts>],
     (page_bytes, buffers_bytes): (u64, u64),
 ) -> Result<Option<u32>, Problem> {
     let (blocks, of_start, least) = match job.comparison() {
@@ -41,7 +42,7 @@ pub fn blocks_per_start(
         (Restart::Always, None) => Ok(starts()),
         (Restart::Auto, Some(_)) => Ok(None),
         (Restart::Auto, None) => {
-            let room = largest_buffers(job, buffers_bytes) as f64 * BUFFERS_SHARE;
+            let room = largest_buffers(job, presets, buffers_bytes) as f64 * BUFFERS_SHARE;
             let fits = tables_bytes(plan, bench.scale, page_bytes).is_some_and(|bytes| bytes as f64 <= room);
             Ok(starts().filter(|_| fits))
         }
@@ -67,16 +68,12 @@ fn refusal(job: &Job, (blocks, of_start, least): (u32, u32, u32)) -> Option<Prob
 }
 
 /// The largest `shared_buffers` of the job's servers, in bytes.
-fn largest_buffers(job: &Job, chosen_bytes: u64) -> u64 {
-    let of = |wanted: &Wanted| match wanted {
-        Wanted::Own(request) => {
-            let mut all = request.settings.iter();
-            let given = all.find(|(name, _)| name.eq_ignore_ascii_case("shared_buffers"));
-            given.and_then(|(_, value)| amount::parse(value, 8_192)).unwrap_or(chosen_bytes)
-        }
+fn largest_buffers(job: &Job, presets: &[Option<PresetFacts>], chosen_bytes: u64) -> u64 {
+    let of = |(wanted, preset): (&Wanted, &Option<PresetFacts>)| match wanted {
+        Wanted::Own(request) => asked_buffers_bytes(request, preset.as_ref()).unwrap_or(chosen_bytes),
         Wanted::External(_) => chosen_bytes,
     };
-    job.servers.iter().map(of).max().unwrap_or(chosen_bytes)
+    job.servers.iter().zip(presets).map(of).max().unwrap_or(chosen_bytes)
 }
 
 /// Size of the tables under test; `None` for tables that only the plan's own SQL knows.

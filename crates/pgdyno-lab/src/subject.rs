@@ -5,12 +5,14 @@ pub mod run_state;
 
 use std::{
     collections::BTreeSet,
+    fs, io,
+    net::TcpListener,
     thread,
     time::{Duration, Instant},
 };
 
 use pgdyno_core::{
-    facts::{Choice, ServerFacts, ServerSource, StorageFacts},
+    facts::{Choice, PresetFacts, ServerFacts, ServerSource, StorageFacts},
     problem::Problem,
     stop::Stop,
 };
@@ -19,14 +21,13 @@ use pgdyno_postgres::{
     load::TableScope,
     observe::{postmaster_of, server_facts, wait_for_replay},
 };
-use pgdyno_provision::RunningServer;
-use pgdyno_rows::load::{LoadPlan, LoadRequest};
-use pgdyno_wire::{Address, ConnectOptions, Row, Session, WireError, connect, connect_unless};
+use pgdyno_provision::{Request, RunningServer};
+use pgdyno_wire::{Address, ConnectOptions, Password, Row, Session, WireError, connect, connect_unless};
 
 use crate::{
-    Events, External, Job, Prepared, Wanted, context::Context, counters_sampler::CountersSampler, dirs,
-    inspect_server::ExistingServer, server_storage, tpcc_facts::TpccFacts, wait_sampler::WaitSampler,
-    waiting::waiting_for,
+    Events, External, Job, Wanted, context::Context, counters_sampler::CountersSampler, dirs,
+    inspect_server::ExistingServer, room::make_room, server_storage, tpcc_facts::TpccFacts,
+    wait_sampler::WaitSampler, waiting::waiting_for,
 };
 
 /// Connection timeout for cleaning up after a request to stop.
@@ -71,6 +72,8 @@ pub struct Subject {
     pub postmaster: Option<u32>,
     /// Settings chosen for it.
     pub choices: Vec<Choice>,
+    /// The preset that it was given, and what differs from it.
+    pub preset: Option<PresetFacts>,
     /// Whether its bundle is a tested one; `None` if it is not from a bundle.
     pub bundle_pinned: Option<bool>,
     /// The postmaster of an own server, which is not restarted if it ends.
@@ -144,16 +147,12 @@ impl Subject {
             }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
-                // All servers have room for as many connections, so that they do not differ in that.
-                let loading = job.loads().into_iter().map(LoadRequest::streams).max().unwrap_or(1);
-                let loading = loading.try_into().unwrap_or(u32::MAX);
-                request.relations = job_relations(prepared);
-                request.clients = prepared.bench.max_clients().max(loading);
-                if let Some(bytes) = prepared.shared_buffers_bytes {
+                make_room(&mut request, job, &prepared.loads, &prepared.bench);
+                if let Some(bytes) = prepared.shared_buffers_bytes.filter(|_| request.preset.is_none()) {
                     let given = request.settings.entry("shared_buffers".into());
                     given.or_insert_with(|| format!("{}MB", bytes >> 20));
                 }
-                request.cpus.clone_from(&prepared.bench.cpus.server);
+                choose_port(&mut request)?;
                 events.doing("starting a server");
                 let server = pgdyno_provision::up(&request, &dirs()?, &mut |event| report(events, &event))?;
                 server.warnings.iter().for_each(|warning| events.warning(warning));
@@ -163,26 +162,26 @@ impl Subject {
     }
 
     fn own(context: Context<'_>, server: RunningServer) -> Result<Self, Problem> {
-        let address = Address::Unix(server.socket_dir.clone(), server.port);
-        let options = ConnectOptions::local(address, server.superuser);
-        let opened = open_session(&options, context.stop).and_then(|mut admin| {
+        let admin_options = by_socket(&server);
+        let opened = open_session(&admin_options, context.stop).and_then(|mut admin| {
             let bindir = server.bindir.display().to_string();
             let mut facts = server_facts(&mut admin, server.source, Some(bindir))
                 .map_err(|error| error.into_problem("could not read the server's facts"))?;
             facts.build.made = server.made();
-            Ok((admin, server_storage::with_storage(facts)))
+            Ok((admin, server_storage::with_storage(facts), for_clients(&server)?))
         });
-        let (admin, facts) = match opened {
+        let (admin, facts, options) = match opened {
             Ok(opened) => opened,
             Err(problem) => {
                 let _ = server.remove(); // report the first problem; `ps` lists what is left
                 return Err(problem);
             }
         };
-        let mut subject = Self::new(context, options.clone(), options, admin, facts);
+        let mut subject = Self::new(context, options, admin_options, admin, facts);
         subject.postmaster = Some(server.pid);
         subject.process = ProcessId::of(server.pid);
         subject.choices.clone_from(&server.choices);
+        subject.preset.clone_from(&server.preset);
         subject.bundle_pinned = (server.source == ServerSource::Bundle).then_some(server.pinned);
         subject.home = Home::Own(Box::new(server));
         Ok(subject)
@@ -207,6 +206,7 @@ impl Subject {
             largest_buffers_bytes: facts.shared_buffers_bytes,
             facts,
             choices: Vec::new(),
+            preset: None,
             bundle_pinned: None,
             process: None,
             home: Home::Gone,
@@ -517,11 +517,34 @@ impl Subject {
     }
 }
 
-/// Most tables and indexes that one statement of any server locks: all partitions of a table with their keys. All
-/// servers have room for as many, so that they do not differ in that.
-fn job_relations(prepared: &Prepared) -> u64 {
-    let of = |load: &LoadPlan| load.partitions.map_or(0, |partitions| 2 * partitions.count);
-    prepared.loads.iter().flatten().map(of).max().unwrap_or(0)
+/// How sessions connect to an own server by its socket.
+fn by_socket(server: &RunningServer) -> ConnectOptions {
+    let address = Address::Unix(server.socket_dir.clone(), server.port);
+    ConnectOptions::local(address, server.superuser)
+}
+
+/// How the clients connect to an own server: by TCP with the password if it listens, else by its socket.
+fn for_clients(server: &RunningServer) -> Result<ConnectOptions, Problem> {
+    let Some(tcp) = &server.tcp else { return Ok(by_socket(server)) };
+    let path = &server.password_file;
+    let unreadable =
+        |error: io::Error| Problem::could_not(format!("could not read {}: {error}", path.display()));
+    let password = fs::read_to_string(path).map_err(unreadable)?;
+    let mut options = ConnectOptions::local(Address::Tcp(tcp.host.clone(), server.port), server.superuser);
+    options.hosts.iter_mut().for_each(|host| host.password = Some(Password::new(password.trim_end())));
+    Ok(options)
+}
+
+/// Chooses a free port for a server that listens on TCP. Another process may take it before the server does; the start
+/// then says so.
+fn choose_port(request: &mut Request) -> Result<(), Problem> {
+    if request.listen.is_none() || request.port.is_some() {
+        return Ok(());
+    }
+    let free = TcpListener::bind(("0.0.0.0", 0)).and_then(|listener| listener.local_addr());
+    let taken = |error| Problem::could_not(format!("could not find a free port: {error}"));
+    request.port = Some(free.map_err(taken)?.port());
+    Ok(())
 }
 
 /// Names of tables that a run on existing tables may use: those of the set, and those that its scripts name.

@@ -63,11 +63,18 @@ impl Table {
         if self.heading.is_empty() { "at the top of the file".into() } else { format!("in {}", self.heading) }
     }
 
-    /// The first table with a key of this name, of this one and all below.
+    /// The table with a key of this name, of this one and all below: the least deep one, since a table may be repeated
+    /// inside of others.
     fn with_key(&self, name: &str) -> Option<&Self> {
-        let below =
-            || self.keys.iter().filter_map(|key| key.holds.table()).find_map(|table| table.with_key(name));
-        if self.key(name).is_some() { Some(self) } else { below() }
+        let mut level = vec![self];
+        while !level.is_empty() {
+            if let Some(table) = level.iter().find(|table| table.key(name).is_some()) {
+                return Some(table);
+            }
+            let below = level.iter().flat_map(|table| &table.keys);
+            level = below.filter_map(|key| key.holds.table()).collect();
+        }
+        None
     }
 
     fn names(&self) -> impl Iterator<Item = &str> {
@@ -223,8 +230,9 @@ pub(super) fn at(path: &str) -> Option<&'static Key> {
     let mut names = path.split('.');
     let first = PLAN.key(names.next()?)?;
     names.try_fold(first, |key, name| match key.holds {
-        // The name of a setting may have a dot.
+        // The name of a setting, or of a storage option of one table, may have a dot.
         Holds::Nothing if key.path.ends_with(".settings.NAME") => Some(key),
+        Holds::Nothing if key.path.ends_with(".table_options.NAME") => Some(key),
         _ => key.below(name),
     })
 }
@@ -284,6 +292,8 @@ mod tests {
             ("data.scale", "\"auto\", \"none\" or a whole number from 1 to 100000000"),
             ("load.partition_method", "\"range\" or \"hash\""),
             ("load.unlogged", "true or false"),
+            ("subject.load.partitions", "a whole number from 0 to 100000"),
+            ("server.preset", "a text in quotes, such as \"tpcc-9.5\" or \"./postgresql.conf\""),
             ("load.fillfactor", "a whole number from 10 to 100"),
             ("workload.clients", "a list of whole numbers from 1 to 100000, such as [1, 8, 32]"),
             ("measure.clients", "\"auto\" or a list of whole numbers from 1 to 100000, such as [1, 8, 32]"),
@@ -315,6 +325,7 @@ mod tests {
         assert_eq!(advice("measure", "client"), "did you mean `clients`?");
         assert_eq!(advice("measure", "WarmUp"), "did you mean `warmup`?");
         assert_eq!(advice("", "scale"), "`scale` belongs in [data]");
+        assert_eq!(advice("data", "partitions"), "`partitions` belongs in [load]");
         assert!(advice("", "password").starts_with("a plan holds no address"));
         // `tpcc` is only a letter away but means other tables.
         for table in ["data", "size"] {

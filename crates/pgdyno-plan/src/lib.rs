@@ -13,6 +13,7 @@ pub mod fuzz;
 mod keys;
 mod measure;
 mod parse;
+pub mod preset;
 mod scale;
 mod server;
 mod stage;

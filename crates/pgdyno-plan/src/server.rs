@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use pgdyno_rows::load::LoadRequest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +11,10 @@ const SETTINGS: &str = "a table of settings with their values in quotes, such as
 
 /// What a plan expects of tablespaces.
 const TABLESPACES: &str = "a table of tablespaces with their directories, such as { fast = \"/nvme/space\" }";
+
+/// What a plan expects of networks.
+const ALLOW: &str =
+    "a list of networks in quotes, such as [\"192.168.1.0/24\"], or \"samehost\", \"samenet\", \"all\"";
 
 /// Most subjects of a plan; all their servers run at once.
 pub const MAX_SUBJECTS: usize = 16;
@@ -78,6 +83,30 @@ pub struct ServerPlan {
     #[serde(skip_serializing_if = "Option::is_none")]
     #[cfg_attr(feature = "flags", arg(skip))]
     pub ctype: Option<String>,
+    /// Published configuration by its name, or a postgresql.conf by its path, instead of settings chosen from facts
+    #[schemars(extend("examples" = ["tpcc-9.5", "./postgresql.conf"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "flags", arg(long, value_name = "NAME|FILE"))]
+    pub preset: Option<String>,
+    /// Apply the preset with the sizes of its machine, and with what weakens durability
+    #[serde(skip_serializing_if = "is_false")]
+    #[cfg_attr(feature = "flags", arg(long))]
+    pub as_published: bool,
+    /// TCP addresses to listen on, such as 127.0.0.1: the clients connect to the first one, with a password, instead of
+    /// by the Unix-domain socket.
+    #[schemars(extend("examples" = ["127.0.0.1"]))]
+    #[serde(skip_serializing_if = "Option::is_none")]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub listen: Option<String>,
+    /// Networks whose clients TCP admits. Default: those that this machine is part of.
+    #[schemars(extend("x-expects" = ALLOW))]
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub allow: Vec<String>,
+    /// How the tables of a subject are loaded; its options go over those of `[load]`.
+    #[serde(skip_serializing_if = "LoadRequest::is_default")]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub load: LoadRequest,
     /// Settings that override those chosen from facts; those of a subject also override those of `[server]`.
     #[schemars(extend("x-expects" = SETTINGS))]
     #[cfg_attr(feature = "flags", arg(skip))]
@@ -115,6 +144,12 @@ impl ServerPlan {
             locale: self.locale.or(other.locale),
             collate: self.collate.or(other.collate),
             ctype: self.ctype.or(other.ctype),
+            // A preset that is named here goes as this says.
+            as_published: self.as_published || (other.as_published && self.preset.is_none()),
+            preset: self.preset.or(other.preset),
+            listen: self.listen.or(other.listen),
+            allow: if self.allow.is_empty() { other.allow } else { self.allow },
+            load: self.load.over(&other.load),
             settings,
             cpus: self.cpus.or(other.cpus),
         }
@@ -126,13 +161,20 @@ impl ServerPlan {
     }
 
     /// Names and values of the keys that a term `KEY=VALUE` can give.
-    pub fn terms(&mut self) -> [(&'static str, &mut Option<String>); 5] {
+    pub fn terms(&mut self) -> [(&'static str, &mut Option<String>); 7] {
         [
             ("pg", &mut self.pg),
             ("build", &mut self.build),
             ("bindir", &mut self.bindir),
             ("data", &mut self.data),
             ("waldir", &mut self.waldir),
+            ("preset", &mut self.preset),
+            ("listen", &mut self.listen),
         ]
     }
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes references
+fn is_false(value: &bool) -> bool {
+    !value
 }

@@ -1,8 +1,9 @@
 //! Configuration files that pgdyno writes for a server, and the check of the user's settings.
 
-use std::{collections::BTreeMap, fmt::Write, path::Path};
+use std::{collections::BTreeMap, fmt::Write, net::IpAddr, path::Path};
 
 use pgdyno_core::{facts::Choice, problem::Problem};
+use pgdyno_plan::preset::is_off;
 
 /// Settings that decide on location and access; each is set by a flag or by pgdyno alone.
 const RESERVED: [(&str, &str); 8] = [
@@ -43,19 +44,10 @@ pub fn check_settings(settings: &BTreeMap<String, String>) -> Result<(), Problem
 
 /// Warns of settings that make acknowledged commits or the data less safe than the server's defaults do.
 pub fn weakened(settings: &BTreeMap<String, String>) -> Vec<String> {
-    let off = |value: &str| {
-        let value = value.to_ascii_lowercase();
-        value == "0"
-            || "no".starts_with(&value)
-            || "false".starts_with(&value)
-            || (value.len() > 1 && "off".starts_with(&value))
-    };
     let named = ["fsync", "full_page_writes", "synchronous_commit"];
     settings
         .iter()
-        .filter(|(name, value)| {
-            named.iter().any(|n| name.eq_ignore_ascii_case(n)) && !value.is_empty() && off(value)
-        })
+        .filter(|(name, value)| named.iter().any(|n| name.eq_ignore_ascii_case(n)) && is_off(value))
         .map(|(name, value)| format!("{name} = {value} weakens durability: a crash may lose data"))
         .collect()
 }
@@ -94,7 +86,7 @@ pub fn render(server: &ServerConf<'_>, settings: &[Choice]) -> String {
     let mut text =
         String::from("# Written by pgdyno at every start of this server; changes made here are lost.\n");
     let mut line = |name: &str, value: &str, reason: &str| {
-        let comment = if reason.is_empty() { String::new() } else { format!("  # {reason}") };
+        let comment = if reason.is_empty() { String::new() } else { format!("  # {}", one_line(reason)) };
         // Writing to a String cannot fail.
         let _ = writeln!(text, "{name} = {}{comment}", quote(value));
     };
@@ -112,18 +104,72 @@ pub fn render(server: &ServerConf<'_>, settings: &[Choice]) -> String {
     text
 }
 
+/// A reason without line breaks, which would end a comment.
+fn one_line(reason: &str) -> String {
+    reason.chars().map(|c| if c.is_control() { ' ' } else { c }).collect()
+}
+
 /// Quotes a value for `guc-file.l`: quotes are doubled, and backslashes too, since they begin an escape.
 pub fn quote(value: &str) -> String {
     format!("'{}'", value.replace('\\', "\\\\").replace('\'', "''"))
 }
 
+/// Clients that TCP admits if nothing else is said: those of the networks that this machine is part of.
+const DEFAULT_ALLOW: &str = "samenet";
+/// Words of `pg_hba.conf` that name networks.
+const NETWORKS: [&str; 3] = ["all", "samehost", "samenet"];
+
+/// Checks the networks whose clients TCP admits, and that there is TCP.
+///
+/// # Errors
+/// A wrong request, with the wrong network.
+pub fn check_allow(allow: &[String], listens: bool) -> Result<(), Problem> {
+    if !allow.is_empty() && !listens {
+        let what = "networks are allowed, but the server does not listen on TCP";
+        return Err(Problem::wrong_request(what).hint("give the address to listen on, too (--listen)"));
+    }
+    match allow.iter().find(|network| !is_network(network)) {
+        None => Ok(()),
+        Some(network) => Err(Problem::wrong_request(format!("`{network}` is no network")).hint(
+            "write an address with its prefix length, such as 192.168.1.0/24, or samehost, samenet or all",
+        )),
+    }
+}
+
+/// Whether `pg_hba.conf` takes this for addresses: a word, an address, or an address with a prefix length. Names of
+/// hosts are not taken: they would be looked up at every connection.
+fn is_network(text: &str) -> bool {
+    let (address, length) = text.split_once('/').map_or((text, None), |(of, length)| (of, Some(length)));
+    let Ok(address) = address.parse::<IpAddr>() else { return NETWORKS.contains(&text) };
+    let most = if address.is_ipv4() { 32 } else { 128 };
+    length.is_none_or(|length| length.parse::<u8>().is_ok_and(|length| length <= most))
+}
+
+/// A network as `pg_hba.conf` has it, where an address needs a prefix length.
+fn network(text: &str) -> String {
+    match text.parse::<IpAddr>() {
+        Ok(IpAddr::V4(address)) => format!("{address}/32"),
+        Ok(IpAddr::V6(address)) => format!("{address}/128"),
+        Err(_) => text.to_owned(),
+    }
+}
+
+/// The networks whose clients TCP admits: these, or else [`DEFAULT_ALLOW`].
+pub fn networks(allow: &[String]) -> Vec<String> {
+    match allow {
+        [] => vec![DEFAULT_ALLOW.to_owned()],
+        given => given.iter().map(|text| network(text)).collect(),
+    }
+}
+
 /// Renders `pg_hba.conf`. The socket trusts everybody who can enter its directory, which only the owner can; TCP, if
-/// enabled, needs a password (SCRAM from 10 on).
-pub fn render_hba(version_num: u32, listens: bool) -> String {
+/// enabled, admits clients of these networks, by default those of [`DEFAULT_ALLOW`], with a password (SCRAM from 10 on).
+pub fn render_hba(version_num: u32, listens: bool, allow: &[String]) -> String {
     let mut text = String::from("local all all trust\nlocal replication all trust\n");
-    if listens {
-        let method = password_method(version_num);
-        let _ = write!(text, "host all all all {method}\nhost replication all all {method}\n");
+    let method = password_method(version_num);
+    for network in networks(allow).into_iter().filter(|_| listens) {
+        // Writing to a String cannot fail.
+        let _ = write!(text, "host all all {network} {method}\nhost replication all {network} {method}\n");
     }
     text
 }
@@ -197,10 +243,40 @@ mod tests {
         {
             assert!(text.lines().any(|l| l == line), "{line} is not in\n{text}");
         }
-        assert!(!render_hba(180_000, false).contains("host"));
-        assert!(render_hba(180_000, true).contains("host all all all scram-sha-256"));
-        assert!(render_hba(90_600, true).contains("host all all all md5"));
-        assert!(!render_hba(180_000, true).lines().any(|l| l.starts_with("host") && l.contains("trust")));
+        let hba = |version_num, listens, allow: &[&str]| {
+            let allow: Vec<_> = allow.iter().map(|network| (*network).to_owned()).collect();
+            render_hba(version_num, listens, &allow)
+        };
+        assert!(
+            !hba(180_000, false, &[]).contains("host") && !hba(180_000, false, &["all"]).contains("host")
+        );
+        assert!(hba(180_000, true, &[]).contains("host all all samenet scram-sha-256"));
+        assert!(!hba(180_000, true, &[]).contains(" all all all "), "not everybody, unless that is said");
+        assert!(hba(90_600, true, &["all"]).contains("host all all all md5"));
+        let two = hba(180_000, true, &["10.0.0.0/8", "::1"]);
+        assert!(
+            two.contains("host all all 10.0.0.0/8 scram-sha-256")
+                && two.contains(" all ::1/128 scram-sha-256")
+        );
+        assert!(
+            !two.contains("samenet") && !two.lines().any(|l| l.starts_with("host") && l.contains("trust"))
+        );
+    }
+
+    #[test]
+    fn networks_are_checked() {
+        let check = |networks: &[&str], listens| {
+            check_allow(&networks.iter().map(|one| (*one).to_owned()).collect::<Vec<_>>(), listens)
+        };
+        assert_eq!(check(&["all", "samehost", "10.0.0.0/8", "::/0", "fe80::1", "10.1.2.3"], true), Ok(()));
+        assert_eq!(check(&[], false), Ok(()));
+        for wrong in
+            ["", "host.example", "10.0.0.0/33", "10.0.0/8", "::/129", "0.0.0.0/0 trust", "10.0.0.0/8\nhost"]
+        {
+            let problem = check(&[wrong], true).expect_err(wrong);
+            assert!(problem.what.ends_with("is no network"), "{}", problem.what);
+        }
+        assert!(check(&["all"], false).expect_err("nothing listens").what.contains("does not listen"));
     }
 
     proptest! {

@@ -1,18 +1,28 @@
 //! Predicts which program a request will use, before anything is fetched or made.
 
-use std::path::PathBuf;
+use std::{io, path::PathBuf};
 
 use pgdyno_core::{
-    facts::{BuildFacts, ServerSource},
+    facts::{BuildFacts, HostFacts, PresetFacts, ServerSource},
     problem::Problem,
+};
+use pgdyno_host::facts;
+use pgdyno_plan::{
+    advice::config::Inputs,
+    preset::{Fit, fit},
 };
 
 use super::{
     Dirs, Request, Wanted,
     builds::Build,
     bundle::{self, BundleToCome},
-    installation, up,
+    installation,
+    presets::{Program, fit_program},
+    run_as, up,
 };
+
+/// Default size of a WAL segment in MB.
+const SEGMENT_MB: u32 = 16;
 
 /// What is known of a server's program before the server is made.
 #[derive(Debug, Clone)]
@@ -61,4 +71,48 @@ pub fn foresee_bundle(wanted: Option<Wanted>, dirs: &Dirs) -> Foreseen {
     let BundleToCome { version_num, version, cached, build } = bundle::to_come(wanted, &dirs.cache);
     let bindir = cached.map(|bundle| bundle.bindir());
     Foreseen { version_num, version, source: ServerSource::Bundle, bindir, named: None, to_come: build }
+}
+
+/// Predicts what becomes of the preset of a request; `None` without one. A program that is not fetched yet is not
+/// asked: then names that it lacks are still among those taken.
+///
+/// # Errors
+/// The user of the server is unknown, or the storage cannot be read.
+pub fn foresee_preset(
+    request: &Request,
+    program: &Foreseen,
+    host: &HostFacts,
+    dirs: &Dirs,
+) -> Result<Option<PresetFacts>, Problem> {
+    let Some(preset) = &request.preset else { return Ok(None) };
+    let unreadable =
+        |error: io::Error| Problem::could_not(format!("could not read the facts of this machine: {error}"));
+    let (user, _) = run_as::choose(request.run_as.as_deref())?;
+    let data = facts::storage(request.data.as_deref().unwrap_or(&dirs.servers())).map_err(unreadable)?;
+    let wal = request.waldir.as_deref().map(facts::storage).transpose().map_err(unreadable)?;
+    let inputs = Inputs {
+        host,
+        data: &data,
+        wal: wal.as_ref(),
+        version_num: program.version_num,
+        clients: request.clients,
+        relations: request.relations,
+        wal_segment_bytes: u64::from(request.wal_segsize_mb.unwrap_or(SEGMENT_MB)) << 20,
+        server_cpus: (!request.cpus.is_empty()).then_some(request.cpus.len() as u32),
+    };
+    let block_kb = program.named.as_ref().map_or(8, |build| build.manifest.block_kb);
+    let fit_here = Fit {
+        inputs,
+        side_by_side: request.side_by_side.max(1),
+        block_bytes: u64::from(block_kb) << 10,
+        given: &request.settings,
+    };
+    let fitted = match &program.bindir {
+        Some(bindir) => {
+            let program = Program { bindir, version: &program.version, user: user.as_ref() };
+            fit_program(preset, &fit_here, &program)
+        }
+        None => fit(preset, &fit_here),
+    };
+    Ok(Some(fitted.facts))
 }

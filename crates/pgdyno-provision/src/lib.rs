@@ -14,6 +14,7 @@ mod initdb;
 pub mod installation;
 mod lock;
 pub mod manifest;
+mod presets;
 mod process;
 mod ready;
 mod refused;
@@ -31,9 +32,11 @@ mod words;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-pub use conf::check_settings;
+use pgdyno_plan::preset::Preset;
+
+pub use conf::{check_allow, check_settings};
 pub use dirs::Dirs;
-pub use foresee::{Foreseen, foresee, foresee_bundle};
+pub use foresee::{Foreseen, foresee, foresee_bundle, foresee_preset};
 pub use initdb::SUPERUSER;
 pub use registry::{Record, Status};
 pub use restart::{asks_for_like_data, restart_on_next};
@@ -89,8 +92,14 @@ pub struct Request {
     pub tablespaces: Vec<(String, PathBuf)>,
     /// User's settings, which override those chosen from facts.
     pub settings: BTreeMap<String, String>,
+    /// A configuration that takes the place of the settings chosen from facts.
+    pub preset: Option<Preset>,
+    /// Servers of this machine that share its memory with this one, including it; 0 is the same as 1.
+    pub side_by_side: u64,
     /// Addresses to listen on by TCP; `None` is no TCP.
     pub listen: Option<String>,
+    /// Networks whose clients TCP admits, as `pg_hba.conf` has them; empty is those that this machine is part of.
+    pub allow: Vec<String>,
     /// Port; `None` is 5432.
     pub port: Option<u16>,
     /// User to run as if root asks; `None` is `postgres`, else `nobody`.

@@ -36,10 +36,9 @@ pub fn refuse_settings(record: &Record, home: &Path, configuration: &Path) -> Re
 /// Problem from the first message about a given setting; the server's hints, and further such messages, are the detail.
 fn refusal(said: &str, given: &BTreeMap<String, String>, version: &str) -> Option<Problem> {
     let about = |line: &str| {
-        let message = LEVELS.iter().find_map(|level| Some(line.split_once(*level)?.1.trim()))?;
+        let message = message(line)?;
         let name = given.keys().find(|name| names(message, name))?;
-        // The line of a generated file is of no use to the user.
-        Some((name, message.split(" in file \"").next().unwrap_or(message).to_owned()))
+        Some((name, message.to_owned()))
     };
     let mut found = said.lines().filter_map(about);
     let (name, message) = found.next()?;
@@ -50,6 +49,13 @@ fn refusal(said: &str, given: &BTreeMap<String, String>, version: &str) -> Optio
         Problem::wrong_request(format!("PostgreSQL {version} refuses the setting {name}: {message}"))
             .hint(SETTINGS_HINT);
     Some(Problem { detail: (!detail.is_empty()).then(|| detail.join("; ")), ..problem })
+}
+
+/// The message of a line that reports an error in a configuration, without the line of the file: a generated file is of
+/// no use to the user.
+pub fn message(line: &str) -> Option<&str> {
+    let message = LEVELS.iter().find_map(|level| Some(line.split_once(*level)?.1.trim()))?;
+    message.split(" in file \"").next()
 }
 
 /// Whether a message contains the name of a setting as a whole word.

@@ -12,10 +12,11 @@ use std::{
 };
 
 use pgdyno_core::{
-    facts::{Choice, ServerSource},
+    facts::{Choice, PresetFacts, ServerSource},
     problem::Problem,
 };
 use pgdyno_host::users::User;
+use pgdyno_plan::preset::Preset;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -88,6 +89,9 @@ pub struct Record {
     pub port: u16,
     /// Addresses to listen on by TCP; `None` is no TCP.
     pub listen: Option<String>,
+    /// Networks whose clients TCP admits; empty is those that this machine is part of.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub allow: Vec<String>,
     /// User to run as; `None` is the user of pgdyno.
     pub run_as: Option<User>,
     /// WAL segment size in MB, if it was given.
@@ -98,6 +102,26 @@ pub struct Record {
     pub given: BTreeMap<String, String>,
     /// Settings in the configuration, each with its reason.
     pub settings: Vec<Choice>,
+    /// The configuration that takes the place of settings chosen from facts.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<Preset>,
+    /// What became of it at the last start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset_used: Option<PresetFacts>,
+}
+
+impl Record {
+    /// Settings that somebody asked for: by name, or in a preset.
+    pub(super) fn asked_settings(&self) -> BTreeMap<String, String> {
+        let published = self.preset.iter().flat_map(|preset| preset.settings.keys());
+        let in_force = |name: &String| {
+            let choice = self.settings.iter().find(|choice| choice.name.eq_ignore_ascii_case(name))?;
+            Some((choice.name.clone(), choice.value.clone()))
+        };
+        let mut asked: BTreeMap<_, _> = published.filter_map(in_force).collect();
+        asked.extend(self.given.clone());
+        asked
+    }
 }
 
 /// State of a server, from the kernel and from `postmaster.pid`.
@@ -423,11 +447,14 @@ pub(super) mod tests {
             socket: Place::planned(root.join("run")),
             port: 5432,
             listen: None,
+            allow: vec![],
             run_as: None,
             wal_segsize_mb: None,
             cpus: vec![],
             given: BTreeMap::new(),
             settings: vec![],
+            preset: None,
+            preset_used: None,
         }
     }
 

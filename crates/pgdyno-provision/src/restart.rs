@@ -67,6 +67,8 @@ fn with_program(of_data: Record, program: &Record) -> Record {
         cpus: program.cpus,
         given: program.given,
         settings: program.settings,
+        preset: program.preset,
+        preset_used: program.preset_used,
         ..of_data
     }
 }
@@ -77,7 +79,9 @@ pub fn asks_for_like_data(one: &Request, other: &Request) -> bool {
     let places = |of: &Request| of.data.is_none() && of.waldir.is_none() && of.tablespaces.is_empty();
     let cluster = |of: &Request| {
         let locale = (of.locale.clone(), of.collate.clone(), of.ctype.clone());
-        (of.wal_segsize_mb, of.encoding.clone(), locale, of.data_checksums, of.run_as.clone())
+        // Addresses stay with the data.
+        let network = (of.listen.clone(), of.allow.clone());
+        (of.wal_segsize_mb, of.encoding.clone(), locale, of.data_checksums, of.run_as.clone(), network)
     };
     places(one) && places(other) && cluster(one) == cluster(other)
 }

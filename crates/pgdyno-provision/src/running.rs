@@ -3,12 +3,12 @@
 use std::{path::PathBuf, time::Duration};
 
 use pgdyno_core::{
-    facts::{Choice, MadeFacts, ServerSource},
+    facts::{Choice, MadeFacts, PresetFacts, ServerSource},
     problem::Problem,
 };
 
 use super::{
-    Dirs, Event, SUPERUSER, builds,
+    Dirs, Event, SUPERUSER, builds, conf,
     registry::{self, Phase, Record, Slot, Status},
     stop::{FAST_LIMIT, Stopped},
 };
@@ -20,6 +20,8 @@ pub struct Tcp {
     pub host: String,
     /// Addresses the server listens on, as given.
     pub listen: String,
+    /// Networks whose clients it admits, with a password.
+    pub networks: String,
 }
 
 /// Server that takes connections.
@@ -57,6 +59,8 @@ pub struct RunningServer {
     pub pinned: bool,
     /// Settings in the configuration, each with its reason.
     pub choices: Vec<Choice>,
+    /// The preset that it was given, and what differs from it.
+    pub preset: Option<PresetFacts>,
     /// Warnings for whoever measures the server.
     pub warnings: Vec<String>,
     /// Whether the server ran before the request.
@@ -72,10 +76,11 @@ impl RunningServer {
             pid,
             socket_dir: record.socket.path.clone(),
             port: record.port,
-            tcp: record
-                .listen
-                .as_ref()
-                .map(|listen| Tcp { host: local_host(listen), listen: listen.clone() }),
+            tcp: record.listen.as_ref().map(|listen| Tcp {
+                host: local_host(listen),
+                listen: listen.clone(),
+                networks: conf::networks(&record.allow).join(", "),
+            }),
             password_file: home.join("password"),
             superuser: SUPERUSER,
             data_dir: record.data.path.clone(),
@@ -87,6 +92,7 @@ impl RunningServer {
             source: record.source,
             pinned: record.pinned.unwrap_or(true),
             choices: record.settings.clone(),
+            preset: record.preset_used.clone(),
             warnings,
             already_running: false,
             dirs: dirs.clone(),

@@ -13,7 +13,10 @@ use pgdyno_core::{
     problem::Problem,
 };
 use pgdyno_host::{facts, procs, users::User};
-use pgdyno_plan::advice::{config, preflight};
+use pgdyno_plan::{
+    advice::{config, preflight},
+    preset::{Fit, Fitted},
+};
 
 use super::{
     Dirs, Event, Lifetime, Request, RunningServer, Wanted,
@@ -23,6 +26,7 @@ use super::{
     conf::{self, ServerConf},
     initdb::{Cluster, create_tablespaces, initdb, random_password},
     installation::{self, Installation},
+    presets::{self, Program},
     process::{self, Start, start, wait_ready},
     ready::socket_path,
     refused,
@@ -90,6 +94,7 @@ impl Up<'_> {
     /// Makes a new server. Everything is recorded before it is made.
     fn create(&mut self) -> Result<RunningServer, Problem> {
         let (user, warning) = run_as::choose(self.request.run_as.as_deref())?;
+        conf::check_allow(&self.request.allow, self.request.listen.is_some())?;
         let (program, source, pinned) = self.program()?;
         let mut record = self.plan(program, user)?;
         (record.source, record.pinned) = (source, pinned);
@@ -139,11 +144,14 @@ impl Up<'_> {
             socket: Place::planned(socket_dir(home, self.dirs, &request.name, port)?),
             port,
             listen: request.listen.clone(),
+            allow: request.allow.clone(),
             run_as: user,
             wal_segsize_mb: request.wal_segsize_mb,
             cpus: request.cpus.clone(),
             given: request.settings.clone(),
             settings: Vec::new(),
+            preset: request.preset.clone(),
+            preset_used: None,
         })
     }
 
@@ -197,6 +205,8 @@ impl Up<'_> {
         let changes = request.settings.iter().any(|(name, value)| record.given.get(name) != Some(value))
             || request.listen.as_ref().is_some_and(|listen| Some(listen) != record.listen.as_ref())
             || request.port.is_some_and(|port| port != record.port)
+            || (!request.allow.is_empty() && request.allow != record.allow)
+            || (request.preset.is_some() && request.preset != record.preset)
             || (!request.cpus.is_empty() && request.cpus != record.cpus);
         if changes {
             let name = &record.name;
@@ -227,6 +237,11 @@ impl Up<'_> {
         record.given.extend(request.settings.clone());
         record.listen = request.listen.clone().or(record.listen);
         record.port = request.port.unwrap_or(record.port);
+        record.preset = request.preset.clone().or(record.preset);
+        if !request.allow.is_empty() {
+            record.allow.clone_from(&request.allow);
+        }
+        conf::check_allow(&record.allow, record.listen.is_some())?;
         if !request.cpus.is_empty() {
             record.cpus.clone_from(&request.cpus);
         }
@@ -280,7 +295,7 @@ impl Up<'_> {
         if let Err(problem) = wait_ready(&how, &mut started, self.progress) {
             // The server may still be running without a report; the problem to report is known already.
             let _ = stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), self.progress);
-            return Err(refused::blame_setting(problem, &record.given));
+            return Err(refused::blame_setting(problem, &record.asked_settings()));
         }
         Ok(RunningServer::from_record(&record, pid, self.dirs, warnings))
     }
@@ -307,6 +322,7 @@ pub(super) fn launch(
 pub fn check(request: &Request) -> Result<(), Problem> {
     check_name(&request.name)?;
     conf::check_settings(&request.settings)?;
+    refuse_strange_preset(request)?;
     run_as::choose(request.run_as.as_deref())?;
     refuse_several_programs(request)?;
     request.bindir.as_ref().map_or(Ok(()), |dir| installed(request, dir).map(drop))?;
@@ -327,7 +343,25 @@ pub fn check(request: &Request) -> Result<(), Problem> {
                 .hint("leave it out to use the default"));
         }
     }
+    // A server that exists may listen already.
+    conf::check_allow(&request.allow, true)?;
     check_tablespaces(&request.tablespaces)
+}
+
+/// Refuses a preset whose settings could not be written to a configuration file.
+fn refuse_strange_preset(request: &Request) -> Result<(), Problem> {
+    let Some(preset) = &request.preset else { return Ok(()) };
+    // What pgdyno decides itself is left out of a preset, with a reason.
+    let control = |text: &String| text.chars().any(char::is_control);
+    let strange = preset.settings.iter().find(|(name, value)| control(name) || control(value));
+    match strange {
+        None => Ok(()),
+        Some((name, _)) => Err(Problem::wrong_request(format!(
+            "the preset {} has a control character in {name}",
+            preset.name
+        ))
+        .hint("take it out of the file")),
+    }
 }
 
 /// A directory, a build and the bundle each name the program: only one may be given.
@@ -520,7 +554,7 @@ fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<Strin
     let data = facts::storage(&record.data.path).map_err(unreadable)?;
     let wal = record.wal.as_ref().map(|place| facts::storage(&place.path)).transpose().map_err(unreadable)?;
     let (block_bytes, segment_mb) = compiled_sizes(record, dirs);
-    let mut chosen = config::settings(&config::Inputs {
+    let inputs = config::Inputs {
         host: &host,
         data: &data,
         wal: wal.as_ref(),
@@ -529,7 +563,20 @@ fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<Strin
         relations: request.relations,
         wal_segment_bytes: u64::from(segment_mb) << 20,
         server_cpus: (!record.cpus.is_empty()).then_some(record.cpus.len() as u32),
-    });
+    };
+    let fit = Fit {
+        inputs,
+        side_by_side: request.side_by_side.max(1),
+        block_bytes: block_bytes.into(),
+        given: &record.given,
+    };
+    let program = Program { bindir: &record.bindir, version: &record.version, user: record.run_as.as_ref() };
+    let fitted = record.preset.as_ref().map(|preset| presets::fit_program(preset, &fit, &program));
+    let (mut chosen, used) = match fitted {
+        None => (config::settings(&inputs), None),
+        Some(Fitted { choices, facts }) => (choices, Some(facts)),
+    };
+    record.preset_used = used;
     if request.lifetime == Lifetime::DiesWithUs {
         chosen.push(Choice {
             name: "restart_after_crash".to_owned(),
@@ -546,7 +593,7 @@ fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<Strin
         return Err(problem);
     }
     refuse_taken_port(record)?;
-    Ok(conf::weakened(&record.given))
+    Ok(conf::weakened(&record.asked_settings()))
 }
 
 fn check_cpus(cpus: &[u32], host: &HostFacts) -> Result<(), Problem> {
@@ -663,7 +710,7 @@ fn write_conf(record: &Record, slot: &Slot) -> Result<(), Problem> {
         listen: record.listen.as_deref(),
         hba_file: &hba_file,
     };
-    let hba = conf::render_hba(record.version_num, record.listen.is_some());
+    let hba = conf::render_hba(record.version_num, record.listen.is_some(), &record.allow);
     // Only for the server's user: settings may contain passwords.
     let user = record.run_as.as_ref();
     write_file(&hba_file, hba.as_bytes(), 0o600, user).map_err(problem)?;

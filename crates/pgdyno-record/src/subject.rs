@@ -1,7 +1,7 @@
 //! Facts and results of a subject in `run.json`.
 
 use pgdyno_core::{
-    facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts},
+    facts::{Choice, ConnectionFacts, PresetFacts, ServerFacts, StorageFacts},
     measure::SyncCheck,
     results::{Comparable, Difference},
 };
@@ -34,7 +34,10 @@ pub struct SubjectRecord {
     /// Whether the server's bundle was tested with this version of pgdyno; absent if the server is not from a bundle.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub bundle_pinned: Option<bool>,
-    /// The connection to the server; absent for an own server.
+    /// The preset that the server was given, and what differs from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<PresetFacts>,
+    /// The connection to the server; absent for an own server that is reached by its socket.
     pub connection: Option<ConnectionFacts>,
     /// Storage of the data directory, if its file system differs from the run's `storage`.
     #[serde(default, skip_serializing_if = "Option::is_none")]

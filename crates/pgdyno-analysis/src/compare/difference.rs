@@ -12,6 +12,10 @@ pub struct Asked {
     pub program: AskedProgram,
     /// Names of settings in lower case.
     pub settings: BTreeSet<String>,
+    /// Whether different presets were requested, which replace the settings that pgdyno chooses.
+    pub preset: bool,
+    /// Whether different ways of connecting were requested.
+    pub connection: bool,
     /// Whether different locations of data or WAL were requested.
     pub places: bool,
     /// Requested differences of the workload, such as `script`.

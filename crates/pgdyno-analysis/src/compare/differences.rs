@@ -111,7 +111,7 @@ fn words<'a>(words: impl IntoIterator<Item = &'a str>) -> String {
 fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Difference> {
     let fact = |what: &str, of: &dyn Fn(&ServerFacts) -> Option<String>, why| row(what, of(a), of(b), why);
     let by_setting = |names: &[&str]| {
-        let is_asked = names.iter().any(|name| asked.settings.contains(*name));
+        let is_asked = asked.preset || names.iter().any(|name| asked.settings.contains(*name));
         if is_asked { Why::Asked } else { Why::Besides }
     };
     // Before 11 it was compiled in.
@@ -140,7 +140,7 @@ fn of_clusters(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Vec<Differenc
 /// Durability tiers. A script may be requested, but the weaker durability that it causes is not.
 pub(super) fn tiers(a: &ServerFacts, b: &ServerFacts, asked: &Asked) -> Option<Difference> {
     let by_setting = ["fsync", "synchronous_commit", "full_page_writes"];
-    let is_set = by_setting.iter().any(|name| asked.settings.contains(*name));
+    let is_set = asked.preset || by_setting.iter().any(|name| asked.settings.contains(*name));
     // If locations were requested, one of them may be in memory; if unlogged tables were, one has them.
     let is_one = |tier: DurabilityTier| [a, b].iter().any(|server| server.durability == tier);
     let by_place = asked.places && is_one(DurabilityTier::InMemory);
@@ -160,8 +160,10 @@ pub(super) fn clients(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Option<Diffe
 /// Connection, client count and CPUs.
 fn of_surroundings(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     let fact = |what: &str, of: &dyn Fn(&Side<'_>) -> Option<String>| row(what, of(a), of(b), Why::Besides);
+    let by_way = if asked.connection { Why::Asked } else { Why::Besides };
     let way = |what: &str, of: &dyn Fn(&ConnectionFacts) -> Option<String>| {
-        fact(what, &|side| side.connection.as_ref().and_then(of))
+        let of = |side: &Side<'_>| side.connection.as_ref().and_then(of);
+        row(what, of(a), of(b), by_way)
     };
     let or_none = |word: Option<String>| word.or_else(|| Some("none".to_owned()));
     [
@@ -243,16 +245,21 @@ fn by_option(name: &str, asked: &Asked) -> Why {
 /// Options of the load that show in the catalog of TPC-B's accounts.
 const SEEN: [&str; 4] = ["partitions", "fillfactor", "unlogged", "foreign-keys"];
 
+/// Begins the names of storage options.
+const TABLE_OPTION: &str = "table-option ";
+
 /// Options of the load: as the catalog has them, the others as they were requested.
 fn of_options(a: &LoadedData, b: &LoadedData, asked: &Asked) -> Vec<Difference> {
     let accounts = |what: &str, of: &dyn Fn(&AccountsState) -> String, option: &str| {
         let of = |data: &LoadedData| data.accounts.as_ref().map(of);
         row(what, of(a), of(b), by_option(option, asked))
     };
+    let of_table = asked.load.iter().find(|name| name.starts_with(TABLE_OPTION));
+    let storage = of_table.map_or(SEEN[1], String::as_str);
     let yes_no = |is: bool| if is { "yes" } else { "no" }.to_owned();
     let seen = [
         accounts("partitions", &|of| of.partitions.to_string(), SEEN[0]),
-        accounts("storage options", &|of| words(of.options.iter().map(String::as_str)), SEEN[1]),
+        accounts("storage options", &|of| words(of.options.iter().map(String::as_str)), storage),
         accounts("access method", &|of| of.access_method.clone(), ""),
         accounts("unlogged tables", &|of| yes_no(of.unlogged), SEEN[2]),
         accounts("foreign keys", &|of| of.foreign_keys.to_string(), SEEN[3]),

@@ -127,8 +127,8 @@ fn lacks(server: &ServerFacts, name: &str) -> bool {
 
 fn why(a: &Side<'_>, b: &Side<'_>, asked: &Asked, name: &str) -> Why {
     let Some((of_a, of_b)) = a.server.zip(b.server) else { return Why::Besides };
-    let chosen = |side: &Side<'_>| side.chosen.iter().any(|choice| choice.name == name);
-    if asked.settings.contains(&name.to_ascii_lowercase()) {
+    let chosen = |side: &Side<'_>| side.chosen.iter().any(|choice| choice.name.eq_ignore_ascii_case(name));
+    if asked.settings.contains(&name.to_ascii_lowercase()) || asked.preset && (chosen(a) || chosen(b)) {
         return Why::Asked;
     }
     if counts_alike(of_a, of_b, name) {
@@ -169,7 +169,7 @@ fn unit_bytes(server: &ServerFacts, name: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::{Setting, major_of};
+    use pgdyno_core::facts::{Choice, Setting, major_of};
 
     use super::*;
     use crate::doubts::samples::server;
@@ -238,5 +238,29 @@ mod tests {
         a.version_num = 170_006;
         assert_ne!(major_of(a.version_num), major_of(b.version_num));
         assert_eq!(why(&a, &b), [Why::FollowsFromSizes, Why::DefaultOfVersion]);
+    }
+
+    /// A preset explains what either configuration sets, and nothing else.
+    #[test]
+    fn a_preset_explains_the_settings_of_both_configurations() {
+        let (mut a, mut b) = (with_defaults(8_192, &[("jit", "on")]), with_defaults(8_192, &[("jit", "on")]));
+        let set = |name: &str, value: &str| Setting {
+            name: name.into(),
+            value: value.into(),
+            source: "configuration file".into(),
+        };
+        a.settings = vec![set("DateStyle", "ISO, MDY"), set("search_path", "x")];
+        b.settings = vec![set("DateStyle", "ISO, DMY"), set("search_path", "y")];
+        let choice = Choice { name: "datestyle".into(), value: "iso, dmy".into(), reason: "preset x".into() };
+        let chosen = [choice];
+        let side = |server, chosen| Side { server: Some(server), chosen, ..Side::default() };
+        let found = |asked: &Asked| {
+            let rows = differences(&side(&a, &[]), &side(&b, &chosen), asked);
+            rows.into_iter().map(|row| (row.what, row.why.expect("it is said"))).collect::<Vec<_>>()
+        };
+        let names = ["DateStyle".to_owned(), "search_path".to_owned()];
+        let expected = |first| names.clone().into_iter().zip([first, Why::Besides]).collect::<Vec<_>>();
+        assert_eq!(found(&Asked { preset: true, ..Asked::default() }), expected(Why::Asked));
+        assert_eq!(found(&Asked::default()), expected(Why::Besides));
     }
 }

@@ -9,6 +9,7 @@ mod connection;
 mod durability;
 mod host;
 pub(crate) mod instrument;
+mod preset;
 mod server;
 
 pub use build::{
@@ -22,6 +23,7 @@ pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, Storag
 #[cfg(any(test, feature = "samples"))]
 pub use instrument::samples;
 pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};
+pub use preset::{PresetChange, PresetFacts};
 pub use server::{
     DatabaseFacts, SECRET_SETTINGS, SESSION, ServerFacts, ServerSource, Setting, is_private_setting, major_of,
 };

@@ -4,7 +4,7 @@
 //! few wake-ups per second.
 
 use pgdyno_core::{
-    facts::{Choice, is_private_setting},
+    facts::{Choice, ConnectionFacts, Transport, is_private_setting},
     problem::Problem,
 };
 use pgdyno_provision::Request;
@@ -45,13 +45,19 @@ fn record(context: Context<'_>, servers: &[Subject], record: &mut RunRecord) {
         let known = prepared.storage.as_ref();
         let is_known = |own: &_| known.is_some_and(|known| known.is_of_file_system(own));
         let elsewhere = server.storage().filter(|own| !is_known(own));
+        let listens = matches!(&job.servers[at], Wanted::Own(request) if request.listen.is_some());
+        let by_tcp =
+            || ConnectionFacts { transport: Some(Transport::Tcp), ..ConnectionFacts::of_own_server() };
         for (place, record) in job.records_at(record, at) {
             let seen = prepared.existing[at].as_ref().and_then(|reached| reached.seen_by.get(&place));
             record.server = Some(seen.unwrap_or(&server.facts).clone());
             record.bundle_pinned = server.bundle_pinned;
             record.own_server = server.own_server().map(|own| own.name.clone());
             record.choices.clone_from(&choices);
-            record.connection = prepared.existing[at].as_ref().map(|reached| reached.connection.clone());
+            let reached = prepared.existing[at].as_ref();
+            record.connection =
+                reached.map(|reached| reached.connection.clone()).or_else(|| listens.then(by_tcp));
+            record.preset.clone_from(&server.preset);
             record.storage.clone_from(&elsewhere);
             record.existing =
                 prepared.existing[at].as_ref().and_then(|reached| reached.tables.measured.clone());
@@ -96,7 +102,8 @@ fn like(request: &Request, made: &[Made<'_>]) -> Request {
     let asks = |of: &Request, name: &str| of.settings.keys().any(|key| key.eq_ignore_ascii_case(name));
     let mut alike = request.clone();
     for name in BY_FREE_SPACE.into_iter().filter(|name| !asks(request, name)) {
-        let chosen = made.iter().filter(|(of, _)| !asks(of, name));
+        // A preset says how much at most, free space how much of that.
+        let chosen = made.iter().filter(|(of, _)| !asks(of, name) && of.preset == request.preset);
         let value = chosen.flat_map(|(_, choices)| *choices).find(|choice| choice.name == name);
         if let Some(choice) = value {
             alike.settings.insert(name.to_owned(), choice.value.clone());

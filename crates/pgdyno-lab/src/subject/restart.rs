@@ -3,9 +3,8 @@
 use pgdyno_core::problem::Problem;
 use pgdyno_host::procs::ProcessId;
 use pgdyno_provision::{Request, RunningServer, restart_on_next};
-use pgdyno_wire::{Address, ConnectOptions};
 
-use super::{Home, Subject, open_session};
+use super::{Home, Subject, by_socket, for_clients, open_session};
 use crate::waiting::waiting_for;
 
 impl Subject {
@@ -33,9 +32,8 @@ impl Subject {
 
     /// Connects to the server that took the place of the old one, and forgets what was known of that.
     fn go_on_with(&mut self, server: RunningServer) -> Result<(), Problem> {
-        let address = Address::Unix(server.socket_dir.clone(), server.port);
-        self.options = ConnectOptions::local(address, server.superuser);
-        self.admin_options = self.options.clone();
+        self.options = for_clients(&server)?;
+        self.admin_options = by_socket(&server);
         self.process = ProcessId::of(server.pid);
         self.postmaster = Some(server.pid);
         self.facts.data_directory = Some(server.data_dir.display().to_string());

@@ -88,7 +88,7 @@ fn memory_words(host: &HostFacts) -> String {
 }
 
 /// Rounds down to whole megabytes, but to no less than `least` bytes.
-fn whole_mb(bytes: u64, least: u64) -> u64 {
+pub(crate) fn whole_mb(bytes: u64, least: u64) -> u64 {
     (bytes / MB * MB).max(least)
 }
 
@@ -127,18 +127,18 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
 
 /// Value of `max_connections` for this many clients: 20 more for administration and observation, never below
 /// the default of 100.
-fn connections_for(clients: u32) -> u32 {
+pub(crate) fn connections_for(clients: u32) -> u32 {
     clients.saturating_add(20).max(100)
 }
 
-fn max_connections(inputs: &Inputs<'_>) -> Option<Choice> {
+pub(crate) fn max_connections(inputs: &Inputs<'_>) -> Option<Choice> {
     let value = connections_for(inputs.clients);
     let reason = format!("{} clients and 20 more for administration; at least 100", inputs.clients);
     choice("max_connections", value, reason)
 }
 
 /// Default of `max_locks_per_transaction`.
-const DEFAULT_LOCKS: u64 = 64;
+pub(crate) const DEFAULT_LOCKS: u64 = 64;
 /// Bytes of shared memory for a lock and its holder (`LOCK`, `PROCLOCK` and their entries in hash tables).
 const LOCK_BYTES: u64 = 400;
 /// Sessions that may lock everything at once in any case.
@@ -147,7 +147,7 @@ const LOCKING_SESSIONS: u64 = 8;
 /// Locks for a statement over all partitions in every session, such as the generic plan of a prepared statement: the
 /// lock table has room for this number times that of sessions. Where that takes more than a sixteenth of memory, fewer
 /// sessions have the room, since it is shared.
-fn max_locks_per_transaction(inputs: &Inputs<'_>) -> Option<Choice> {
+pub(crate) fn max_locks_per_transaction(inputs: &Inputs<'_>) -> Option<Choice> {
     let wanted = inputs.relations.saturating_add(DEFAULT_LOCKS);
     if wanted <= 2 * DEFAULT_LOCKS {
         return None;
@@ -171,10 +171,14 @@ fn max_locks_per_transaction(inputs: &Inputs<'_>) -> Option<Choice> {
 /// less than 8 segments. A multiple of 64 MB, so that a quarter (`min_wal_size`) is a multiple of 16 MB:
 /// servers before 10 round to segments and would otherwise differ from newer ones.
 fn max_wal_bytes(inputs: &Inputs<'_>) -> u64 {
+    wal_room_bytes(inputs).min(16 * GB).max(8 * inputs.wal_segment_bytes)
+}
+
+/// A twentieth of the free space where WAL lies, in bytes, at least 1 GB and 8 segments.
+pub(crate) fn wal_room_bytes(inputs: &Inputs<'_>) -> u64 {
     const STEP: u64 = 64 * MB;
     let storage = inputs.wal.unwrap_or(inputs.data);
-    let room = whole_mb(storage.available_bytes / 20, GB) / STEP * STEP;
-    room.min(16 * GB).max(8 * inputs.wal_segment_bytes)
+    (whole_mb(storage.available_bytes / 20, GB) / STEP * STEP).max(8 * inputs.wal_segment_bytes)
 }
 
 fn max_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
@@ -252,7 +256,7 @@ fn max_parallel_maintenance_workers(inputs: &Inputs<'_>) -> Option<Choice> {
     (inputs.version_num >= 110_000).then(|| choice("max_parallel_maintenance_workers", value, reason))?
 }
 
-fn track_io_timing(_: &Inputs<'_>) -> Option<Choice> {
+pub(crate) fn track_io_timing(_: &Inputs<'_>) -> Option<Choice> {
     choice("track_io_timing", "on", "pgdyno records read and write times")
 }
 

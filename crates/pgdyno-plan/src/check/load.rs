@@ -14,17 +14,25 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
         let what = "the plan has [load] but loads no tables";
         faults.push(fault("load", what, "leave [load] out, or give `scale` in [data] a number"));
     }
-    for (key, name) in [("tablespace", &load.tablespace), ("index_tablespace", &load.index_tablespace)] {
-        if name.as_ref().is_some_and(|name| name.trim().is_empty() || name.contains('\0')) {
-            let what = format!("`{key}` names no tablespace");
-            faults.push(fault(format!("load.{key}"), what, "write its name, or leave it out"));
-        }
-    }
     // Numbers out of range would overflow.
     if faults.is_empty() {
-        let request = plan.load_request(plan.data.scale.given()).unwrap_or_else(|| load.clone());
-        faults.extend(request.conflict().map(|one| fault(format!("load.{}", one.key), one.what, one.hint)));
+        faults.extend(load_of(plan));
     }
+}
+
+/// The fault of the options for loading a plan's tables.
+pub(super) fn load_of(plan: &Plan) -> Option<Fault> {
+    let load = &plan.load;
+    let no_name = |name: &&(&str, &Option<String>)| {
+        name.1.as_ref().is_some_and(|name| name.trim().is_empty() || name.contains('\0'))
+    };
+    let tablespaces = [("tablespace", &load.tablespace), ("index_tablespace", &load.index_tablespace)];
+    if let Some((key, _)) = tablespaces.iter().find(no_name) {
+        let what = format!("`{key}` names no tablespace");
+        return Some(fault(format!("load.{key}"), what, "write its name, or leave it out"));
+    }
+    let request = plan.load_request(plan.data.scale.given()).unwrap_or_else(|| load.clone());
+    request.conflict().map(|one| fault(format!("load.{}", one.key), one.what, one.hint))
 }
 
 /// Appends the faults of tables that exist already.

@@ -7,6 +7,7 @@ use pgdyno_core::cpus::CpuList;
 use crate::{
     Plan, ServerPlan,
     fault::{Fault, fault, shown},
+    preset::Preset,
 };
 
 /// Oldest major version that pgdyno supports.
@@ -30,6 +31,14 @@ pub(super) fn server(plan: &Plan, faults: &mut Vec<Fault>) {
     one_server(&plan.server, faults);
     if plan.server.name.is_some() {
         faults.push(fault("server.name", "`name` is a key of a [[subject]]", "leave it out"));
+    }
+    if !plan.server.load.is_default() {
+        let what = "`load` is a key of a [[subject]]";
+        faults.push(fault("server.load", what, "write [load] for the tables of all subjects"));
+    }
+    if plan.server.as_published && plan.server.preset.is_none() && plan.subject.is_empty() {
+        let what = "`as_published` is said, but there is no preset";
+        faults.push(fault("server.as_published", what, "name the preset, or leave it out"));
     }
     for (path, cpus) in
         [("server.cpus", &plan.server.cpus), ("measure.driver_cpus", &plan.measure.driver_cpus)]
@@ -67,6 +76,8 @@ pub(super) fn one_server(server: &ServerPlan, faults: &mut Vec<Fault>) {
         ));
     }
     faults.extend(cluster(server));
+    faults.extend(preset(server));
+    faults.extend(network(server));
     settings(server, faults);
 }
 
@@ -91,6 +102,35 @@ fn cluster(server: &ServerPlan) -> Option<Fault> {
     server.tablespaces.iter().find(no_dir).map(|(name, _)| {
         let what = format!("the tablespace `{}` has no directory", shown(name));
         fault(format!("server.tablespaces.{name}"), what, "write its path")
+    })
+}
+
+/// Fault of the name of a preset. A file is read later.
+fn preset(server: &ServerPlan) -> Option<Fault> {
+    let name = server.preset.as_deref()?;
+    if name.is_empty() || name.chars().any(char::is_control) {
+        let hint = "write the name of a preset, or the path of a postgresql.conf";
+        return Some(fault("server.preset", "`preset` names nothing", hint));
+    }
+    let problem = (!Preset::is_file(name)).then(|| Preset::named(name).err()).flatten()?;
+    Some(fault("server.preset", shown(&problem.what), problem.hint.unwrap_or_default()))
+}
+
+/// Fault of the addresses that a server listens on. Its program checks networks.
+fn network(server: &ServerPlan) -> Option<Fault> {
+    let is_wrong =
+        |text: &String| text.trim().is_empty() || text.chars().any(|c| c.is_control() || c == '\'');
+    if server.listen.as_ref().is_some_and(is_wrong) {
+        let what = "`listen` names no address";
+        return Some(fault(
+            "server.listen",
+            what,
+            "write one, such as 127.0.0.1, or leave it out for a socket",
+        ));
+    }
+    server.allow.iter().any(is_wrong).then(|| {
+        let hint = "write networks such as 192.168.1.0/24, or leave it out";
+        fault("server.allow", "`allow` names no network", hint)
     })
 }
 

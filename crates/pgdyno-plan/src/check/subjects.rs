@@ -1,6 +1,6 @@
 //! Checks the subjects of a plan.
 
-use super::server::one_server;
+use super::{load::load_of, server::one_server};
 use crate::{
     MAX_SUBJECTS, Plan, ServerPlan,
     fault::{Fault, fault, shown},
@@ -34,6 +34,10 @@ pub(super) fn subjects(plan: &Plan, faults: &mut Vec<Fault>) {
         let path = format!("subject[{at}]");
         let mut wrong = Vec::new();
         one_server(subject, &mut wrong);
+        // Numbers out of range, found before, would overflow.
+        if faults.is_empty() {
+            wrong.extend(load(plan, subject));
+        }
         faults.extend(
             wrong.into_iter().map(|fault| Fault { path: fault.path.replacen("server", &path, 1), ..fault }),
         );
@@ -47,6 +51,17 @@ pub(super) fn subjects(plan: &Plan, faults: &mut Vec<Fault>) {
         }
         name(&path, subject, &plan.subject[..at], faults);
     }
+}
+
+/// Fault of the tables of a subject, with the options of `[load]` where it has none.
+fn load(plan: &Plan, subject: &ServerPlan) -> Option<Fault> {
+    let (option, _) = subject.load.terms().into_iter().next()?;
+    if plan.data.loaded || (!plan.has_tpcb() && plan.data.scaleup.is_none() && plan.data.tpcc.is_none()) {
+        let what = format!("`{option}` is about tables that pgdyno loads, and the plan loads none");
+        return Some(fault("server.load", what, "leave `load` out of the subject"));
+    }
+    load_of(&plan.with_load(&subject.load.over(&plan.load)))
+        .map(|fault| Fault { path: fault.path.replacen("load", "server.load", 1), ..fault })
 }
 
 fn name(path: &str, subject: &ServerPlan, before: &[ServerPlan], faults: &mut Vec<Fault>) {
@@ -82,6 +97,19 @@ mod tests {
         assert_eq!(plan.subject[1].settings["jit"], "off");
     }
 
+    /// Options of a subject are judged with those of `[load]`, which they go over.
+    #[test]
+    fn a_subject_has_tables_of_its_own() {
+        let plan = read(
+            "[load]\npartition_method = \"hash\"\npartitions = 2\n[[subject]]\nload = { partitions = 8, \
+             fillfactor = 70 }\n[[subject]]\nload.tablespace = \"t\"",
+        )
+        .expect("it is right");
+        let [a, b] = [0, 1].map(|at: usize| plan.subject[at].load.over(&plan.load));
+        assert_eq!((a.partitions, a.fillfactor, b.partitions), (Some(8), Some(70), Some(2)));
+        assert_eq!(b.tablespace.as_deref(), Some("t"));
+    }
+
     #[test]
     fn what_is_wrong_is_told_with_its_line() {
         let many = "[[subject]]\npg = \"18\"\n".repeat(MAX_SUBJECTS + 1);
@@ -97,6 +125,21 @@ mod tests {
             ("[[subject]]\ndata_checksums = true", "`data_checksums` is the same for all subjects"),
             ("[[subject]]\nsettings = { port = \"1\" }", "`port` is set by pgdyno itself"),
             ("[[subject]]\nname = \"\"", "cannot name a subject"),
+            ("[[subject]]\npreset = \"tpcc\"", "x.toml:3:10: there is no preset `tpcc`"),
+            ("[server]\npreset = \"\"", "`preset` names nothing"),
+            ("[server]\nas_published = true", "`as_published` is said, but there is no preset"),
+            ("[server]\nlisten = \"\"", "`listen` names no address"),
+            ("[server]\nload.partitions = 4", "`load` is a key of a [[subject]]"),
+            ("[[subject]]\nload.partition = 4", "unknown key `partition` in `load` of [[subject]]"),
+            ("[[subject]]\nload.fillfactor = 4", "must be a whole number from 10 to 100"),
+            (
+                "[[subject]]\nload.partition_method = \"hash\"",
+                "x.toml:3:25: a partition method is given, but there are no partitions",
+            ),
+            (
+                "[data]\nloaded = true\n[[subject]]\nload.partitions = 4",
+                "`partitions` is about tables that pgdyno loads, and the plan loads none",
+            ),
             (
                 "[[subject]]\nname = \"a\"\n[[subject]]\nname = \"a\"",
                 "x.toml:5:8: two subjects are called `a`",

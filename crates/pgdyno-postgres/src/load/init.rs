@@ -5,7 +5,7 @@ use std::time::Instant;
 use pgdyno_core::stop::Stop;
 use pgdyno_rows::{
     Part, TableRows,
-    load::{LoadPlan, PartitionMethod, Partitions},
+    load::{LoadPlan, PartitionMethod, Partitions, Table},
     rows,
     tpcb::{ACCOUNTS_PER_SCALE, Accounts, BIGINT_SCALE, Branches, TELLERS_PER_SCALE, Tellers},
 };
@@ -289,18 +289,23 @@ pub(super) fn quoted(name: &str) -> String {
 /// Statements for the four tables, in the order in which pgbench creates them.
 pub(super) fn tables(wanted: &LoadPlan) -> [String; 4] {
     let aid = if wanted.scale >= BIGINT_SCALE { "bigint" } else { "int" };
-    let fill = format!(" WITH (fillfactor={})", wanted.fillfactor);
     let accounts = match wanted.partitions {
         Some(partitions) => format!(" PARTITION BY {} (aid)", partitions.method.name()),
-        None => fill.clone(),
+        None => with(wanted, Table::Accounts),
     };
+    let [history, tellers, branches] =
+        [Table::History, Table::Tellers, Table::Branches].map(|table| with(wanted, table));
     let unlogged = if wanted.unlogged && wanted.partitions.is_none() { " UNLOGGED" } else { "" };
     let space = tablespace(wanted);
     [
-        ("history", format!("tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22)"), ""),
-        ("tellers", "tid int NOT NULL, bid int, tbalance int, filler char(84)".to_owned(), &*fill),
+        (
+            "history",
+            format!("tid int, bid int, aid {aid}, delta int, mtime timestamp, filler char(22)"),
+            &*history,
+        ),
+        ("tellers", "tid int NOT NULL, bid int, tbalance int, filler char(84)".to_owned(), &*tellers),
         ("accounts", format!("aid {aid} NOT NULL, bid int, abalance int, filler char(84)"), &*accounts),
-        ("branches", "bid int NOT NULL, bbalance int, filler char(88)".to_owned(), &*fill),
+        ("branches", "bid int NOT NULL, bbalance int, filler char(88)".to_owned(), &*branches),
     ]
     .map(|(name, columns, with)| format!("CREATE{unlogged} TABLE pgbench_{name} ({columns}){with}{space}"))
 }
@@ -322,9 +327,27 @@ pub(super) fn partition(wanted: &LoadPlan, partitions: Partitions, number: u64) 
     };
     format!(
         "CREATE{unlogged} TABLE pgbench_accounts_{number} PARTITION OF pgbench_accounts \
-         FOR VALUES {values} WITH (fillfactor={})",
-        wanted.fillfactor
+         FOR VALUES {values}{}",
+        with(wanted, Table::Accounts)
     )
+}
+
+/// Storage options of a table of pgbench, each as `name=value`, separated by commas; history has none by default.
+pub(super) fn options(wanted: &LoadPlan, table: Table) -> String {
+    let fill = [("fillfactor", wanted.fillfactor.to_string())];
+    let usual = if table == Table::History { &[][..] } else { &fill };
+    joined(&wanted.options_of(table, usual))
+}
+
+/// The WITH clause of a table.
+fn with(wanted: &LoadPlan, table: Table) -> String {
+    let options = options(wanted, table);
+    if options.is_empty() { options } else { format!(" WITH ({options})") }
+}
+
+/// Storage options as `name=value`, separated by commas.
+pub(super) fn joined(options: &[(String, String)]) -> String {
+    options.iter().map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
 }
 
 /// The TABLESPACE clause of a CREATE TABLE.

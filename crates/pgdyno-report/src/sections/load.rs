@@ -1,6 +1,6 @@
 //! The load of the tables, stage by stage.
 
-use pgdyno_record::LoadRecord;
+use pgdyno_record::{LoadRecord, LoadTerms};
 use pgdyno_rows::load::Set;
 use serde_json::Value;
 
@@ -26,7 +26,7 @@ pub fn facts(run: &Run<'_>, index: usize, load: &LoadRecord) -> Facts {
         items.push(Fact::new("scale", run.root().figure("plan/scale", Count)));
     }
     items.push(Fact::new("rows", at.figure("rows", Count)));
-    items.extend(load.terms.as_ref().map(|_| Fact::new("tables", terms(&at.at("terms")))));
+    items.extend(load.terms.as_ref().map(|of| Fact::new("tables", terms(of, &at.at("terms")))));
     items.push(Fact::new("copy", copy(load, &at)));
     if load.stages.is_empty() {
         items.push(Fact::new("vacuum", at.figure("vacuum_s", Seconds)));
@@ -65,12 +65,17 @@ pub fn existing(run: &Run<'_>, index: usize) -> Facts {
 }
 
 /// The requested kind of load, without defaults.
-pub fn terms(at: &Place<'_>) -> Phrase {
+pub fn terms(of: &LoadTerms, at: &Place<'_>) -> Phrase {
     let other_than = |field: &str, usual: u64| at.figure(field, Count).filter(|of| of.value != usual);
     let is_so = |field: &str, words: &'static str| {
         let so = at.figure(field, Word).is_some_and(|figure| figure.value == Value::Bool(true));
         if so { words } else { "" }
     };
+    let options = of.options.table_options.iter().map(|option| {
+        let key = option.key();
+        let value = at.at("table_options").figure(&key, Text);
+        phrase![", ", key, "=", value]
+    });
     phrase![
         maybe("", at.figure("set", Text), ": "),
         at.figure("method", Word),
@@ -78,6 +83,7 @@ pub fn terms(at: &Place<'_>) -> Phrase {
         maybe(", ", other_than("partitions", 0), " partitions"),
         maybe(" by ", at.figure("partition_method", Text), ""),
         maybe(", fill factor ", other_than("fillfactor", 100), " %"),
+        joined(options, ""),
         is_so("unlogged", ", unlogged"),
         is_so("foreign_keys", ", foreign keys"),
         maybe(", tablespace ", at.figure("tablespace", Text), ""),

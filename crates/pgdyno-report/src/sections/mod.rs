@@ -15,6 +15,7 @@ mod levels;
 mod load;
 mod method;
 pub mod operations;
+mod preset;
 mod results;
 mod slowest;
 mod time;
@@ -36,7 +37,8 @@ pub fn all(run: &Run<'_>) -> Vec<Section> {
     let tpcc = tpcc::section(run).into_iter();
     let seen = tpcc.chain(differences::sections(run)).chain(waits::section(run)).chain(charts::sections(run));
     let details = seen.chain(slowest::section(run));
-    let sides = time::section(run).into_iter().chain([facts::section(run)]).chain(choices::chosen(run));
+    let sides = time::section(run).into_iter().chain([facts::section(run)]);
+    let sides = sides.chain(preset::sections(run)).chain(choices::chosen(run));
     let method = drove.then(|| method::section(run));
     let end = choices::settings(run).into_iter().chain(method).chain([choices::again(run)]);
     found.chain(trust).chain(details).chain(sides).chain(end).collect()

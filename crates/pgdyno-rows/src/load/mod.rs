@@ -3,6 +3,7 @@
 mod accounts;
 mod existing;
 mod keys;
+mod options;
 mod plan;
 mod remains;
 mod set;
@@ -14,6 +15,7 @@ mod way;
 pub use accounts::AccountsState;
 pub use existing::ExistingTables;
 pub use keys::{KeyFacts, KeyLimit, KeyLimitKind, KeySettings, workers_by_memory};
+pub use options::TableOption;
 pub use plan::{LoadConflict, LoadPlan, LoadRequest, PartitionMethod, Partitions};
 pub use remains::Remains;
 pub use set::{Set, Table};

@@ -1,11 +1,13 @@
 //! Requests and plans of loads.
 
+use std::collections::BTreeMap;
+
 use pgdyno_core::{problem::Problem, units};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Cost, Set, Table, Way};
+use super::{Cost, Set, Table, TableOption, Way, options};
 use crate::{Population, tpcb::SizeEstimate};
 
 /// Partitioning method of the main table.
@@ -59,8 +61,11 @@ pub struct LoadPlan {
     pub at_us: i64,
     /// Partitioning of those tables that support it; `None` for plain tables.
     pub partitions: Option<Partitions>,
-    /// Fill factor in per cent.
+    /// Fill factor in per cent, unless a table has its own.
     pub fillfactor: u32,
+    /// Storage options of the tables.
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "options")]
+    pub table_options: Vec<TableOption>,
     /// Whether the tables are unlogged.
     pub unlogged: bool,
     /// Whether the tables have foreign keys.
@@ -114,6 +119,17 @@ impl LoadPlan {
         table.generator().units_at(if table == Table::Log { self.log_rows } else { self.scale })
     }
 
+    /// Storage options of a table: those that it has by default, and the requested ones over them.
+    pub fn options_of(&self, table: Table, usual: &[(&str, String)]) -> Vec<(String, String)> {
+        options::of_table(&self.table_options, table, usual)
+    }
+
+    /// Fill factor of a table in per cent.
+    pub fn fillfactor_of(&self, table: Table) -> u32 {
+        let own = self.table_options.iter().filter(|option| option.is_of(table));
+        own.filter_map(TableOption::fillfactor).next_back().unwrap_or(self.fillfactor)
+    }
+
     /// Seed and timestamp that determine the rows.
     pub fn population(&self) -> Population {
         Population { seed: self.seed, at_us: self.at_us }
@@ -149,6 +165,7 @@ impl LoadPlan {
             words.push(format!("{} by {}", units::plural(count, "partition"), method.name()));
         }
         words.extend((self.fillfactor != 100).then(|| format!("fill factor {} %", self.fillfactor)));
+        words.extend(self.table_options.iter().map(ToString::to_string));
         words.extend(self.unlogged.then(|| "unlogged".to_owned()));
         words.extend(self.foreign_keys.then(|| "foreign keys".to_owned()));
         words.extend(self.tablespace.as_ref().map(|name| format!("tablespace {name}")));
@@ -213,6 +230,11 @@ pub struct LoadRequest {
     #[cfg_attr(feature = "flags", arg(long, value_name = "PERCENT"))]
     #[cfg_attr(feature = "flags", arg(value_parser = clap::value_parser!(u32).range(10..=100)))]
     pub fillfactor: Option<u32>,
+    /// Storage option of all tables, or of one (TABLE.NAME=VALUE), such as accounts.parallel_workers=8; may be repeated
+    #[schemars(with = "BTreeMap<String, String>", extend("x-expects" = TABLE_OPTIONS))]
+    #[serde(skip_serializing_if = "Vec::is_empty", with = "options")]
+    #[cfg_attr(feature = "flags", arg(long = "table-option", value_name = "NAME=VALUE"))]
+    pub table_options: Vec<TableOption>,
     /// Unlogged tables, which a crash of the server empties; reports state it beside every number
     #[cfg_attr(feature = "flags", arg(long))]
     pub unlogged: bool,
@@ -244,10 +266,20 @@ pub struct LoadRequest {
 
 /// Most workers of one utility command (`MAX_PARALLEL_WORKER_LIMIT` of `bgworker_internals.h`).
 const MAX_KEY_WORKERS: u64 = 1_024;
+
+/// What a plan expects of storage options.
+const TABLE_OPTIONS: &str = "a table of storage options with their values in quotes, such as \
+                             { autovacuum_enabled = \"off\", \"accounts.parallel_workers\" = \"8\" }";
+
 /// Fewest and most rows of a task: overhead stays negligible, and a lost task costs only seconds.
 const CHUNK_ROWS: std::ops::RangeInclusive<u64> = 50_000..=10_000_000;
 /// Tasks for each stream, enough for all streams to end at about the same time.
 const TASKS_A_STREAM: u64 = 16;
+/// Name of a term and of a flag for a storage option, and the key of a plan for all of them.
+const TABLE_OPTION: &str = "table-option";
+const OPTIONS_OF_TABLES: &str = "table_options";
+/// Default fill factor in per cent.
+const FULL: u32 = 100;
 /// Most partitions: more are probably a mistake, and a server would need days to create them.
 const MAX_PARTITIONS: u64 = 100_000;
 
@@ -288,7 +320,8 @@ impl LoadRequest {
             way: self.way(partitions, self.written(scale).saturating_add(log_rows), streams),
             log_chunks: self.log_chunks(partitions, log_rows, streams),
             partitions,
-            fillfactor: self.fillfactor(),
+            fillfactor: self.fillfactor.unwrap_or(FULL),
+            table_options: options::merged(&self.table_options, &[]),
             unlogged: self.unlogged,
             foreign_keys: self.foreign_keys,
             tablespace: self.tablespace.clone(),
@@ -330,6 +363,7 @@ impl LoadRequest {
             tablespace: plan.tablespace.clone(),
             index_tablespace: plan.index_tablespace.clone(),
             fillfactor: Some(plan.fillfactor),
+            table_options: plan.table_options.clone(),
             unlogged: plan.unlogged,
             foreign_keys: plan.foreign_keys,
             key_workers: plan.key_workers,
@@ -356,14 +390,35 @@ impl LoadRequest {
             options.remove("partition_method");
         }
         options.extend(self.options());
-        serde_json::from_value(Value::Object(options)).expect("what was written can be read")
+        let both: Self =
+            serde_json::from_value(Value::Object(options)).expect("what was written can be read");
+        Self { table_options: options::merged(&self.table_options, &other.table_options), ..both }
     }
 
     /// The options that are given, named as in a plan but with dashes, with their values as flags have them; `None` for
     /// one that has no value.
     pub fn terms(&self) -> Vec<(String, Option<String>)> {
-        let term = |(name, value): (String, Value)| (name.replace('_', "-"), value_of(&value));
-        self.options().into_iter().map(term).collect()
+        let all = self.options().into_iter().flat_map(|(name, value)| match name.as_str() {
+            OPTIONS_OF_TABLES => {
+                let each = self.table_options.iter().map(ToString::to_string);
+                each.map(|option| (TABLE_OPTION.to_owned(), Some(option))).collect::<Vec<_>>()
+            }
+            _ => vec![(name.replace('_', "-"), value_of(&value))],
+        });
+        all.collect()
+    }
+
+    /// The options that are given, each under a name of its own, with their values: of a storage option, its key is
+    /// part of the name.
+    pub fn by_name(&self) -> Vec<(String, Option<String>)> {
+        let named = |(name, value): (String, Option<String>)| match value
+            .as_ref()
+            .and_then(|text| text.split_once('='))
+        {
+            Some((key, value)) if name == TABLE_OPTION => (format!("{name} {key}"), Some(value.to_owned())),
+            _ => (name, value),
+        };
+        self.terms().into_iter().map(named).collect()
     }
 
     /// Whether nothing is requested.
@@ -381,9 +436,10 @@ impl LoadRequest {
         SizeEstimate::filled(scale, page_bytes, self.fillfactor())
     }
 
-    /// Fill factor of the tables in per cent.
+    /// Lowest fill factor of the tables in per cent.
     pub fn fillfactor(&self) -> u32 {
-        self.fillfactor.unwrap_or(100)
+        let own = self.table_options.iter().filter_map(TableOption::fillfactor);
+        own.chain([self.fillfactor.unwrap_or(FULL)]).min().unwrap_or(FULL)
     }
 
     /// Plans a load that writes identical pages every time, even if that is slower.
@@ -407,6 +463,16 @@ impl LoadRequest {
                 "a partition method is given, but there are no partitions",
                 hint,
             );
+        }
+        if let Some((what, hint)) = self.table_options.iter().find_map(|option| option.fault(self.set)) {
+            return conflict("table_options", &what, hint);
+        }
+        let is_given_twice = |at: usize| {
+            self.table_options[..at].iter().any(|before| before.key() == self.table_options[at].key())
+        };
+        if let Some(at) = (0..self.table_options.len()).find(|at| is_given_twice(*at)) {
+            let what = format!("the table option `{}` is given twice", self.table_options[at].key());
+            return conflict("table_options", &what, "keep one of them");
         }
         if self.foreign_keys && self.set.foreign_keys() == 0 {
             let what = "the tables test and log have no foreign keys between them";
@@ -474,7 +540,9 @@ impl LoadRequest {
         let differing = options.into_iter().map(|(name, asked)| {
             let begun =
                 begun.get(&name).unwrap_or(if asked == true { &Value::Bool(false) } else { &Value::Null });
-            differs(&name.replace('_', "-"), Some(shown(&asked)), shown(begun))
+            let flag =
+                if name == OPTIONS_OF_TABLES { TABLE_OPTION.to_owned() } else { name.replace('_', "-") };
+            differs(&flag, Some(shown(&asked)), shown(begun))
         });
         amounts.into_iter().chain(differing).flatten().collect()
     }
@@ -496,6 +564,9 @@ fn value_of(value: &Value) -> Option<String> {
 fn shown(value: &Value) -> String {
     match value {
         Value::Null => "none".to_owned(),
+        Value::Object(all) => {
+            all.iter().map(|(name, value)| format!("{name}={}", shown(value))).collect::<Vec<_>>().join(", ")
+        }
         Value::String(text) => text.clone(),
         other => other.to_string(),
     }
@@ -608,6 +679,14 @@ mod tests {
             |fillfactor| LoadRequest { fillfactor, ..LoadRequest::default() }.sizes(10, 8_192).total_bytes();
         assert_eq!(bytes(None), bytes(Some(100)));
         assert!(bytes(Some(50)) > bytes(None) * 3 / 2);
+        let own = LoadRequest {
+            scale: Some(10),
+            table_options: vec!["accounts.fillfactor=50".parse().expect("it is one")],
+            ..LoadRequest::default()
+        };
+        assert_eq!(own.sizes(10, 8_192).total_bytes(), bytes(Some(50)));
+        let plan = own.plan(1).expect("it can be");
+        assert_eq!((plan.fillfactor_of(Table::Accounts), plan.fillfactor_of(Table::Tellers)), (50, 100));
     }
 
     /// Whoever resumes a load may use more workers than the machine had when it was begun.
@@ -627,6 +706,20 @@ mod tests {
         assert_eq!((none.over(&all), all.over(&none)), (all.clone(), all.clone()));
         let fewer = LoadRequest { partitions: Some(2), ..LoadRequest::default() };
         assert_eq!(fewer.over(&all), LoadRequest { partitions: Some(2), ..all.clone() });
+        let option = |text: &str| LoadRequest {
+            table_options: vec![text.parse().expect("it is one")],
+            ..LoadRequest::default()
+        };
+        let over = option("autovacuum_enabled=on").over(&all);
+        let words: Vec<_> =
+            over.by_name().into_iter().filter(|(name, _)| name.starts_with("table-option ")).collect();
+        let word = |name: &str, value: &str| (format!("table-option {name}"), Some(value.to_owned()));
+        assert_eq!(words, [word("autovacuum_enabled", "on"), word("accounts.parallel_workers", "8")]);
+        let twice = LoadRequest {
+            table_options: ["a=1", "a=2"].map(|text| text.parse().expect("it is one")).into(),
+            ..LoadRequest::default()
+        };
+        assert!(twice.conflict().expect("it is given twice").what.contains("`a` is given twice"));
         let none = LoadRequest { partitions: Some(0), ..LoadRequest::default() };
         let over = none.over(&all);
         assert_eq!((over.partitions, over.partition_method), (Some(0), None), "no partitions, no method");
@@ -643,8 +736,9 @@ mod tests {
             .collect();
         assert_eq!(
             words.join(" "),
-            "partitions=4 partition-method=hash fillfactor=90 unlogged foreign-keys tablespace=t \
-             index-tablespace=i method=chunks jobs=2"
+            "partitions=4 partition-method=hash fillfactor=90 table-option=accounts.parallel_workers=8 \
+             table-option=autovacuum_enabled=off unlogged foreign-keys tablespace=t index-tablespace=i method=chunks \
+             jobs=2"
         );
         assert_eq!(LoadRequest::default().terms(), []);
     }
@@ -656,6 +750,9 @@ mod tests {
             partitions: Some(partitions),
             partition_method: Some(PartitionMethod::Hash),
             fillfactor: Some(90),
+            table_options: ["accounts.parallel_workers=8", "autovacuum_enabled=off"]
+                .map(|text| text.parse().expect("it is one"))
+                .into(),
             unlogged: true,
             foreign_keys: true,
             tablespace: Some("t".to_owned()),
@@ -689,14 +786,19 @@ mod tests {
         assert_eq!(begun.differences(&plan), Vec::<String>::new());
         let other = LoadRequest { method: Some(Way::Server), ..everything(0) };
         let differences = other.differences(&plan);
-        assert_eq!(differences.len(), 9, "{differences:?}");
-        assert_eq!(differences[8], "--method: server was requested, but the load was begun with stream");
+        assert_eq!(differences.len(), 10, "{differences:?}");
+        assert_eq!(
+            differences[4],
+            "--table-option: accounts.parallel_workers=8, autovacuum_enabled=off was requested, but the load was begun \
+             with none"
+        );
+        assert_eq!(differences[9], "--method: server was requested, but the load was begun with stream");
         assert_eq!(differences[0], "--scale: 3 was requested, but the load was begun with 2");
         assert_eq!(
             differences[2],
             "--partition-method: hash was requested, but the load was begun with range"
         );
-        assert_eq!(differences[6], "--tablespace: t was requested, but the load was begun with none");
+        assert_eq!(differences[7], "--tablespace: t was requested, but the load was begun with none");
         let rows = LoadRequest {
             set: Set::Scaleup,
             scale: Some(9),

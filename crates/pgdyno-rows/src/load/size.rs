@@ -81,7 +81,7 @@ impl Stored {
 
 /// Size of this many units of a plan's table.
 fn size(table: Table, plan: &LoadPlan, units: u64, page_bytes: u64) -> TableSize {
-    let fillfactor = plan.fillfactor;
+    let fillfactor = plan.fillfactor_of(table);
     // These tables are never partitioned.
     let small = || SizeEstimate::filled(plan.scale, page_bytes, fillfactor);
     match table {

@@ -46,7 +46,8 @@ Examples:
 
 A and B are one or more of these, separated by commas:
   pg=VERSION  build=NAME  bindir=DIR  bundle  data=DIR  waldir=DIR
-  set:NAME=VALUE  script=FILE  builtin=NAME  protocol=NAME  clients=N
+  preset=NAME|FILE  as-published  listen=ADDR  set:NAME=VALUE
+  script=FILE  builtin=NAME  protocol=NAME  clients=N
   load:NAME=VALUE or load:NAME, with the name of a flag under Tables
   dsn=CONNINFO or command=LINE, which include all that follows; with a pooler
     dsn=CONNINFO,admin-dsn=CONNINFO
@@ -82,6 +83,12 @@ pub struct Args {
     /// Use downloaded bundles even if PostgreSQL is installed
     #[arg(long, conflicts_with_all = ["bindir", "build"], help_heading = SUBJECTS)]
     bundle: bool,
+    /// Published configuration by its name, or a postgresql.conf by its path, instead of settings chosen from facts
+    #[arg(long, value_name = "NAME|FILE", help_heading = SUBJECTS)]
+    preset: Vec<String>,
+    /// Apply presets with the sizes of their machine, and with what weakens durability
+    #[arg(long, requires = "preset", help_heading = SUBJECTS)]
+    as_published: bool,
     /// Setting of a temporary server, or of the clients' sessions on an existing one; each name once or twice
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = SUBJECTS)]
     set: Vec<(String, String)>,
@@ -491,6 +498,7 @@ impl Args {
             self.pg.len(),
             self.build.len(),
             self.bindir.len(),
+            self.preset.len(),
             self.server.len(),
             self.dsn.len(),
             self.admin_dsn.len(),
@@ -511,6 +519,8 @@ impl Args {
         [a.server.pg, b.server.pg] = split("--pg", &self.pg)?;
         [a.server.build, b.server.build] = split("--build", &self.build)?;
         [a.server.bindir, b.server.bindir] = split("--bindir", &self.bindir)?;
+        [a.server.preset, b.server.preset] = split("--preset", &self.preset)?;
+        (a.server.as_published, b.server.as_published) = (self.as_published, self.as_published);
         let named = self.server.iter().map(|name| conninfo(name, "could not compare"));
         [a.dsn, b.dsn] = match named.collect::<Result<Vec<_>, _>>()? {
             named if named.is_empty() => split("--dsn", &self.dsn)?,
@@ -687,6 +697,11 @@ fn check_arm(arm: &Arm, name: &str) -> Result<(), Problem> {
             arm.server.build.is_some() && (arm.server.bindir.is_some() || arm.server.bundle),
             "build excludes bindir and bundle",
             "leave out build, or leave out bindir and bundle",
+        ),
+        (
+            arm.command.is_some() && arm.server.listen.is_some(),
+            "a command connects as it likes, so an address to listen on changes nothing",
+            "leave out listen",
         ),
         (several, "it has more than one workload", "choose one of builtin, script and command for each arm"),
     ];

@@ -43,8 +43,8 @@ pub struct Arm {
 }
 
 /// The terms in the order in which help and errors list them.
-const TERMS: &str = "default, pg=VERSION, build=NAME, bindir=DIR, bundle, data=DIR, waldir=DIR, set:NAME=VALUE, \
-                     script=FILE, builtin=NAME, protocol=NAME, clients=N, load:NAME[=VALUE], \
+const TERMS: &str = "default, pg=VERSION, build=NAME, bindir=DIR, bundle, data=DIR, waldir=DIR, \
+                     preset=NAME|FILE, as-published, listen=ADDR, set:NAME=VALUE, script=FILE, builtin=NAME, protocol=NAME, clients=N, load:NAME[=VALUE], \
                      dsn=CONNINFO[,admin-dsn=CONNINFO], command=LINE";
 /// Most clients of a run.
 const MAX_CLIENTS: u32 = 100_000;
@@ -97,8 +97,8 @@ impl Arm {
         }
         if let Some(option) = term.strip_prefix("load:") {
             let option = load_option(option).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
-            let known = self.load.terms();
-            if option.terms().iter().any(|(name, _)| known.iter().any(|(other, _)| other == name)) {
+            let known = self.load.by_name();
+            if option.by_name().iter().any(|(name, _)| known.iter().any(|(other, _)| other == name)) {
                 return Err(wrong(text, &format!("`{term}` gives an option twice")));
             }
             self.load = option.over(&self.load);
@@ -111,6 +111,7 @@ impl Arm {
         let twice = match (key, value) {
             ("default", None) => false,
             ("bundle", None) => std::mem::replace(&mut self.server.bundle, true),
+            ("as-published", None) => std::mem::replace(&mut self.server.as_published, true),
             ("script", Some(value)) => self.script.replace(value.into()).is_some(),
             ("builtin", Some(value)) => {
                 let builtin = builtin(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
@@ -210,7 +211,7 @@ impl Arm {
         ];
         let work = work.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
         let places = (&own.data, &own.waldir) != (&theirs.data, &theirs.waldir);
-        let (of_own, of_other) = (self.load.terms(), other.load.terms());
+        let (of_own, of_other) = (self.load.by_name(), other.load.by_name());
         let only = of_own.iter().filter(|term| !of_other.contains(term));
         let only = only.chain(of_other.iter().filter(|term| !of_own.contains(term)));
         let mut load: BTreeSet<String> = only.map(|(name, _)| name.clone()).collect();
@@ -221,6 +222,8 @@ impl Arm {
         Asked {
             program,
             settings,
+            preset: (&own.preset, own.as_published) != (&theirs.preset, theirs.as_published),
+            connection: own.listen != theirs.listen,
             places,
             work: work.collect(),
             clients: self.clients != other.clients,
@@ -246,10 +249,11 @@ impl Arm {
     /// The terms of the arm; `dsn=` and `command=` come last, since they include the rest. Recording redacts secrets.
     fn terms(&self) -> Vec<String> {
         let mut server = self.server.clone();
-        let [pg, build, bindir, data, waldir] =
+        let [pg, build, bindir, data, waldir, preset, listen] =
             server.terms().map(|(key, value)| value.as_ref().map(|value| format!("{key}={value}")));
         let bundle = self.server.bundle.then(|| "bundle".to_owned());
-        let mut terms = vec![pg, build, bindir, bundle, data, waldir];
+        let as_published = self.server.as_published.then(|| "as-published".to_owned());
+        let mut terms = vec![pg, build, bindir, bundle, data, waldir, preset, as_published, listen];
         terms.extend(self.server.settings.iter().map(|(name, value)| Some(format!("set:{name}={value}"))));
         terms.extend([
             self.script.as_ref().map(|path| format!("script={}", path.display())),
@@ -275,7 +279,7 @@ fn in_one_word(terms: Vec<String>) -> String {
 
 /// Whether a part between commas must belong to the value before it: a term has a `=` or `:`, or is a known word.
 fn is_part_of_a_value(term: &str) -> bool {
-    !term.contains(['=', ':']) && !matches!(term.trim(), "default" | "bundle")
+    !term.contains(['=', ':']) && !matches!(term.trim(), "default" | "bundle" | "as-published")
 }
 
 fn given<'a>(text: &str, key: &str, value: &'a str) -> Result<&'a str, Problem> {

@@ -3,7 +3,7 @@
 use std::{fs::File, io::Read, path::Path};
 
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_plan::{MAX_PLAN_BYTES, Plan, WorkloadFiles};
+use pgdyno_plan::{MAX_PLAN_BYTES, Plan, WorkloadFiles, preset::Preset};
 use pgdyno_script::{Risk, Scripts, risks};
 
 /// Reads a plan, at one of its sizes if that is named, and its files.
@@ -26,7 +26,21 @@ pub(super) fn read(path: &Path, size: Option<&str>, trusted: bool) -> Result<(Pl
 /// The file cannot be read, or is no plan.
 pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
     let text = text(path, "plan", "a plan is a TOML file in UTF-8: is this the right file?")?;
-    Plan::from_toml(&text, &path.display().to_string())
+    let mut plan = Plan::from_toml(&text, &path.display().to_string())?;
+    let dir = path.parent().unwrap_or(Path::new("."));
+    for server in plan.subject.iter_mut().chain([&mut plan.server]) {
+        let file = server.preset.as_deref().filter(|preset| Preset::is_file(preset));
+        server.preset = file.map(|file| dir.join(file).display().to_string()).or(server.preset.take());
+    }
+    Ok(plan)
+}
+
+/// Reads a `postgresql.conf`.
+///
+/// # Errors
+/// The file cannot be read.
+pub(super) fn configuration(path: &Path) -> Result<String, Problem> {
+    text(path, "configuration", "it is a postgresql.conf in UTF-8: is this the right file?")
 }
 
 /// Reads the files that a plan names, relative to the plan's directory.

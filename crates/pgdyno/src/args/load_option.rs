@@ -62,7 +62,7 @@ mod tests {
         let command = command();
         for flag in command.get_arguments() {
             let name = flag.get_long().expect("each is a long flag");
-            let values = ["1", "range", "50", "chunks"];
+            let values = ["1", "range", "50", "chunks", "parallel_workers=2"];
             let texts = values.iter().map(|value| format!("{name}={value}")).chain([name.to_owned()]);
             let parsed: Vec<_> = texts.filter_map(|text| load_option(&text).ok()).collect();
             let first = parsed.first().unwrap_or_else(|| panic!("{name} takes none of the values"));

@@ -139,6 +139,8 @@ impl Args {
             ("--waldir", server.waldir.is_some()),
             ("data_checksums", server.data_checksums.is_some()),
             ("--set", !server.settings.is_empty()),
+            ("--preset", server.preset.is_some() || server.as_published),
+            ("listen", server.listen.is_some() || !server.allow.is_empty()),
             ("--run-as", self.run_as.is_some()),
             ("--server-cpus", server.cpus.is_some()),
         ];

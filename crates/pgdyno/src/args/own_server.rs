@@ -1,10 +1,15 @@
 //! The request for a temporary server.
 
-use std::{env, path::PathBuf};
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
 
 use pgdyno_core::problem::Problem;
-use pgdyno_plan::ServerPlan;
+use pgdyno_plan::{ServerPlan, preset::Preset};
 use pgdyno_provision::{Lifetime, Request};
+
+use super::file;
 
 /// The request for a server with these keys, which include those of the plan.
 ///
@@ -17,6 +22,10 @@ pub fn request(server: ServerPlan, run_as: Option<String>, name: String) -> Resu
                 .hint("a major or an exact version, such as 18, 9.6 or 16.4; `pgdyno versions` lists them")
         })
     };
+    if server.as_published && server.preset.is_none() {
+        let what = "could not apply a preset as published: none is named";
+        return Err(Problem::wrong_request(what).hint("name it with --preset, or leave --as-published out"));
+    }
     let request = Request {
         pg: server.pg.as_ref().map(wanted).transpose()?,
         bindir: server.bindir.map(PathBuf::from),
@@ -33,12 +42,29 @@ pub fn request(server: ServerPlan, run_as: Option<String>, name: String) -> Resu
         collate: server.collate,
         ctype: server.ctype,
         settings: server.settings,
+        preset: preset(server.preset.as_deref(), server.as_published)?,
+        listen: server.listen,
+        allow: server.allow,
         run_as,
         lifetime: Lifetime::DiesWithUs,
         ..Request::named(name)
     };
     pgdyno_provision::check(&request)?;
+    pgdyno_provision::check_allow(&request.allow, request.listen.is_some())?;
     pgdyno_provision::check_build(&request, &pgdyno_lab::dirs()?).map(|()| request)
+}
+
+/// The preset of this name, or the file with this path; `None` without one.
+///
+/// # Errors
+/// There is no such preset, or the file cannot be read.
+pub fn preset(named: Option<&str>, as_published: bool) -> Result<Option<Preset>, Problem> {
+    let Some(named) = named else { return Ok(None) };
+    let preset = match Preset::is_file(named) {
+        true => Preset::of_file(named, &file::configuration(Path::new(named))?)?,
+        false => Preset::named(named)?,
+    };
+    Ok(Some(Preset { as_published, ..preset }))
 }
 
 /// Parses a setting, written `NAME=VALUE`.

@@ -26,7 +26,8 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 66] = [
+const AS_GIVEN: [&str; 69] = [
+    "allow",
     "at",
     "bindir",
     "block_size",
@@ -65,6 +66,7 @@ const AS_GIVEN: [&str; 66] = [
     "plan",
     "port",
     "prefix",
+    "preset",
     "protocol",
     "rate",
     "repeats",
@@ -86,6 +88,7 @@ const AS_GIVEN: [&str; 66] = [
     "shape",
     "size",
     "strategy",
+    "table_options",
     "tables",
     "tablespace",
     "until",

@@ -127,7 +127,8 @@ fn load(one: &Named, plan: &Plan) -> Result<Option<LoadRequest>, Problem> {
 }
 
 fn of_plan(subject: &ServerPlan) -> Named {
-    let arm = Arm { server: ServerPlan { name: None, ..subject.clone() }, ..Arm::default() };
+    let server = ServerPlan { name: None, load: LoadRequest::default(), ..subject.clone() };
+    let arm = Arm { server, load: subject.load.clone(), ..Arm::default() };
     Named { name: subject.name.clone().unwrap_or_else(|| name_of(&arm)), arm }
 }
 
@@ -271,6 +272,11 @@ mod tests {
             subjects.into_iter().map(|one| one.name).collect::<Vec<_>>()
         };
         assert_eq!(names(of(&[], &plan).expect("it is right")), ["old", "pg=18"]);
+        plan.subject[1].load = LoadRequest { partitions: Some(8), ..LoadRequest::default() };
+        let (subjects, _) = of(&[], &plan).expect("it is right").expect("there are some");
+        assert_eq!((subjects[1].name.as_str(), &subjects[0].load), ("pg=18,load:partitions=8", &None));
+        let own = subjects[1].load.as_ref().expect("it has tables of its own");
+        assert!(own.partitions == Some(8) && subjects[1].asked.load.contains("partitions"));
         let found = of(&["pg=18", "pg=18", "pg=18,set:jit=off"], &plan).expect("it is right");
         assert_eq!(names(found), ["pg=18", "pg=18 (2)", "pg=18,set:jit=off"]);
     }

@@ -6,6 +6,7 @@ use pgdyno_core::{cpus::CpuList, facts::ServerSource, problem::Problem};
 use pgdyno_provision::{Lifetime, Request, RunningServer, Wanted, up};
 use pgdyno_record::redact_setting;
 
+use super::own_server::preset;
 use crate::{context::Context, detached::names, servers};
 
 /// Flags of `pgdyno up`.
@@ -20,7 +21,8 @@ use crate::{context::Context, detached::names, servers};
     pgdyno up old --pg 9.6\n  \
     pgdyno up wide --build pg18-32k\n  \
     pgdyno up big --data /nvme/pg --waldir /wal/pg -c shared_buffers=16GB\n  \
-    pgdyno up shared --listen 127.0.0.1 --port 5433"
+    pgdyno up article --pg 9.5 --preset tpcc-9.5\n  \
+    pgdyno up shared --listen '*' --port 5433 --allow 192.168.1.0/24"
 )]
 pub struct Args {
     /// Name of the server: up to 40 letters, digits, - and _
@@ -81,6 +83,12 @@ pub struct Args {
     #[arg(long = "set", short = 'c', value_name = "NAME=VALUE", value_parser = pair,
           help_heading = "Settings")]
     settings: Vec<(String, String)>,
+    /// Published configuration by its name, or a postgresql.conf by its path, instead of settings chosen from facts
+    #[arg(long, value_name = "NAME|FILE", help_heading = "Settings")]
+    preset: Option<String>,
+    /// Apply the preset with the sizes of its machine, and with what weakens durability
+    #[arg(long, requires = "preset", help_heading = "Settings")]
+    as_published: bool,
     /// Maximum number of client sessions, from which max_connections follows
     #[arg(long, value_name = "N", default_value_t = 80, help_heading = "Settings",
           value_parser = clap::value_parser!(u32).range(1..=200_000))]
@@ -88,6 +96,10 @@ pub struct Args {
     /// TCP addresses to listen on, such as 127.0.0.1 or * [default: none]
     #[arg(long, value_name = "ADDR", help_heading = "Settings")]
     listen: Option<String>,
+    /// Network whose clients may connect by TCP, with a password, such as 192.168.1.0/24, samehost or all; may be
+    /// repeated [default: samenet, the networks of this machine]
+    #[arg(long, value_name = "NETWORK", help_heading = "Settings")]
+    allow: Vec<String>,
     /// Port of TCP and of the Unix-domain socket [default: 5432]
     #[arg(long, value_name = "PORT", help_heading = "Settings",
           value_parser = clap::value_parser!(u16).range(1..))]
@@ -111,13 +123,13 @@ fn pair(text: &str) -> Result<(String, String), String> {
 }
 
 impl Args {
-    fn request(&self) -> Request {
+    fn request(&self) -> Result<Request, Problem> {
         let checksums = match (self.data_checksums, self.no_data_checksums) {
             (_, true) => Some(false),
             (true, _) => Some(true),
             _ => None,
         };
-        Request {
+        Ok(Request {
             pg: self.pg,
             bindir: self.bindir.clone(),
             build: self.build.clone(),
@@ -133,7 +145,9 @@ impl Args {
             data_checksums: checksums,
             tablespaces: self.tablespace.iter().map(|(name, dir)| (name.clone(), dir.into())).collect(),
             settings: self.settings.iter().cloned().collect(),
+            preset: preset(self.preset.as_deref(), self.as_published)?,
             listen: self.listen.clone(),
+            allow: self.allow.clone(),
             port: self.port,
             run_as: self.run_as.clone(),
             cpus: self.cpus.clone().map(CpuList::into_vec).unwrap_or_default(),
@@ -141,7 +155,7 @@ impl Args {
             lifetime: Lifetime::Detached,
             start_limit: Duration::from_secs(self.start_limit),
             ..Request::named(&self.name)
-        }
+        })
     }
 }
 
@@ -152,7 +166,7 @@ impl Args {
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let dirs = pgdyno_lab::dirs()?;
     names::free(&dirs, &args.name)?;
-    let server = up(&args.request(), &dirs, &mut servers::print_event)?;
+    let server = up(&args.request()?, &dirs, &mut servers::print_event)?;
     for warning in &server.warnings {
         eprintln!("warning: {warning}");
     }
@@ -178,13 +192,27 @@ fn print(server: &RunningServer, verbose: bool) {
     if let Some(tcp) = &server.tcp {
         let file = shell_word(&server.password_file.to_string_lossy());
         println!("  TCP      PGPASSWORD=$(cat {file}) psql -h {} -p {port} -U {user} postgres", tcp.host);
+        println!("  clients  of {}, with the password", tcp.networks);
     }
     println!("  data     {}", server.data_dir.display());
     println!("  log      {}", server.log_path.display());
     println!("  program  {}", server.bindir.display());
     println!("  stop     pgdyno down {}", server.name);
+    print_preset(server);
     if verbose {
         print_settings(server);
+    }
+}
+
+/// The preset, and what of it the server does not have as published.
+fn print_preset(server: &RunningServer) {
+    let Some(preset) = &server.preset else { return };
+    println!("\npreset {}", preset.words());
+    for change in preset.changes.iter().filter(|change| change.used.is_some()) {
+        println!("  {}", change.words());
+    }
+    for (reason, names) in preset.left_out_by_reason() {
+        println!("  left out: {}\n      {reason}", names.join(", "));
     }
 }
 

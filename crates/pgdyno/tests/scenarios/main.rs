@@ -26,6 +26,7 @@ mod pgbench;
 mod pgbench_connect;
 mod pgbench_record;
 mod places;
+mod presets;
 mod probe;
 mod reading;
 mod resume;

@@ -5,7 +5,10 @@ use pgdyno_rows::{
     scaleup::id_type,
 };
 
-use super::{super::init::quoted, bounds::values};
+use super::{
+    super::init::{joined, quoted},
+    bounds::values,
+};
 
 /// Storage parameters that keep autovacuum from changing rows after the load.
 pub(super) const FREEZING: [(&str, &str); 4] = [
@@ -22,8 +25,8 @@ pub(super) fn options(plan: &LoadPlan, table: Table) -> String {
     let off = (table == Table::Log).then(|| ("autovacuum_enabled", "off".to_owned()));
     let filled = (plan.fillfactor != FULL).then(|| ("fillfactor", plan.fillfactor.to_string()));
     let freezing = FREEZING.map(|(name, value)| (name, value.to_owned()));
-    let all = off.into_iter().chain(freezing).chain(filled);
-    all.map(|(name, value)| format!("{name}={value}")).collect::<Vec<_>>().join(", ")
+    let usual: Vec<_> = off.into_iter().chain(freezing).chain(filled).collect();
+    joined(&plan.options_of(table, &usual))
 }
 
 /// Statements that create the empty tables.

@@ -5,7 +5,10 @@ use std::collections::BTreeMap;
 use pgdyno_rows::load::{LoadPlan, Set, Table};
 use pgdyno_wire::{Row, Session, WireError};
 
-use super::{super::init::foreign_key_names, scaleup, tpcc};
+use super::{
+    super::init::{self, foreign_key_names},
+    scaleup, tpcc,
+};
 
 /// Definition of a table or partition, as expected or as found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -76,11 +79,13 @@ fn expected(plan: &LoadPlan) -> Vec<(String, Relation)> {
 
 /// Storage parameters requested when the table was created.
 fn options(plan: &LoadPlan, table: Table) -> String {
+    // The catalog has those of a TOAST table elsewhere.
+    let own = plan.table_options.iter().filter(|option| !option.is_of_toast()).cloned().collect();
+    let plan = &LoadPlan { table_options: own, ..plan.clone() };
     match table {
-        Table::History => String::new(),
         Table::Test | Table::Log => scaleup::options(plan, table),
-        Table::Branches | Table::Tellers | Table::Accounts => format!("fillfactor={}", plan.fillfactor),
-        Table::Tpcc(_) => tpcc::options(plan),
+        Table::Branches | Table::Tellers | Table::Accounts | Table::History => init::options(plan, table),
+        Table::Tpcc(table) => tpcc::options(plan, table),
     }
 }
 

@@ -142,6 +142,7 @@ pub(in crate::load) fn survey(
     let version_num = number(session, "SELECT pg_catalog.current_setting('server_version_num')")
         .map_err(|error| error.into_problem(what))? as u32;
     check_version(plan, version_num)?;
+    check_table_options(session, plan)?;
     check_connections(session, streams)?;
     check_locks(session, plan, streams)?;
     for space in plan.tablespace.iter().chain(&plan.index_tablespace) {
@@ -342,6 +343,30 @@ fn sized(
     let estimate = Estimate::new(plan, &need);
     estimate.check_limits(plan, need.page_bytes)?;
     Ok((keys, estimate))
+}
+
+/// SQLSTATE of a storage option that a server does not know, or whose value it refuses.
+const INVALID_PARAMETER: &str = "22023";
+
+/// Has the server check the storage options of the tables, by a temporary table that is never committed.
+///
+/// # Errors
+/// The server does not know an option, or refuses its value.
+fn check_table_options(session: &mut Session, plan: &LoadPlan) -> Result<(), Problem> {
+    for option in &plan.table_options {
+        let (name, value) = (&option.name, &option.value);
+        let sql = format!("CREATE TEMPORARY TABLE pgdyno_options (c text) WITH ({name}={value})");
+        let made = session.execute("BEGIN").and_then(|()| session.execute(&sql));
+        session.execute("ROLLBACK").map_err(|error| error.into_problem("could not check storage options"))?;
+        if let Err(error) = made
+            && error.code() == Some(INVALID_PARAMETER)
+        {
+            let problem = error.into_problem(&format!("could not load with the table option `{option}`"));
+            let hint = "leave it out, or use one that CREATE TABLE of this version knows";
+            return Err(Problem::wrong_request(problem.what).hint(hint));
+        }
+    }
+    Ok(())
 }
 
 fn need(session: &mut Session, streams: u64) -> Result<SizingFacts, WireError> {

@@ -1,11 +1,14 @@
 //! DDL of the TPC-C tables (clauses 1.3 and 1.4).
 
 use pgdyno_rows::{
-    load::LoadPlan,
+    load::{self, LoadPlan},
     tpcc::{Field, Table},
 };
 
-use super::{super::init::quoted, bounds::values};
+use super::{
+    super::init::{joined, quoted},
+    bounds::values,
+};
 
 /// Foreign keys: table, its columns, and the referenced table (clause 1.3).
 const FOREIGN_KEYS: [(Table, &str, Table); 10] = [
@@ -21,9 +24,10 @@ const FOREIGN_KEYS: [(Table, &str, Table); 10] = [
     (Table::Stock, "s_i_id", Table::Item),
 ];
 
-/// Storage parameters of every table as in `pg_class.reloptions`.
-pub(super) fn options(plan: &LoadPlan) -> String {
-    format!("fillfactor={}", plan.fillfactor)
+/// Storage parameters of a table as in `pg_class.reloptions`.
+pub(super) fn options(plan: &LoadPlan, table: Table) -> String {
+    let usual = [("fillfactor", plan.fillfactor.to_string())];
+    joined(&plan.options_of(load::Table::Tpcc(table), &usual))
 }
 
 /// Statements that create the empty tables.
@@ -36,7 +40,7 @@ fn statements_of(plan: &LoadPlan, table: Table) -> Vec<String> {
     let unlogged = if plan.unlogged { " UNLOGGED" } else { "" };
     let space = plan.tablespace.as_ref();
     let space = space.map_or_else(String::new, |name| format!(" TABLESPACE {}", quoted(name)));
-    let with = format!(" WITH ({}){space}", options(plan));
+    let with = format!(" WITH ({}){space}", options(plan, table));
     let columns: Vec<_> = table.fields().iter().map(Field::definition).collect();
     let (name, columns) = (table.name(), columns.join(", "));
     let Some((partitions, warehouse)) = plan.partitions.zip(table.warehouse()) else {

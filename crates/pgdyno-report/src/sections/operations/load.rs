@@ -57,7 +57,7 @@ pub fn blocks(at: &Place<'_>, load: &LoadRecord) -> Vec<Block> {
 
 fn facts(at: &Place<'_>, load: &LoadRecord) -> Vec<Fact> {
     let mut facts = vec![Fact::new("rows", at.figure("rows", Count))];
-    facts.extend(load.terms.as_ref().map(|_| Fact::new("tables", terms(&at.at("terms")))));
+    facts.extend(load.terms.as_ref().map(|of| Fact::new("tables", terms(of, &at.at("terms")))));
     if load.copy_bytes > 0 {
         let sent = phrase![at.figure("copy_bytes", Bytes), " of ", at.figure("copy_format", Text)];
         facts.push(Fact::new("sent", sent));
