@@ -60,9 +60,11 @@ fn ask(program: &Program<'_>, settings: &[Choice]) -> io::Result<Vec<(String, St
 /// The setting that a message is about, and why it is refused.
 fn about(message: &str, version: &str) -> Option<(String, String)> {
     let name = message.split_once("parameter \"")?.1.split('"').next()?;
-    let why = match message.contains("unrecognized configuration parameter") {
-        true => format!("PostgreSQL {version} has no such setting"),
-        false => format!("PostgreSQL {version} refuses it: {message}"),
+    let value = message.strip_prefix(&format!("invalid value for parameter \"{name}\": "));
+    let why = match (message.contains("unrecognized configuration parameter"), value) {
+        (true, _) => format!("PostgreSQL {version} has no such setting"),
+        (_, Some(value)) => format!("PostgreSQL {version} refuses the value {value}"),
+        _ => format!("PostgreSQL {version} refuses it: {message}"),
     };
     Some((name.to_owned(), why))
 }
@@ -78,10 +80,9 @@ mod tests {
             "unrecognized configuration parameter \"wal_keep_segments\" in file \"/dev/stdin\" line 5";
         assert_eq!(about(unknown).as_deref(), Some("wal_keep_segments: PostgreSQL 18.6 has no such setting"));
         let wrong = "invalid value for parameter \"lc_time\": \"xx_XX\"";
-        assert_eq!(
-            about(wrong).as_deref(),
-            Some("lc_time: PostgreSQL 18.6 refuses it: invalid value for parameter \"lc_time\": \"xx_XX\"")
-        );
+        assert_eq!(about(wrong).as_deref(), Some("lc_time: PostgreSQL 18.6 refuses the value \"xx_XX\""));
+        let range = "9 is outside the valid range for parameter \"jobs\" (1 .. 2)";
+        assert_eq!(about(range), Some(format!("jobs: PostgreSQL 18.6 refuses it: {range}")));
         assert_eq!(about("configuration file \"/dev/stdin\" contains errors"), None);
     }
 }

@@ -37,6 +37,10 @@ use super::{
     template::Template,
 };
 
+/// What helps where a preset is too large for this machine.
+const FIT_HINT: &str =
+    "leave --as-published out, and the preset is fitted to this machine; --set goes over it";
+
 /// Longest path of a socket in bytes (`unix(7)`: 108 with the final zero).
 const LONGEST_SOCKET: usize = 107;
 
@@ -590,7 +594,8 @@ fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<Strin
     let in_force: BTreeMap<String, String> = in_force.collect();
     let problems = preflight::problems(&host, record.version_num, block_bytes.into(), &in_force);
     if let Some(problem) = problems.into_iter().next() {
-        return Err(problem);
+        let as_published = record.preset.as_ref().is_some_and(|preset| preset.as_published);
+        return Err(if as_published { problem.hint(FIT_HINT) } else { problem });
     }
     refuse_taken_port(record)?;
     Ok(conf::weakened(&record.asked_settings()))

@@ -131,7 +131,7 @@ mod tests {
             ("[server]\nlisten = \"\"", "`listen` names no address"),
             ("[server]\nload.partitions = 4", "`load` is a key of a [[subject]]"),
             ("[[subject]]\nload.partition = 4", "unknown key `partition` in `load` of [[subject]]"),
-            ("[[subject]]\nload.fillfactor = 4", "must be a whole number from 10 to 100"),
+            ("[[subject]]\nload.fillfactor = 4", "4 is not between 10 and 100"),
             (
                 "[[subject]]\nload.partition_method = \"hash\"",
                 "x.toml:3:25: a partition method is given, but there are no partitions",

@@ -736,8 +736,8 @@ mod tests {
             .collect();
         assert_eq!(
             words.join(" "),
-            "partitions=4 partition-method=hash fillfactor=90 table-option=accounts.parallel_workers=8 \
-             table-option=autovacuum_enabled=off unlogged foreign-keys tablespace=t index-tablespace=i method=chunks \
+            "partitions=4 partition-method=hash fillfactor=90 table-option=autovacuum_enabled=off \
+             table-option=accounts.parallel_workers=8 unlogged foreign-keys tablespace=t index-tablespace=i method=chunks \
              jobs=2"
         );
         assert_eq!(LoadRequest::default().terms(), []);
@@ -750,7 +750,7 @@ mod tests {
             partitions: Some(partitions),
             partition_method: Some(PartitionMethod::Hash),
             fillfactor: Some(90),
-            table_options: ["accounts.parallel_workers=8", "autovacuum_enabled=off"]
+            table_options: ["autovacuum_enabled=off", "accounts.parallel_workers=8"]
                 .map(|text| text.parse().expect("it is one"))
                 .into(),
             unlogged: true,
