@@ -134,14 +134,11 @@ pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Vec<Tabl
     each.collect::<Result<_, _>>().map_err(serde::de::Error::custom)
 }
 
-/// Options over others: an option takes the place of the one with the same key. Sorted, those of all tables first.
+/// Options over others: an option takes the place of the one with the same key. Sorted, those of all tables first. One
+/// that is given twice is kept twice, to be refused.
 pub(super) fn merged(over: &[TableOption], other: &[TableOption]) -> Vec<TableOption> {
-    let keyed = |options: &[TableOption]| {
-        options.iter().map(|option| (option.key(), option.clone())).collect::<BTreeMap<_, _>>()
-    };
-    let mut all = keyed(other);
-    all.extend(keyed(over));
-    let mut all: Vec<_> = all.into_values().collect();
+    let is_given = |option: &&TableOption| over.iter().any(|own| own.key() == option.key());
+    let mut all: Vec<_> = other.iter().filter(|option| !is_given(option)).chain(over).cloned().collect();
     all.sort();
     all
 }
