@@ -44,7 +44,9 @@ fn name_disk(problem: Problem, dirs: &[PathBuf]) -> Problem {
     let full = format!("the disk of {} is full: {} are free now", place.display(), units::bytes(free));
     problem
         .detail(format!("{full}{seen}"))
-        .hint("free space there, use a smaller --scale, or choose another disk with --data, --waldir or another tablespace")
+        .hint(
+            "free space there, use a smaller --scale, or choose another disk with --data, --waldir or a tablespace",
+        )
 }
 
 /// Whether the server itself reported a full disk. Files of the record may be on another disk; their errors begin with

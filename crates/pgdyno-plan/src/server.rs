@@ -174,7 +174,7 @@ impl ServerPlan {
     }
 }
 
-#[allow(clippy::trivially_copy_pass_by_ref)] // serde passes references
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde calls it by reference")]
 fn is_false(value: &bool) -> bool {
     !value
 }

@@ -163,7 +163,8 @@ pub fn networks(allow: &[String]) -> Vec<String> {
 }
 
 /// Renders `pg_hba.conf`. The socket trusts everybody who can enter its directory, which only the owner can; TCP, if
-/// enabled, admits clients of these networks, by default those of [`DEFAULT_ALLOW`], with a password (SCRAM from 10 on).
+/// enabled, admits clients of these networks, by default those of [`DEFAULT_ALLOW`], with a password (SCRAM from 10
+/// on).
 pub fn render_hba(version_num: u32, listens: bool, allow: &[String]) -> String {
     let mut text = String::from("local all all trust\nlocal replication all trust\n");
     let method = password_method(version_num);

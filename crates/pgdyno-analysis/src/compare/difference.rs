@@ -14,7 +14,7 @@ pub struct Asked {
     pub settings: BTreeSet<String>,
     /// Whether different presets were requested, which replace the settings that pgdyno chooses.
     pub preset: bool,
-    /// Whether different ways of connecting were requested.
+    /// Whether different connections were requested, such as TCP and a socket.
     pub connection: bool,
     /// Whether different locations of data or WAL were requested.
     pub places: bool,

@@ -134,10 +134,11 @@ fn why(a: &Side<'_>, b: &Side<'_>, asked: &Asked, name: &str) -> Why {
     if counts_alike(of_a, of_b, name) {
         return Why::FollowsFromSizes;
     }
-    if !majors_differ(of_a, of_b) {
-        return Why::Besides;
-    }
     let by_default = !is_set(of_a, name) && !is_set(of_b, name);
+    if !majors_differ(of_a, of_b) {
+        // Within a major a default differs only if it follows from other settings.
+        return if asked.preset && by_default { Why::Asked } else { Why::Besides };
+    }
     if by_default || lacks(of_a, name) || lacks(of_b, name) {
         Why::DefaultOfVersion
     } else if (chosen(a) || !is_set(of_a, name)) && (chosen(b) || !is_set(of_b, name)) {
@@ -243,7 +244,7 @@ mod tests {
     /// A preset explains what either configuration sets, and nothing else.
     #[test]
     fn a_preset_explains_the_settings_of_both_configurations() {
-        let (mut a, mut b) = (with_defaults(8_192, &[("jit", "on")]), with_defaults(8_192, &[("jit", "on")]));
+        let [mut a, mut b] = ["64", "56"].map(|value| with_defaults(8_192, &[("io_max_concurrency", value)]));
         let set = |name: &str, value: &str| Setting {
             name: name.into(),
             value: value.into(),
@@ -258,8 +259,8 @@ mod tests {
             let rows = differences(&side(&a, &[]), &side(&b, &chosen), asked);
             rows.into_iter().map(|row| (row.what, row.why.expect("it is said"))).collect::<Vec<_>>()
         };
-        let names = ["DateStyle".to_owned(), "search_path".to_owned()];
-        let expected = |first| names.clone().into_iter().zip([first, Why::Besides]).collect::<Vec<_>>();
+        let names = ["DateStyle", "io_max_concurrency", "search_path"].map(str::to_owned);
+        let expected = |why| names.clone().into_iter().zip([why, why, Why::Besides]).collect::<Vec<_>>();
         assert_eq!(found(&Asked { preset: true, ..Asked::default() }), expected(Why::Asked));
         assert_eq!(found(&Asked::default()), expected(Why::Besides));
     }

@@ -737,8 +737,8 @@ mod tests {
         assert_eq!(
             words.join(" "),
             "partitions=4 partition-method=hash fillfactor=90 table-option=autovacuum_enabled=off \
-             table-option=accounts.parallel_workers=8 unlogged foreign-keys tablespace=t index-tablespace=i method=chunks \
-             jobs=2"
+             table-option=accounts.parallel_workers=8 unlogged foreign-keys tablespace=t index-tablespace=i \
+             method=chunks jobs=2"
         );
         assert_eq!(LoadRequest::default().terms(), []);
     }

@@ -44,7 +44,8 @@ pub struct Arm {
 
 /// The terms in the order in which help and errors list them.
 const TERMS: &str = "default, pg=VERSION, build=NAME, bindir=DIR, bundle, data=DIR, waldir=DIR, \
-                     preset=NAME|FILE, as-published, listen=ADDR, set:NAME=VALUE, script=FILE, builtin=NAME, protocol=NAME, clients=N, load:NAME[=VALUE], \
+                     preset=NAME|FILE, as-published, listen=ADDR, set:NAME=VALUE, \
+                     script=FILE, builtin=NAME, protocol=NAME, clients=N, load:NAME[=VALUE], \
                      dsn=CONNINFO[,admin-dsn=CONNINFO], command=LINE";
 /// Most clients of a run.
 const MAX_CLIENTS: u32 = 100_000;

@@ -120,7 +120,8 @@ fn a_plan_names_presets_and_tables_for_each_subject() {
     fs::write(place.path("plans/own.conf"), "jit = off\n").expect("it can be written");
     let plan = "name = \"x\"\n[server]\npg = \"18\"\nbundle = true\n[data]\nscale = 1\n\
                 [[subject]]\nname = \"one\"\npreset = \"./own.conf\"\n\
-                [[subject]]\nname = \"parts\"\npreset = \"ten-billion-11\"\nload = { partitions = 4, fillfactor = 90 }\n\
+                [[subject]]\nname = \"parts\"\npreset = \"ten-billion-11\"\n\
+                load = { partitions = 4, fillfactor = 90 }\n\
                 [[workload]]\nscript = \"select-only\"\n[measure]\nclients = [1]\nduration = \"200ms\"\n";
     fs::write(place.path("plans/x.toml"), plan).expect("it can be written");
     let output = place.run(&["run", "plans/x.toml", "--dry-run"]);
@@ -197,13 +198,17 @@ mod long {
     #[ignore = "takes long: `.ci/run` runs it"]
     fn what_subjects_differ_in_was_asked() {
         let place = Place::new();
-        fs::write(place.path("off.conf"), "jit = off\nDateStyle = 'iso, mdy'\nsynchronous_commit = off\n")
-            .expect("a file");
+        fs::write(
+            place.path("off.conf"),
+            "jit = off\nDateStyle = 'iso, mdy'\nsynchronous_commit = off\nmax_connections = 1000\n",
+        )
+        .expect("a file");
         let plan = "name = \"x\"\n[server]\npg = \"18\"\nbundle = true\n[data]\nscale = 1\n\
                     [[subject]]\nname = \"usual\"\n\
                     [[subject]]\nname = \"preset\"\npreset = \"./off.conf\"\nas_published = true\n\
                     [[subject]]\nname = \"tcp\"\nlisten = \"127.0.0.1\"\nallow = [\"samehost\"]\n\
-                    [[subject]]\nname = \"tables\"\nload = { partitions = 4, table_options = { \"accounts.parallel_workers\" = \"2\" } }\n\
+                    [[subject]]\nname = \"tables\"\n[subject.load]\npartitions = 4\n\
+                    table_options = { \"accounts.parallel_workers\" = \"2\" }\n\
                     [[workload]]\nscript = \"select-only\"\n\
                     [measure]\nclients = [2]\nduration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 1\n";
         fs::write(place.path("x.toml"), plan).expect("it can be written");
