@@ -144,8 +144,7 @@ impl ServerPlan {
             locale: self.locale.or(other.locale),
             collate: self.collate.or(other.collate),
             ctype: self.ctype.or(other.ctype),
-            // A preset that is named here goes as this says.
-            as_published: self.as_published || (other.as_published && self.preset.is_none()),
+            as_published: self.as_published || other.as_published,
             preset: self.preset.or(other.preset),
             listen: self.listen.or(other.listen),
             allow: if self.allow.is_empty() { other.allow } else { self.allow },

@@ -20,7 +20,7 @@ use super::{
     bench::{cpu_list, rate},
     file,
     measure::restart,
-    own_server::setting,
+    own_server::{refuse_as_published, setting},
     recorded,
     tables::{TablesFlags, leave_out_unused},
     target::conninfo,
@@ -87,7 +87,7 @@ pub struct Args {
     #[arg(long, value_name = "NAME|FILE", help_heading = SUBJECTS)]
     preset: Vec<String>,
     /// Apply presets with the sizes of their machine, and with what weakens durability
-    #[arg(long, requires = "preset", help_heading = SUBJECTS)]
+    #[arg(long, help_heading = SUBJECTS)]
     as_published: bool,
     /// Setting of a temporary server, or of the clients' sessions on an existing one; each name once or twice
     #[arg(long, value_name = "NAME=VALUE", value_parser = setting, help_heading = SUBJECTS)]
@@ -470,6 +470,7 @@ impl Args {
             }
         };
         arms.iter().zip(["A", "B"]).try_for_each(|(arm, name)| check_arm(arm, name))?;
+        refuse_as_published(&[0, 1].map(|at: usize| arms[at].server.clone().over(&plan.server)))?;
         if self.a.is_none() && arms[0] == arms[1] {
             let problem = Problem::wrong_request("there is nothing to compare: A and B are the same");
             let how = if self.any_flag_twice() {

@@ -352,6 +352,10 @@ mod tests {
         let work = asked("script=a.sql,protocol=simple", "builtin=select-only").work;
         assert_eq!(work, ["script", "protocol"]);
         assert!(asked("data=/a,pg=18", "pg=18").places && !asked("pg=18", "pg=17").places);
+        assert!(asked("preset=tpcc-9.5", "pg=18").preset && !asked("preset=a", "preset=a").preset);
+        assert!(asked("preset=a,as-published", "preset=a").preset && asked("listen=*", "pg=18").connection);
+        let options = asked("load:table-option=a=1,load:table-option=b=1", "load:table-option=a=1").load;
+        assert_eq!(options.into_iter().collect::<Vec<_>>(), ["table-option b"]);
         let own = asked("clients=8,load:unlogged,load:jobs=2", "clients=9,load:jobs=2,load:partitions=4");
         assert!(own.clients && !asked("clients=8", "clients=8").clients);
         assert_eq!(own.load.into_iter().collect::<Vec<_>>(), ["partition-method", "partitions", "unlogged"]);
@@ -371,6 +375,8 @@ mod tests {
             "builtin=select-only",
             "protocol=simple,clients=8,load:partitions=8,load:partition-method=hash,load:unlogged",
             "load:fillfactor=50,load:method=chunks,load:jobs=2",
+            "pg=18,preset=tpcc-9.5,as-published,listen=127.0.0.1,set:work_mem=4MB",
+            "load:table-option=autovacuum_enabled=off,load:table-option=accounts.parallel_workers=8",
             "dsn=host=/tmp dbname=a,b",
             "dsn=host=pool port=6432,admin-dsn=host=db dbname=a,b",
             "pg=18,command=pgbench -n -S -T {seconds} -c 4, or so",
@@ -403,6 +409,8 @@ mod tests {
             ("load:rows=5", "`load:rows=5`: there is no such option; the options are partitions,"),
             ("load:jobs=1,load:load-jobs=2", "`load:load-jobs=2` gives an option twice"),
             ("load:unlogged,load:unlogged", "gives an option twice"),
+            ("load:table-option=a=1,load:table-option=a=2", "`load:table-option=a=2` gives an option twice"),
+            ("preset=a,preset=b", "`preset` is given twice"),
             ("dsn=", "`dsn=` has no value"),
         ] {
             let problem = Arm::parse(text).expect_err(text);

@@ -13,7 +13,7 @@ use super::{
     arm::Arm,
     connection::Connection,
     detach::Detach,
-    own_server::{request, setting},
+    own_server::{refuse_as_published, request, setting},
     recorded,
     subjects::{ForAll, subjects},
     tables::{self, TablesFlags},
@@ -156,6 +156,8 @@ impl Args {
     /// Request for the temporary server.
     fn request(&self, plan: &Plan) -> Result<Request, Problem> {
         let name = format!("{}-{}", plan.name, std::process::id());
-        request(self.own_server().over(&plan.server), self.run_as.clone(), name)
+        let server = self.own_server().over(&plan.server);
+        refuse_as_published(std::slice::from_ref(&server))?;
+        request(server, self.run_as.clone(), name)
     }
 }

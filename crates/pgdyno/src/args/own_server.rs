@@ -22,10 +22,6 @@ pub fn request(server: ServerPlan, run_as: Option<String>, name: String) -> Resu
                 .hint("a major or an exact version, such as 18, 9.6 or 16.4; `pgdyno versions` lists them")
         })
     };
-    if server.as_published && server.preset.is_none() {
-        let what = "could not apply a preset as published: none is named";
-        return Err(Problem::wrong_request(what).hint("name it with --preset, or leave --as-published out"));
-    }
     let request = Request {
         pg: server.pg.as_ref().map(wanted).transpose()?,
         bindir: server.bindir.map(PathBuf::from),
@@ -52,6 +48,19 @@ pub fn request(server: ServerPlan, run_as: Option<String>, name: String) -> Resu
     pgdyno_provision::check(&request)?;
     pgdyno_provision::check_allow(&request.allow, request.listen.is_some())?;
     pgdyno_provision::check_build(&request, &pgdyno_lab::dirs()?).map(|()| request)
+}
+
+/// Refuses to apply presets as published where none of these servers has one.
+///
+/// # Errors
+/// None has a preset.
+pub fn refuse_as_published(servers: &[ServerPlan]) -> Result<(), Problem> {
+    let asked = servers.iter().any(|server| server.as_published);
+    if !asked || servers.iter().any(|server| server.preset.is_some()) {
+        return Ok(());
+    }
+    let what = "could not apply a preset as published: none is named";
+    Err(Problem::wrong_request(what).hint("name it with --preset, or leave --as-published out"))
 }
 
 /// The preset of this name, or the file with this path; `None` without one.

@@ -3,7 +3,7 @@
 use pgdyno_core::problem::Problem;
 use pgdyno_plan::{MAX_SUBJECTS, Plan, ServerPlan};
 
-use super::{arm::Arm, arms_own::refuse_load, connection::Connection};
+use super::{arm::Arm, arms_own::refuse_load, connection::Connection, own_server::refuse_as_published};
 use pgdyno_lab::{SubjectJob, SubjectWork, Wanted};
 use pgdyno_rows::load::LoadRequest;
 
@@ -92,6 +92,8 @@ pub(super) fn subjects(
         return Err(Problem::wrong_request(what).hint("leave it out"));
     }
     apart(&full)?;
+    let described: Vec<_> = full.iter().map(|one| one.arm.server.clone().over(&plan.server)).collect();
+    refuse_as_published(&described)?;
     let servers = full
         .iter()
         .enumerate()
