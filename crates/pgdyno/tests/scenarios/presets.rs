@@ -1,7 +1,7 @@
 //! Published configurations: what a server gets of them, and what is told of the rest.
 //!
-//! Seen to fail where settings that weaken durability apply unasked, where a value that the server refuses is kept, where
-//! storage options of tables are not written, and where a comparison does not know that a preset was asked for.
+//! Seen to fail where settings that weaken durability apply unasked, where a value that the server refuses is kept,
+//! where storage options of tables are not written, and where a comparison does not know of a requested preset.
 
 use std::fs;
 
