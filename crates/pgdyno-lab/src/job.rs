@@ -72,7 +72,7 @@ pub enum SubjectWork {
     },
     /// A command that measures and prints a rate.
     Command(Measured),
-    /// The tables of the plan, loaded anew in every run.
+    /// The tables of the plan, loaded again in every run.
     Load,
 }
 

@@ -41,7 +41,7 @@ pub struct Setting {
     pub name: String,
     /// Value with its unit, as shown by `SHOW`.
     pub value: String,
-    /// Source of the value, for example `configuration file`; [`SESSION`] if sessions were given it when they connected.
+    /// Source of the value, for example `configuration file`; [`SESSION`] if a session got it when it connected.
     pub source: String,
 }
 
