@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use pgdyno_analysis::doubts::{Key, Measuring};
 use pgdyno_core::{
     facts::{Choice, HostFacts, StorageFacts},
     problem::Problem,
@@ -75,7 +76,8 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     }));
     let blocks_per_start =
         blocks_per_start(job, &estimated, &bench, &presets, (facts.page_bytes, facts.buffers_bytes()))?;
-    let thorough_hint = thorough_hint(&estimated, &facts, each);
+    let by = Measuring::of_command(&job.command);
+    let thorough_hint = thorough_hint(by, thorough_s(&estimated, &facts, each));
     let is_own = loads.iter().flatten().any(|load| load.set == Set::Scaleup);
     Ok(Prepared {
         balance_checks: (0..job.servers.len()).map(|server| check_mode(job, &bench, server)).collect(),
@@ -256,18 +258,16 @@ fn waiting(wanted: Waiting) -> Result<SocketDriver, Problem> {
     }
 }
 
-/// How to ask for a thorough run: by flag, or by plan, since `run` has no such flag.
-const THOROUGH: &str = "--thorough, or thorough = true in [measure]";
-
-/// How to ask for a thorough run of all servers one after the other, with its duration.
-fn thorough_hint(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> String {
-    match thorough_s(plan, facts, servers) {
-        Some(seconds) => format!("{THOROUGH} ({:.0} min)", (seconds / 60.0).ceil()),
-        None => THOROUGH.to_owned(),
+/// How to ask this command for a thorough run, with its duration if one is possible.
+fn thorough_hint(by: Measuring, seconds: Option<f64>) -> String {
+    let flag = Key::Thorough.named(by);
+    match seconds {
+        Some(seconds) => format!("{flag} ({:.0} min)", (seconds / 60.0).ceil()),
+        None => flag.to_owned(),
     }
 }
 
-/// Seconds of a thorough run; `None` if it is not possible.
+/// Seconds of a thorough run of all servers one after the other; `None` if it is not possible.
 fn thorough_s(plan: &Plan, facts: &BenchFacts<'_>, servers: u64) -> Option<f64> {
     let mut thorough = plan.clone();
     Level::Thorough.apply(&mut thorough);
@@ -323,7 +323,7 @@ mod tests {
         };
         let seconds = |servers| thorough_s(&plan, &facts, servers).expect("it can be");
         assert_eq!(seconds(7), 7.0 * seconds(1));
-        let said = thorough_hint(&plan, &facts, 7);
-        assert_eq!(said, format!("{THOROUGH} ({:.0} min)", (7.0 * seconds(1) / 60.0).ceil()));
+        assert_eq!(thorough_hint(Measuring::Run, Some(601.0)), "thorough = true in [measure] (11 min)");
+        assert_eq!(thorough_hint(Measuring::Bench, None), "--thorough");
     }
 }

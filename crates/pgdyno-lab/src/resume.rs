@@ -1,27 +1,44 @@
 //! Resumes a run that was killed, stopped, or ended by an error.
 
+use pgdyno_analysis::compare::{Comparison, Look, MAX_BLOCKS, continued};
 use pgdyno_core::{facts::Machine, problem::Problem, stop::Stop, units};
-use pgdyno_plan::{Auto, Scale};
+use pgdyno_plan::{Auto, Restart, Scale};
 use pgdyno_provision::registry;
-use pgdyno_record::{PlanRecord, REDACTED, Run, RunRecord, Status, SubjectRecord};
+use pgdyno_record::{ComparisonRecord, PlanRecord, REDACTED, Run, RunRecord, Status, SubjectRecord};
 
 use crate::{
-    Events, Job, Lab, Outcome, Prepared, context::Context, dirs, experiment::carry_on,
+    Events, Job, Lab, Outcome, Prepared, Question, context::Context, dirs, experiment::carry_on,
     first_record::plan_record, recording::Recording,
 };
 
-/// Refuses a run that cannot be resumed, whatever job its command gives.
+/// Refuses a run that cannot be resumed, or a comparison that cannot be continued by `more_blocks`, whatever job its
+/// command gives.
 ///
 /// # Errors
 /// The reason.
-pub fn check_resumable(record: &RunRecord, lab: &Lab) -> Result<(), Problem> {
+pub fn check_resumable(record: &RunRecord, lab: &Lab, more_blocks: Option<u32>) -> Result<(), Problem> {
     let refuse = |why: String, hint: &str| {
         let what = format!("could not resume {}: {why}", record.id);
         Err(Problem::wrong_request(what).hint(hint))
     };
     let anew = "start a new run with the command that `pgdyno show` prints";
-    if record.status == Status::Complete {
-        return refuse("it is complete".to_owned(), "`pgdyno show` prints its report");
+    match (record.status, more_blocks) {
+        (Status::Complete, None) if lacks_an_answer(record) => {
+            let hint = "--more-blocks N continues the comparison by N blocks; `pgdyno show` says how many";
+            return refuse("it is complete, without an answer".to_owned(), hint);
+        }
+        (Status::Complete, None) => {
+            return refuse("it is complete".to_owned(), "`pgdyno show` prints its report");
+        }
+        (Status::Complete, Some(_)) if !lacks_an_answer(record) => {
+            let hint = "--more-blocks continues a comparison of `pgdyno ab` that ended with `cannot tell`";
+            return refuse("there is nothing to continue".to_owned(), hint);
+        }
+        (Status::Partial | Status::Stopped, Some(_)) => {
+            let hint = "leave out --more-blocks: the blocks that were planned come first";
+            return refuse("it is not complete".to_owned(), hint);
+        }
+        _ => {}
     }
     if record.pgbench.is_some() {
         return refuse("pgbench measures one run, so there is nothing to continue".to_owned(), anew);
@@ -45,8 +62,28 @@ pub fn check_resumable(record: &RunRecord, lab: &Lab) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Makes a job repeat the choices of the recorded run, whatever the machine would suggest now.
-pub fn as_recorded(job: &mut Job, record: &RunRecord) {
+/// Whether a run is a comparison that ended without an answer.
+fn lacks_an_answer(record: &RunRecord) -> bool {
+    let answer = |of: &ComparisonRecord| of.result.as_ref().is_some_and(Comparison::is_settled);
+    record.comparison.as_ref().is_some_and(|of| !of.too_disturbed && !answer(of))
+}
+
+/// Makes a job repeat the choices of the recorded run, whatever the machine would suggest now, with the looks of its
+/// comparison: it may have been continued before. `more_blocks` continues it further, by whole starts.
+///
+/// # Errors
+/// The comparison cannot be continued so far.
+pub fn as_recorded(job: &mut Job, record: &RunRecord, more_blocks: Option<u32>) -> Result<(), Problem> {
+    if let (Some(known), Question::Comparison(compare)) = (&record.comparison, &mut job.question) {
+        compare.looks = match more_blocks {
+            Some(more) => looks_of_more(record, known, more)?,
+            None => known.looks.clone(),
+        };
+        if more_blocks.is_some() && record.plan.blocks_per_start.is_none() {
+            // More blocks could make enough starts, which the first ones had not.
+            job.plan.measure.restart = Restart::Never;
+        }
+    }
     let (plan, known) = (&mut job.plan, &record.plan);
     plan.seed = Some(known.seed);
     if let (Scale::Auto, Some(scale)) = (plan.data.scale, known.scale) {
@@ -60,6 +97,25 @@ pub fn as_recorded(job: &mut Job, record: &RunRecord) {
     }
     job.command.clone_from(&record.command);
     job.seed_given = true;
+    Ok(())
+}
+
+/// The looks of a comparison that is continued by some blocks, rounded up to whole starts.
+fn looks_of_more(record: &RunRecord, known: &ComparisonRecord, more: u32) -> Result<Vec<Look>, Problem> {
+    let made = known.looks.last().map_or(0, |look| look.blocks);
+    let of_start = record.plan.blocks_per_start.unwrap_or(1).max(1);
+    let blocks = (made + more).next_multiple_of(of_start);
+    let refuse = |why: String, hint: &str| {
+        let what = format!("could not continue {}: {why}", record.id);
+        Err(Problem::wrong_request(what).hint(hint))
+    };
+    if blocks > MAX_BLOCKS {
+        let hint = "longer runs scatter less: repeat the comparison with a larger --duration";
+        return refuse(format!("{blocks} blocks are more than {MAX_BLOCKS}"), hint);
+    }
+    let hint = "repeat the comparison with more blocks (--blocks)";
+    continued(&known.looks, blocks)
+        .map_or_else(|| refuse("its looks left no error probability for others".to_owned(), hint), Ok)
 }
 
 /// Continues a run at the next round. `asked` is the digest of the job as its command gives it, before [`as_recorded`].
@@ -93,7 +149,13 @@ fn refuse_changes(job: &Job, asked: &str, prepared: &Prepared, record: &RunRecor
     if then != now {
         return refuse(format!("it was begun on another machine ({})", differs(&then, &now)));
     }
-    if let Some(changed) = changed(&record.plan, &plan_record(job, prepared)) {
+    let now = plan_record(job, prepared);
+    let is_continued = record.status == Status::Complete;
+    let then = match is_continued {
+        true => PlanRecord { blocks: now.blocks, ..record.plan.clone() },
+        false => record.plan.clone(),
+    };
+    if let Some(changed) = changed(&then, &now) {
         return refuse(format!("the plan has changed: {changed}"));
     }
     if record.plan.digest.as_deref() != Some(asked) {

@@ -4,7 +4,7 @@ use std::{sync::Arc, time::Instant};
 
 use pgdyno_analysis::{
     Doubt,
-    doubts::Ceiling,
+    doubts::{Ceiling, Measuring},
     find_rate::{Answer, Bounds, Limit, MOST_PROBES, Plan, RateInterval, Search, Seen, Verdict, Why},
 };
 use pgdyno_core::{facts::Instrument, measure::CommandTally, stop::Stop, units};
@@ -147,7 +147,8 @@ impl RateSearch<'_> {
     /// Doubt if a rate of the answer was near the ceiling of the driver.
     fn doubt(&self, answer: &Answer, probes: &[ProbeResult]) -> Option<Doubt> {
         let of_answer = probes.iter().filter(|probe| rests_on(answer, probe));
-        self.ceiling()?.doubt(of_answer.filter_map(|probe| Some((probe.name(), probe.of_ceiling?))))
+        self.ceiling()?
+            .doubt(Measuring::Pgbench, of_answer.filter_map(|probe| Some((probe.name(), probe.of_ceiling?))))
     }
 
     /// Length of a probe with warm-up and drain, in nanoseconds.

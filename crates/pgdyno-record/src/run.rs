@@ -161,7 +161,7 @@ pub struct PlanRecord {
     pub cores_shared: bool,
     /// Whether this is a thorough run, for publication.
     pub thorough: bool,
-    /// How to ask for a thorough run, with its duration: `--thorough, or thorough = true in [measure] (24 min)`.
+    /// How to ask the command for a thorough run, with its duration: `--thorough (24 min)`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub thorough_hint: Option<String>,
     /// Mode of the balance check: `full`, `touched`, `sums` or `off`.

@@ -1,5 +1,7 @@
 //! Sections and blocks of a report. The renderers know these and nothing about their content.
 
+use std::{cmp::Reverse, collections::BTreeSet};
+
 use crate::{chart::Chart, phrase::Phrase};
 
 /// A section of the report.
@@ -179,6 +181,8 @@ pub struct Row {
     pub main: bool,
     /// Whether the row is a warning.
     pub warning: bool,
+    /// How much the row says: of a table that is cut, the rows with the largest weights stay.
+    pub weight: u8,
 }
 
 /// A cell of a table.
@@ -215,7 +219,7 @@ impl Cell {
 impl Row {
     /// A row, `main` if it is part of the summary.
     pub fn new(main: bool, cells: impl IntoIterator<Item = Cell>) -> Self {
-        Self { cells: cells.into_iter().collect(), main, warning: false }
+        Self { cells: cells.into_iter().collect(), main, warning: false, weight: u8::from(main) }
     }
 }
 
@@ -246,6 +250,9 @@ impl Column {
         format!("{} {}", self.over, self.name.plain()).trim().to_owned()
     }
 }
+
+/// Weight of a row with a warning.
+const WARNING: u8 = 4;
 
 /// Fewest rows of a long table.
 const LONG: usize = 30;
@@ -300,6 +307,26 @@ impl Table {
         };
         let groups = self.groups.iter().map(of).filter(|group| !group.rows.is_empty()).collect();
         Some(Self { groups, ..self.clone() })
+    }
+
+    /// This many rows that say most, in the order of the table.
+    #[must_use]
+    pub fn most_telling(&self, rows: usize) -> Self {
+        let mut by_weight: Vec<usize> = (0..self.rows().count()).collect();
+        let weights: Vec<u8> =
+            self.rows().map(|row| row.weight.max(u8::from(row.warning) * WARNING)).collect();
+        by_weight.sort_by_key(|row| Reverse(weights[*row]));
+        let kept: BTreeSet<usize> = by_weight.into_iter().take(rows).collect();
+        let mut at = 0;
+        let mut of = |group: &Group| {
+            let first = at;
+            at += group.rows.len();
+            let rows = group.rows.iter().enumerate().filter(|(row, _)| kept.contains(&(first + row)));
+            Group { rows: rows.map(|(_, row)| row.clone()).collect(), ..group.clone() }
+        };
+        let groups: Vec<_> = self.groups.iter().map(&mut of).collect();
+        let groups = groups.into_iter().filter(|group| !group.rows.is_empty()).collect();
+        Self { groups, ..self.clone() }
     }
 
     /// The part of a long table that is shown in its place, while the whole table is folded or at the end of the

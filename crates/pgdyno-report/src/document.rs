@@ -7,8 +7,11 @@ use crate::{
     block::{Block, Fact, Section, Table},
     figure::Format::{Count, Text},
     phrase::{Phrase, phrase},
-    run::{Run, printable_record},
-    sections::{self, brief, data, head},
+    run::{Kept, Run, printable_record},
+    sections::{
+        self, brief, cells, data, head,
+        short::{self, Short},
+    },
 };
 
 /// A report of one run. Every figure in it is tied to its place in `run.json`.
@@ -30,7 +33,11 @@ pub struct Document {
     pub sections: Vec<Section>,
     /// The short report, for e-mail.
     pub brief: Vec<Block>,
-    /// The runs in machine units.
+    /// The short report, for a terminal.
+    pub short: Short,
+    /// The cells in machine units.
+    pub cells: Table,
+    /// The runs in machine units, or the blocks of a comparison.
     pub data: Table,
     /// Version of pgdyno, and source of the report.
     pub foot: Phrase,
@@ -39,8 +46,13 @@ pub struct Document {
 impl Document {
     /// The report of a record and its intervals (which may be empty).
     pub fn new(record: &RunRecord, timeline: &[Interval]) -> Self {
+        Self::kept(None, record, timeline)
+    }
+
+    /// The report of a run that is kept in this place.
+    pub fn kept(kept: Option<&Kept>, record: &RunRecord, timeline: &[Interval]) -> Self {
         let printable = printable_record(record);
-        let run = &Run::new(&printable, timeline);
+        let run = &Run::new(&printable, timeline).kept(kept);
         Self {
             id: run.root().figure("id", Text).into(),
             title: run.root().figure("plan/description", Text).into(),
@@ -50,6 +62,8 @@ impl Document {
             cards: head::cards(run),
             sections: sections::all(run),
             brief: brief::blocks(run),
+            short: short::short(run),
+            cells: cells::table(run),
             data: data::table(run),
             foot: foot(run),
         }

@@ -120,7 +120,11 @@ impl Format {
             Self::Nanoseconds => units::duration(number() / 1e9),
             Self::Seconds => units::duration(number()),
             Self::Percent => units::percent(number()),
-            Self::PercentOf => units::percent(number() / of.unwrap_or(f64::NAN)),
+            Self::PercentOf => match number() / of.unwrap_or(f64::NAN) {
+                // By how much says nothing more.
+                over if over > 1.0 => "over 100 %".to_owned(),
+                share => units::percent(share),
+            },
             Self::PartOf => units::part(number() / of.unwrap_or(f64::NAN)),
             Self::Part => units::part(number()),
             Self::MedianSeconds => units::or_absent(median(&numbers(value)), units::duration),

@@ -16,7 +16,10 @@ use crate::{
     },
     phrase::{Phrase, maybe, phrase},
     run::make_printable,
-    sections::charts::scales::{linear, ticks},
+    sections::{
+        charts::scales::{linear, ticks},
+        short::Short,
+    },
 };
 
 /// The history as a document. Its figures refer to the history as JSON.
@@ -36,8 +39,10 @@ pub fn history(history: &History) -> Document {
         head: head.clone(),
         cards: Vec::new(),
         sections: sections(history, source),
+        short: Short::default(),
         brief: head,
-        data: data(history, source),
+        cells: data(history, source),
+        data: Table::default(),
         foot: "Written by pgdyno from the recorded runs. Every number on this page has a reference to its field in \
                `pgdyno history --format json`."
             .into(),

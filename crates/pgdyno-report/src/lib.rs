@@ -33,6 +33,7 @@ pub use instrument::instrument;
 pub use listing::{listing, listing_json};
 pub use paint::Paint;
 pub use probe::{prewarm, probe};
-pub use render::{HTML_MARK, csv, html, markdown, paste, text};
+pub use render::{HTML_MARK, SHORT_LINES, csv, csv_blocks, cut, html, markdown, paste, short, text};
+pub use run::Kept;
 pub use words::doubt as doubt_heading;
 pub use wrap::prose;

@@ -14,21 +14,30 @@ use crate::{
     sections::operations,
 };
 
-/// Result of reading tables into shared buffers, by relation and in total.
-pub fn prewarm(prewarm: &Prewarm) -> String {
-    text(serde_json::to_value(prewarm), |at| operations::prewarm::blocks(at, prewarm))
+/// Result of reading tables into shared buffers, by relation and in total. `whole` tells how all of it is shown where
+/// there are too many rows; with `None` all are.
+pub fn prewarm(prewarm: &Prewarm, whole: Option<&str>) -> String {
+    text(serde_json::to_value(prewarm), whole, |at| operations::prewarm::blocks(at, prewarm))
 }
 
-/// Result of a probe.
-pub fn probe(probe: &Probe) -> String {
-    text(serde_json::to_value(probe), |at| operations::probe::blocks(at, probe))
+/// Result of a probe; `whole` as for [`prewarm`].
+pub fn probe(probe: &Probe, whole: Option<&str>) -> String {
+    text(serde_json::to_value(probe), whole, |at| operations::probe::blocks(at, probe))
 }
 
 /// The blocks of a result as text. Its names come from a server, and may contain escape sequences.
-fn text(found: serde_json::Result<Value>, blocks: impl Fn(&Place<'_>) -> Vec<Block>) -> String {
+fn text(
+    found: serde_json::Result<Value>,
+    whole: Option<&str>,
+    blocks: impl Fn(&Place<'_>) -> Vec<Block>,
+) -> String {
     let mut json = found.unwrap_or(Value::Null);
     escape(&mut json, units::printable);
-    render::text_of_blocks(&blocks(&Source(json).root()))
+    let blocks = blocks(&Source(json).root());
+    match whole {
+        Some(whole) => render::short_of_blocks(&blocks, whole),
+        None => render::text_of_blocks(&blocks),
+    }
 }
 
 #[cfg(test)]
@@ -71,8 +80,10 @@ mod tests {
         ];
         let (method, seen_by) = (ReadMethod::Scans, SeenBy::PgBuffercache);
         let total = PrewarmTotal::of(&relations, &server());
-        let text =
-            prewarm(&Prewarm { server: server(), method, duration_s: 0.0125, seen_by, relations, total });
+        let text = prewarm(
+            &Prewarm { server: server(), method, duration_s: 0.0125, seen_by, relations, total },
+            None,
+        );
         let want = "\
 PostgreSQL 18.6, database d, shared buffers 16 MiB
 
@@ -120,7 +131,7 @@ all       1,650     1,639  99.3 %
             table: shape("public.p", 8),
             statements: vec![statement("ADD COLUMN", &[0.009], Some(true), None)],
         };
-        let text = probe(&Probe::Ddl(Ddl::new(server(), false, vec![one, two])));
+        let text = probe(&Probe::Ddl(Ddl::new(server(), false, vec![one, two])), None);
         let want = "\
 PostgreSQL 18.6, database d
 
@@ -261,7 +272,7 @@ again before you measure them.
         };
         let ways = vec![way("Parallel Index Only Scan", 7), way("Seq Scan", 0)];
         let tables = vec![CountTable { table: shape("public.p", 8), rows: 100_000, ways }];
-        let text = probe(&Probe::Count(Count { server: server(), checkpoints: true, tables }));
+        let text = probe(&Probe::Count(Count { server: server(), checkpoints: true, tables }), None);
         let want = "\
 PostgreSQL 18.6, database d
 
@@ -293,7 +304,8 @@ Pages and workers are from the first count of each line, which is not timed.
             levels_predicted: Some(2),
             pages_predicted: Some(276),
         };
-        let text = probe(&Probe::Depth(Depth { server: server(), measured: false, indexes: vec![index] }));
+        let text =
+            probe(&Probe::Depth(Depth { server: server(), measured: false, indexes: vec![index] }), None);
         assert!(text.contains("public.t_pkey  100,000    276        276       –          2\n"), "{text}");
         assert!(text.contains("Levels were not measured"), "{text}");
     }
@@ -308,7 +320,7 @@ Pages and workers are from the first count of each line, which is not timed.
             databases: vec![size("d", 0, None)],
             tablespaces: Vec::new(),
         };
-        let text = probe(&Probe::Sizes(sizes));
+        let text = probe(&Probe::Sizes(sizes), None);
         assert!(text.contains("tables    partitions      size\npublic.t           8  1.22 TiB\n"), "{text}");
         assert!(text.contains("databases  size\nd             –\n"), "{text}");
     }
@@ -345,6 +357,8 @@ Pages and workers are from the first count of each line, which is not timed.
             levels_predicted: None,
             pages_predicted: None,
         };
+        let prewarm = |of: &Prewarm| super::prewarm(of, None);
+        let probe = |of: &Probe| super::probe(of, None);
         let texts = [
             prewarm(&Prewarm {
                 server: server(),

@@ -25,12 +25,37 @@ pub struct Run<'a> {
     pub source: Source,
     /// The intervals of all runs; may be empty.
     pub timeline: &'a [Interval],
+    /// Where the run is kept, if the reader can go there.
+    pub kept: Option<&'a Kept>,
+}
+
+/// Where a run is kept, and how commands find it there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Kept {
+    /// What commands call the run: its ID, or its directory.
+    pub called: String,
+    /// The directory of the run.
+    pub directory: String,
 }
 
 impl<'a> Run<'a> {
     /// The run of a record and its intervals.
     pub fn new(record: &'a RunRecord, timeline: &'a [Interval]) -> Self {
-        Self { record, source: Source(serde_json::to_value(record).unwrap_or(Value::Null)), timeline }
+        let source = Source(serde_json::to_value(record).unwrap_or(Value::Null));
+        Self { record, source, timeline, kept: None }
+    }
+
+    /// The run in its place.
+    pub fn kept(self, kept: Option<&'a Kept>) -> Self {
+        Self { kept, ..self }
+    }
+
+    /// The name of the run in a command.
+    pub fn in_commands(&self) -> Phrase {
+        match self.kept.filter(|kept| kept.called != self.record.id) {
+            Some(kept) => units::printable(&kept.called).into_owned().into(),
+            None => self.root().figure("id", Format::Text).into(),
+        }
     }
 
     /// Whether tables were operated on and nothing was driven.

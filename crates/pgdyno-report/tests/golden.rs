@@ -4,9 +4,9 @@
 use std::{fs, path::PathBuf};
 
 use pgdyno_report::{
-    Document, Paint,
+    Document, Kept, Paint, SHORT_LINES,
     block::{Block, Tone},
-    csv, doubt_heading, html, markdown, paste, text,
+    csv, csv_blocks, doubt_heading, html, markdown, paste, short, text,
 };
 use testkit::fixtures::{self, Fixture};
 
@@ -59,6 +59,106 @@ fn text_matches_the_golden_files() {
     }
 }
 
+/// The short report of a run in the usual directory.
+fn shortened(fixture: &Fixture) -> String {
+    let id = fixture.record.id.clone();
+    let kept = Kept { directory: format!("./pgdyno-runs/{id}"), called: id };
+    short(&Document::kept(Some(&kept), &fixture.record, &[]), Paint::Plain, SHORT_LINES)
+}
+
+#[test]
+fn the_short_report_matches_the_golden_files() {
+    for (name, fixture) in variants() {
+        let got = shortened(&fixture);
+        assert!(width(&got) <= 80 && got.lines().count() <= SHORT_LINES, "{name}: {got}");
+        assert!(doubts(&fixture).all(|doubt| got.contains(doubt)), "{got}");
+        let id = &fixture.record.id;
+        assert!(got.contains(&format!("pgdyno show {id} --full")) && got.contains("./pgdyno-runs/"), "{got}");
+        let command = fixture.record.command.as_str();
+        assert!(got.replace(" \\\n  ", " ").contains(command), "{got}");
+        check(&format!("{name}.short.txt"), &got);
+    }
+}
+
+/// Whatever a run has a lot of, its report fits a screen, counts what it leaves out, and keeps what says most.
+#[test]
+fn the_short_report_of_any_run_fits_a_screen() {
+    for (subjects, scripts, levels) in [(1, 1, 3), (1, 6, 9), (2, 1, 1), (5, 6, 9), (40, 3, 2), (3, 30, 1)] {
+        let case = format!("{subjects} subjects, {scripts} scripts, {levels} levels");
+        for worsen in [
+            |_: &mut Fixture| (),
+            many_doubts,
+            |of: &mut Fixture| {
+                many_doubts(of);
+                failed_checks(of);
+                long_texts(of);
+            },
+        ] {
+            let mut fixture = plan_of(subjects, scripts, levels);
+            worsen(&mut fixture);
+            let got = shortened(&fixture);
+            assert!(width(&got) <= 80 && got.lines().count() <= SHORT_LINES, "{case}\n{got}");
+            let total = format!("DOUBTS ({})", fixture.record.doubts.len());
+            assert!(got.contains(&total) || fixture.record.doubts.is_empty(), "{case}\n{got}");
+            let named = got.lines().filter(|line| line.starts_with("  ! ")).count();
+            let is_counted = got.contains(" more doubts: pgdyno show ");
+            assert!(named == fixture.record.doubts.len() || is_counted, "{case}\n{got}");
+            assert!(
+                fixture
+                    .record
+                    .subjects
+                    .iter()
+                    .all(|of| of.balance.as_ref().is_none_or(|of| of.violations == 0))
+                    || got.contains("The balance check failed"),
+                "{case}\n{got}"
+            );
+            let cells = fixture.record.cells.len();
+            let is_whole = cells <= got.lines().filter(|line| line.ends_with("shared buffers")).count();
+            assert!(
+                is_whole || got.contains(" more rows: pgdyno show ") || got.contains(" more table"),
+                "{got}"
+            );
+            let best = fixture.record.cells.iter().max_by(|a, b| a.tps.value.total_cmp(&b.tps.value));
+            let best = pgdyno_core::units::rate(best.expect("there are cells").tps.value);
+            assert!(got.contains(&best), "{best}: {case}\n{got}");
+        }
+    }
+}
+
+/// A level that is faster stays in a table that is cut, and one without a difference gives way.
+#[test]
+fn verdicts_that_say_something_stay() {
+    let mut fixture = plan_of(60, 1, 1);
+    let levels = &mut fixture.record.levels.as_mut().expect("there are some").list;
+    for level in levels.iter_mut() {
+        level.result.as_mut().expect("a result").verdict = pgdyno_analysis::compare::Verdict::NoDifference;
+    }
+    let faster = levels.last_mut().expect("there are some");
+    faster.result.as_mut().expect("a result").verdict = pgdyno_analysis::compare::Verdict::Faster;
+    faster.among_all = true;
+    let name = faster.subject.clone();
+    let got = shortened(&fixture);
+    let row = got.lines().find(|line| line.trim_start().starts_with(&name) && line.contains("faster"));
+    assert!(row.is_some() && got.contains(" more rows: pgdyno show "), "{got}");
+}
+
+fn many_doubts(fixture: &mut Fixture) {
+    let doubt = fixtures::complete().record.doubts[1].clone();
+    fixture.record.doubts.extend((0..30).map(|_| doubt.clone()));
+}
+
+fn failed_checks(fixture: &mut Fixture) {
+    let balance = fixtures::failed().record.subjects[0].balance.clone().expect("it was checked");
+    let broken = pgdyno_record::BalanceRecord { violations: 2, ..balance };
+    fixture.record.subjects.iter_mut().for_each(|subject| subject.balance = Some(broken.clone()));
+}
+
+fn long_texts(fixture: &mut Fixture) {
+    fixture.record.command += &" --set some_setting=some_value".repeat(60);
+    fixture.record.status = pgdyno_record::Status::Stopped;
+    fixture.record.error = Some("could not read a block of a relation; ".repeat(40));
+}
+
 /// Texts of a foreign record are shown, but not interpreted by a terminal or a spreadsheet.
 #[test]
 fn a_hostile_record_is_only_text() {
@@ -84,7 +184,7 @@ fn a_hostile_record_is_only_text() {
     }
     assert!(text(&document, Paint::Plain).contains("18\\u{1b}]0;title\\u{7}"));
     assert!(!markdown(&document).replace("\\<", "").contains('<'), "every bracket is taken as it is");
-    let csv = csv(&document);
+    let csv = csv(&document) + &csv_blocks(&document);
     for field in [",\"'=HYPERLINK(\"\"http://x\"\")\",", ",'-2+3+cmd|", ",'@SUM(1)"] {
         assert!(csv.contains(field), "{field}\n{csv}");
     }
@@ -189,6 +289,7 @@ fn markdown_and_csv_match_the_golden_files() {
             |line: &str| line.split('"').step_by(2).map(|part| part.matches(',').count()).sum::<usize>();
         assert!(table.lines().all(|line| commas(line) == commas(table.lines().next().expect("a header"))));
         check(&format!("{name}.csv"), &table);
+        check(&format!("{name}.blocks.csv"), &csv_blocks(&document));
     }
 }
 
@@ -303,26 +404,37 @@ fn a_big_plan_has_a_first_screen_that_a_person_reads() {
 
 /// A plan of six scripts at nine levels of five subjects in two blocks.
 fn big_plan() -> Fixture {
+    plan_of(5, 6, 9)
+}
+
+/// A plan of so many subjects, scripts and levels in two blocks.
+fn plan_of(subjects: usize, scripts: usize, levels_of_each: u32) -> Fixture {
     let mut fixture = fixtures::several();
     let record = &mut fixture.record;
-    let names = ["pg=9.6", "pg=10", "pg=14", "pg=17", "pg=18"];
+    let names: Vec<String> = match subjects {
+        5 => ["pg=9.6", "pg=10", "pg=14", "pg=17", "pg=18"].map(str::to_owned).to_vec(),
+        _ => (1..=subjects).map(|number| format!("build=b{number}")).collect(),
+    };
     let first = record.subjects[0].clone();
     let second = record.subjects[1].clone();
-    let subject = |(at, name): (usize, &&str)| {
+    let subject = |(at, name): (usize, &String)| {
         let like = if at == 0 { &first } else { &second };
-        pgdyno_record::SubjectRecord { name: (*name).into(), ..like.clone() }
+        pgdyno_record::SubjectRecord { name: name.clone(), ..like.clone() }
     };
     record.subjects = names.iter().enumerate().map(subject).collect();
     let (cell, run) = (record.cells[0].clone(), record.runs[0].clone());
     (record.cells, record.runs) = (Vec::new(), Vec::new());
     let level = record.levels.as_ref().expect("there are some").list[0].clone();
     let mut levels = Vec::new();
-    for script in ["select-one", "select-400", "update-one", "update-400", "insert-one", "insert-400"] {
-        for clients in [1, 2, 4, 8, 16, 32, 64, 128, 256] {
-            for name in names {
+    let common = ["select-one", "select-400", "update-one", "update-400", "insert-one", "insert-400"];
+    let script_of =
+        |at: usize| common.get(at).map_or_else(|| format!("script-{at}"), |name| (*name).to_owned());
+    for script in (0..scripts).map(script_of) {
+        for clients in (0..levels_of_each).map(|level| 1 << level.min(8)) {
+            for name in &names {
                 let mut cell = cell.clone();
-                cell.workload.script = script.into();
-                (cell.workload.clients, cell.workload.subject) = (clients, Some(name.into()));
+                cell.workload.script.clone_from(&script);
+                (cell.workload.clients, cell.workload.subject) = (clients, Some(name.clone()));
                 cell.tps.value = 1_000.0 * f64::from(clients.min(64)) / f64::from(1 + clients / 64);
                 let runs = (0..2).map(|block| {
                     let workload = cell.workload.clone();
@@ -330,7 +442,7 @@ fn big_plan() -> Fixture {
                 });
                 record.runs.extend(runs);
                 record.cells.push(cell);
-                let (script, subject) = (script.into(), name.into());
+                let (script, subject) = (script.clone(), name.clone());
                 levels.push(pgdyno_analysis::compare::LevelResult {
                     script,
                     subject,
@@ -343,5 +455,9 @@ fn big_plan() -> Fixture {
     levels.retain(|level| level.subject != names[0]);
     let record_levels = record.levels.as_mut().expect("there are some");
     (record_levels.judged, record_levels.list) = (levels.len() as u32, levels);
+    if subjects == 1 {
+        record.levels = None;
+        record.cells.iter_mut().for_each(|cell| cell.workload.subject = None);
+    }
     fixture
 }

@@ -1,6 +1,7 @@
 //! The end of a run: writes and prints the report, and determines the exit status.
 
 use std::{
+    borrow::Cow,
     fs::{self, OpenOptions},
     path::{Path, PathBuf},
     process::ExitCode,
@@ -10,15 +11,17 @@ use pgdyno_analysis::compare::Verdict;
 use pgdyno_core::{measure::Interval, problem::Problem, units};
 use pgdyno_lab::{Job, Outcome};
 use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord, Status};
-use pgdyno_report::{Document, Paint};
+use pgdyno_report::{Document, Kept, Paint, SHORT_LINES};
 
-use crate::{exit::Exit, output, problem};
+use crate::{context::USUAL_RUNS, exit::Exit, output, problem};
 
 /// Requested output of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Output {
     /// Print `run.json` instead of the report.
     pub json: bool,
+    /// Print the whole report, not only what says most.
+    pub full: bool,
     /// File to write the report to as well; its extension selects the format.
     pub out: Option<PathBuf>,
 }
@@ -138,7 +141,8 @@ fn inconsistent(broken: &ConsistencyRecord) -> ExitCode {
 /// measured nothing. The report is made from the record in memory, since the file may be older.
 fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
     let (record, timeline) = as_written(record, path);
-    let (record, document) = (&record, Document::new(&record, &timeline));
+    let document = Document::kept(Some(&kept(path, &record)), &record, &timeline);
+    let record = &record;
     let html_written = write_html(&document, path);
     let out = output.out.as_deref().and_then(|out| Some((out, Format::from_path(out)?)));
     let out_written = out.map_or(Ok(()), |(out, format)| write(out, &format.render(&document, record)));
@@ -146,8 +150,8 @@ fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
         output::print(&Format::Json.render(&document, record))
     } else if record.measured_anything() {
         output::print(&match record.status {
-            Status::Complete => pgdyno_report::text(&document, output::paint()),
-            Status::Partial | Status::Stopped => stopped(record, &document),
+            Status::Complete => for_a_terminal(&document, output.full),
+            Status::Partial | Status::Stopped => stopped(record, &document, output.full),
         })
     } else {
         Ok(())
@@ -161,7 +165,16 @@ fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
 /// The report cannot be written.
 pub fn write_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
     let (record, timeline) = as_written(record, path);
-    write_html(&Document::new(&record, &timeline), path)
+    write_html(&Document::kept(Some(&kept(path, &record)), &record, &timeline), path)
+}
+
+/// Prints the whole report of a run.
+///
+/// # Errors
+/// Stdout cannot be written.
+pub fn print_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
+    let (record, timeline) = as_written(record, path);
+    output::print(&for_a_terminal(&Document::kept(Some(&kept(path, &record)), &record, &timeline), true))
 }
 
 /// Prints `run.json` of a run.
@@ -189,12 +202,35 @@ fn as_written(record: &RunRecord, path: &Path) -> (RunRecord, Vec<Interval>) {
     (record, timeline.unwrap_or_default())
 }
 
-/// Short report of an incomplete run; the full one is in its directory.
-fn stopped(record: &RunRecord, document: &Document) -> String {
+/// The report as a command prints it.
+pub fn for_a_terminal(document: &Document, full: bool) -> String {
+    match full {
+        true => pgdyno_report::text(document, output::paint()),
+        false => pgdyno_report::short(document, output::paint(), SHORT_LINES),
+    }
+}
+
+/// Where a run is kept. Commands find it by its ID in the usual directory of the runs, and by its path elsewhere.
+pub fn kept(path: &Path, record: &RunRecord) -> Kept {
+    let usual = std::env::var_os("PGDYNO_RUNS").map_or_else(|| PathBuf::from(USUAL_RUNS), PathBuf::from);
+    let plain = |path: &Path| path.strip_prefix(".").unwrap_or(path).to_owned();
+    let is_usual = path.parent().is_some_and(|parent| plain(parent) == plain(&usual));
+    let directory = path.display().to_string();
+    let quoted = || shlex::try_quote(&directory).map_or_else(|_| directory.clone(), Cow::into_owned);
+    let called = if is_usual { record.id.clone() } else { quoted() };
+    Kept { called, directory }
+}
+
+/// Report of an incomplete run.
+fn stopped(record: &RunRecord, document: &Document, full: bool) -> String {
     let runs = units::plural(record.runs.len() as u64, "run");
     let why = record.error.as_deref().unwrap_or("it did not complete");
     let why = why.strip_prefix("stopped ").map_or_else(|| format!(": {why}"), |why| format!(", {why}"));
-    format!("stopped after {runs}{why}\n\n{}", pgdyno_report::paste(document))
+    let report = match full {
+        true => for_a_terminal(document, full),
+        false => pgdyno_report::short(document, output::paint(), SHORT_LINES - 2),
+    };
+    format!("stopped after {runs}{why}\n\n{report}")
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Problem> {

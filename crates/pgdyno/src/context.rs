@@ -17,6 +17,9 @@ pub const PROGRAM: Program = Program {
     is_optimised: !cfg!(debug_assertions),
 };
 
+/// Directory for recorded runs, unless a flag or the environment names another.
+pub const USUAL_RUNS: &str = "./pgdyno-runs";
+
 /// Context of a sub-command.
 #[derive(Debug)]
 pub struct Context {

@@ -45,17 +45,22 @@ pub fn measure(task: &Task, context: &Context) -> Result<ExitCode, Problem> {
     Ok(conclude::conclude(job, output, outcome?))
 }
 
-/// Resumes a run whose recorded command yields this task.
+/// Resumes a run whose recorded command yields this task, or continues its comparison by some blocks.
 ///
 /// # Errors
 /// The run could not be resumed.
-pub fn resume(mut task: Task, run: &Run, context: &Context) -> Result<ExitCode, Problem> {
+pub fn resume(
+    mut task: Task,
+    run: &Run,
+    more_blocks: Option<u32>,
+    context: &Context,
+) -> Result<ExitCode, Problem> {
     let stop = interrupt::on_interrupt();
     let progress = Progress::new();
     conclude::check_output(&task.output)?;
     let lab = context.lab();
     let digest = pgdyno_lab::digest_of(&task.job);
-    pgdyno_lab::as_recorded(&mut task.job, &run.record);
+    pgdyno_lab::as_recorded(&mut task.job, &run.record, more_blocks)?;
     let Task { job, dry_run, output } = &task;
     let prepared = pgdyno_lab::prepare(job, &lab, &stop)?;
     let measured = units::plural(run.record.runs.len() as u64, "run");

@@ -6,7 +6,7 @@ use pgdyno_lab::{
     operation::{OperationJob, Operations},
 };
 
-use crate::{conclude, context::Context, progress::Progress};
+use crate::{conclude, context::Context, output, progress::Progress};
 
 /// Flags about the record of operations.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -15,6 +15,35 @@ pub struct RecordFlags {
     /// Leave no run directory
     #[arg(long, help_heading = "How")]
     no_record: bool,
+    /// Print the whole report instead of the result in at most 50 lines; with `--no-record` the whole result
+    #[arg(long, help_heading = "How")]
+    full: bool,
+}
+
+/// What shows the rest of a result.
+const WHOLE: &str = "pgdyno show last --full";
+
+impl RecordFlags {
+    /// What shows the rest of a result of at most 50 lines; `None` if all of it is wanted.
+    pub fn cut(&self) -> Option<&'static str> {
+        (!self.full).then_some(if self.no_record { "--full" } else { WHOLE })
+    }
+
+    /// Whether the whole report is printed instead of the result.
+    fn wants_report(&self) -> bool {
+        self.full && !self.no_record
+    }
+
+    /// Prints a result, in at most 50 lines unless all of it is wanted.
+    ///
+    /// # Errors
+    /// Stdout cannot be written.
+    pub fn print(&self, text: &str) -> Result<(), Problem> {
+        match self.wants_report() {
+            true => Ok(()),
+            false => output::print(&pgdyno_report::cut(text, self.cut())),
+        }
+    }
 }
 
 /// Begins the run directory of a command, unless it is to leave none.
@@ -44,15 +73,15 @@ fn or_unrecorded(problem: Problem) -> Problem {
     }
 }
 
-/// Ends the run directory of a command, and shows its result by `told` or, with `json`, as `run.json`; then says where
-/// the report is.
+/// Ends the run directory of a command, and shows its result by `told`, as the whole report, or with `json` as
+/// `run.json`; then says where the report is.
 ///
 /// # Errors
 /// The problem that ended the operations, or what could not be written.
 pub fn end<T, R>(
     operations: Operations,
     result: Result<T, Problem>,
-    json: bool,
+    (json, flags): (bool, &RecordFlags),
     told: impl FnOnce(T) -> Result<R, Problem>,
 ) -> Result<R, Problem> {
     let ended = operations.end(result.as_ref().map(drop).map_err(Problem::clone));
@@ -62,7 +91,11 @@ pub fn end<T, R>(
         Err(problem) => return shown.and(Err(problem)),
     };
     let Some(recorded) = recorded else { return shown };
-    let printed = if json { conclude::print_json(&recorded.record, &recorded.path) } else { Ok(()) };
+    let printed = match json {
+        true => conclude::print_json(&recorded.record, &recorded.path),
+        false if flags.wants_report() => conclude::print_report(&recorded.record, &recorded.path),
+        false => Ok(()),
+    };
     let unwritten = conclude::write_report(&recorded.record, &recorded.path).err();
     match shown {
         Ok(value) => recorded.unwritten.or(printed.err()).or(unwritten).map_or(Ok(value), Err),

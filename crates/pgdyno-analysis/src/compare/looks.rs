@@ -4,8 +4,14 @@ use pgdyno_core::results::Look;
 
 use crate::statistics::{normal, normal_density, two_sided};
 
-/// Largest false alarm rate of all looks together.
+/// Largest false alarm rate of all looks together, of a comparison and of all that continue it.
 pub const FALSE_ALARMS: f64 = 0.05;
+/// What the looks planned at first may spend of it. The rest is kept for those of a comparison that is continued, of
+/// which each may spend half of what is left.
+pub const PLANNED_ALARMS: f64 = 0.04;
+/// About the level of the last look of a comparison that is continued once to twice its blocks, which costs fewer steps
+/// than to compute it. The last of later ones are stricter.
+pub const CONTINUED_LEVEL: f64 = 0.0097;
 /// Fewest blocks: the interval of two observations is useless.
 pub const MIN_BLOCKS: u32 = 3;
 /// Most blocks.
@@ -21,7 +27,8 @@ const SMALLEST_LEVEL: f64 = 1e-5;
 const POINTS: usize = 101;
 
 /// The looks of a comparison with at most this number of blocks (at least 1): after 8, 12 and 16 blocks, then every 8,
-/// and after the last; without those that come so early that they could not answer.
+/// and after the last; without those that come so early that they could not answer. All together spend
+/// [`PLANNED_ALARMS`].
 ///
 /// Each spends what the spending function of O'Brien and Fleming's type allows (Lan and DeMets, "Discrete Sequential
 /// Boundaries for Clinical Trials", Biometrika 70, 1983, 659-663): little at first, most at the end, so that looking
@@ -32,31 +39,36 @@ const POINTS: usize = 101;
 pub fn looks(blocks: u32) -> Vec<Look> {
     let later = (1..).map(|nth| FIRST_LOOKS[2] + nth * EVERY);
     let planned = FIRST_LOOKS.into_iter().chain(later).take_while(|look| *look < blocks);
-    levels(&planned.chain([blocks]).collect::<Vec<_>>())
+    levels(&planned.chain([blocks]).collect::<Vec<_>>(), PLANNED_ALARMS)
 }
 
-/// The level of each look, given the number of observations before each.
-fn levels(observations: &[u32]) -> Vec<Look> {
-    let whole = observations.last().copied().map_or(1.0, f64::from);
+/// The looks of a comparison that ended without an answer and is continued to this number of blocks: those that it had,
+/// then one every 8 blocks, and one after the last. Those that are added spend half of what the others left of
+/// [`FALSE_ALARMS`], so that equal arms are called different one time in twenty, however often a comparison is
+/// continued: more blocks until the answer pleases would otherwise produce one. `None` if there are no more blocks, or
+/// if nothing is left to spend.
+pub fn continued(looks: &[Look], blocks: u32) -> Option<Vec<Look>> {
+    let made = looks.last()?.blocks;
     let mut going = Going::start();
-    let mut spent = 0.0;
-    let mut looks = Vec::new();
-    for blocks in observations {
-        let may_spend = spending(f64::from(*blocks) / whole);
-        if may_spend - spent < SMALLEST_LEVEL {
-            continue;
-        }
-        let alpha = going.pass(f64::from(*blocks), may_spend - spent);
-        spent = may_spend;
-        looks.push(Look { blocks: *blocks, alpha });
+    let spent: f64 = looks.iter().map(|look| going.repeat(*look)).sum();
+    let may_spend = (FALSE_ALARMS - spent) / 2.0;
+    if blocks <= made || may_spend < SMALLEST_LEVEL {
+        return None;
     }
-    looks
+    let more = (1..).map(|nth| made + nth * EVERY).take_while(|look| *look < blocks).chain([blocks]);
+    let added = going.levels(&more.collect::<Vec<_>>(), may_spend);
+    Some(looks.iter().copied().chain(added).collect())
 }
 
-/// Share of false alarms that may be spent when this share of the observations (above 0, up to 1) is made: half of it
-/// in each direction.
-fn spending(share: f64) -> f64 {
-    4.0 * normal(-two_sided(FALSE_ALARMS / 2.0, f64::INFINITY) / share.sqrt())
+/// The level of each look, given the number of observations before each, if all together spend this share.
+fn levels(observations: &[u32], whole: f64) -> Vec<Look> {
+    Going::start().levels(observations, whole)
+}
+
+/// What may be spent when this share of the observations (above 0, up to 1) is made, of this share of false alarms:
+/// half of it in each direction.
+fn spending(share: f64, whole: f64) -> f64 {
+    4.0 * normal(-two_sided(whole / 2.0, f64::INFINITY) / share.sqrt())
 }
 
 /// The density of the sum of the observations in comparisons of equal arms that no look has ended, at evenly spaced
@@ -73,6 +85,34 @@ impl Going {
         Self { observations: 0.0, end: 0.0, density: Vec::new() }
     }
 
+    /// Goes on to looks after these numbers of observations, which together may end this share of all comparisons, and
+    /// returns them with their levels.
+    fn levels(&mut self, observations: &[u32], whole: f64) -> Vec<Look> {
+        let before = self.observations;
+        let all = observations.last().copied().map_or(1.0, f64::from) - before;
+        let mut spent = 0.0;
+        let mut looks = Vec::new();
+        for blocks in observations {
+            let may_spend = spending((f64::from(*blocks) - before) / all, whole);
+            if may_spend - spent < SMALLEST_LEVEL {
+                continue;
+            }
+            let alpha = self.pass(f64::from(*blocks), may_spend - spent);
+            spent = may_spend;
+            looks.push(Look { blocks: *blocks, alpha });
+        }
+        looks
+    }
+
+    /// Goes on to a look with a known level, and returns the share of all comparisons that it ends.
+    fn repeat(&mut self, look: Look) -> f64 {
+        let observations = f64::from(look.blocks);
+        let limit = two_sided(look.alpha, f64::INFINITY);
+        let share = self.ended(limit * observations.sqrt(), (observations - self.observations).sqrt());
+        self.go(observations, limit);
+        share
+    }
+
     /// Goes on to a look that may end this share of all comparisons, and returns its two-sided level.
     fn pass(&mut self, observations: f64, share: f64) -> f64 {
         let added = (observations - self.observations).sqrt();
@@ -83,10 +123,16 @@ impl Going {
             if self.ended(middle * observations.sqrt(), added) > share { low = middle } else { high = middle }
         }
         let limit = f64::midpoint(low, high);
+        self.go(observations, limit);
+        2.0 * normal(-limit)
+    }
+
+    /// Goes on to a look that ends the comparisons whose standardised sum is beyond this limit.
+    fn go(&mut self, observations: f64, limit: f64) {
+        let added = (observations - self.observations).sqrt();
         let end = limit * observations.sqrt();
         let density = points(end).map(|(sum, _)| self.density_at(sum, added)).collect();
         *self = Self { observations, end, density };
-        2.0 * normal(-limit)
     }
 
     /// Share of all comparisons that a look ends if it does so beyond `end` in either direction.
@@ -128,6 +174,7 @@ fn points(end: f64) -> impl Iterator<Item = (f64, f64)> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::steady::tests::Normal;
 
     #[test]
     fn looks_are_those_of_the_method() {
@@ -135,7 +182,7 @@ mod tests {
         assert_eq!(blocks(16), [8, 12, 16]);
         assert_eq!((blocks(3), blocks(8)), (vec![3], vec![8]));
         assert_eq!(blocks(30), [8, 12, 16, 24, 30]);
-        assert_eq!(blocks(48), [12, 16, 24, 32, 40, 48], "one after 8 could answer nothing");
+        assert_eq!(blocks(48), [16, 24, 32, 40, 48], "those after 8 and 12 could answer nothing");
         assert_eq!(blocks(MAX_BLOCKS).len(), 19);
     }
 
@@ -143,7 +190,7 @@ mod tests {
     fn one_look_spends_all() {
         for blocks in [1, 3, 8] {
             let [only] = looks(blocks)[..] else { panic!("{blocks} blocks have one look") };
-            assert!((only.alpha - FALSE_ALARMS).abs() < 1e-9, "{only:?}");
+            assert!((only.alpha - PLANNED_ALARMS).abs() < 1e-9, "{only:?}");
         }
     }
 
@@ -153,7 +200,7 @@ mod tests {
     #[test]
     fn levels_are_those_of_a_printed_table() {
         // The first, 4.877, is so unlikely that it is left out.
-        let found = levels(&[10, 20, 30, 40, 50]);
+        let found = levels(&[10, 20, 30, 40, 50], FALSE_ALARMS);
         assert_eq!(found.len(), 4);
         for (look, z) in found.iter().zip([3.357, 2.680, 2.290, 2.031]) {
             let got = two_sided(look.alpha, f64::INFINITY);
@@ -172,5 +219,49 @@ mod tests {
             assert!(looks.windows(2).all(|two| two[0].blocks < two[1].blocks));
             assert_eq!(looks.last().map(|look| look.blocks), Some(blocks));
         }
+    }
+
+    #[test]
+    fn a_continued_comparison_has_the_looks_of_the_first_and_stricter_ones() {
+        let first = looks(16);
+        let once = continued(&first, 32).expect("there is something left");
+        let blocks: Vec<_> = once.iter().map(|look| look.blocks).collect();
+        assert_eq!((blocks, &once[..3]), (vec![8, 12, 16, 24, 32], &first[..]));
+        let last = once[4].alpha;
+        assert!((last / CONTINUED_LEVEL - 1.0).abs() < 0.02, "{last}");
+        let twice = continued(&once, 40).expect("there is something left");
+        assert!(twice[5].alpha < last, "{twice:?}");
+        assert_eq!((continued(&first, 16), continued(&levels(&[8, 16], FALSE_ALARMS), 32)), (None, None));
+    }
+
+    /// What the integration promises, in random walks: the looks of a comparison of equal arms and of three
+    /// continuations, each begun whenever there is no answer yet.
+    #[test]
+    fn however_often_a_comparison_is_continued_one_in_twenty_is_a_false_alarm() {
+        let plans = [24, 32, 64].into_iter().fold(vec![looks(16)], |mut plans, blocks| {
+            plans.extend(continued(&plans[plans.len() - 1], blocks));
+            plans
+        });
+        let all = plans.last().expect("there is one");
+        const WALKS: u32 = 20_000;
+        let mut normal = Normal::seeded(91);
+        let mut alarms = vec![0; all.len()];
+        for _ in 0..WALKS {
+            let mut sum = 0.0;
+            let mut made = 0;
+            for (at, look) in all.iter().enumerate() {
+                sum += (made..look.blocks).map(|_| normal.draw()).sum::<f64>();
+                made = look.blocks;
+                if sum.abs() / f64::from(made).sqrt() > two_sided(look.alpha, f64::INFINITY) {
+                    alarms[at] += 1;
+                    break;
+                }
+            }
+        }
+        let share = |alarms: &[u32]| f64::from(alarms.iter().sum::<u32>()) / f64::from(WALKS);
+        let planned = share(&alarms[..plans[0].len()]);
+        assert!((planned - PLANNED_ALARMS).abs() < 0.004, "{planned}");
+        let (all, added) = (share(&alarms), share(&alarms[plans[0].len()..]));
+        assert!(all < FALSE_ALARMS + 0.004 && added > 0.004, "{all}, of which {added} when continued");
     }
 }

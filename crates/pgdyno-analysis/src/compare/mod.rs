@@ -2,7 +2,8 @@
 //!
 //! The unit is the run, never the transaction. A block is one run of A followed by one of B, or the reverse; its
 //! observation is d = ln B − ln A, in which conditions shared by both runs cancel. The looks at the result and their
-//! significance levels are fixed in advance; all looks together have a false alarm rate of 5 %. If the servers are
+//! significance levels are fixed in advance; all looks together have a false alarm rate of 5 %, of which those of a
+//! comparison that is continued have a fifth. If the servers are
 //! started anew between blocks, the mean of a start's blocks is one observation.
 
 pub mod bar;
@@ -36,7 +37,7 @@ pub use differences::differences;
 pub use disturbed::{disturbances, is_too_disturbed};
 pub use floor::floor;
 pub use levels::{Levels, levels};
-pub use looks::{FALSE_ALARMS, FIRST_LOOKS, MAX_BLOCKS, MIN_BLOCKS, looks};
+pub use looks::{FALSE_ALARMS, FIRST_LOOKS, MAX_BLOCKS, MIN_BLOCKS, PLANNED_ALARMS, continued, looks};
 pub use order::{first_of, turns};
 pub use power::{POWER, blocks_for, more_blocks, power, smallest_effect};
 pub use sign_flip::{EXACT_UP_TO, sign_flip};

@@ -9,7 +9,10 @@ use pgdyno_core::{
 };
 use pgdyno_record::{RunRecord, Status};
 
-use super::wording::{above, cell_name, doubt, worst};
+use super::{
+    keys::{Key, Measuring},
+    wording::{above, cell_name, doubt, worst},
+};
 use crate::{Doubt, DoubtKind, cells::missed};
 
 /// Tolerated share of attempts that never started: at the end of an open loop some have just fallen due.
@@ -99,12 +102,11 @@ pub(super) fn misses(record: &RunRecord) -> Option<Doubt> {
         run.tpcc.is_some() && run.errors.iter().any(|error| ["40001", "40P01"].contains(&error.code.as_str()))
     };
     let advice = match record.runs.iter().any(by_others) {
-        true => {
-            "Allow more tries (--max-tries) before quoting a rate: latency does not include these attempts."
-        }
-        false => "Find the cause before quoting a rate: latency does not include these attempts.",
+        true => format!("Allow more tries ({})", Key::MaxTries.named(Measuring::of(record))),
+        false => "Find the cause".to_owned(),
     };
-    doubt(DoubtKind::Misses, detail, advice, names)
+    let advice = format!("{advice} before quoting a rate: latency does not include these attempts.");
+    doubt(DoubtKind::Misses, detail, &advice, names)
 }
 
 /// Clients that begin together count in whole rounds for a while. Rates and think times put them out of step.
@@ -121,12 +123,8 @@ pub(super) fn few_commits(record: &RunRecord) -> Option<Doubt> {
          clients that began together may be in step, and TPS counts whole rounds of them",
         names.first()?
     );
-    doubt(
-        DoubtKind::FewCommits,
-        detail,
-        "Use longer intervals (--duration, or duration in [measure]).",
-        names,
-    )
+    let advice = format!("Use longer intervals ({}).", Key::Duration.named(Measuring::of(record)));
+    doubt(DoubtKind::FewCommits, detail, &advice, names)
 }
 
 /// In a closed loop every client has one transaction under way, so clients = TPS × mean latency (Little's law).

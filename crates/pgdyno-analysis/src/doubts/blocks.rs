@@ -6,7 +6,10 @@ use pgdyno_core::{
 };
 use pgdyno_record::RunRecord;
 
-use super::wording::{cell_name, doubt, percent, worst};
+use super::{
+    keys::{Key, Measuring},
+    wording::{cell_name, doubt, percent, worst},
+};
 use crate::{
     Doubt, DoubtKind,
     estimate::MAX_HALF_WIDTH,
@@ -28,7 +31,8 @@ pub(super) fn screening_run(record: &RunRecord) -> Option<Doubt> {
     if record.plan.thorough || drove_nothing {
         return None;
     }
-    let hint = record.plan.thorough_hint.as_deref().unwrap_or("--thorough");
+    let flag = Key::Thorough.named(Measuring::of(record));
+    let hint = record.plan.thorough_hint.as_deref().unwrap_or(flag);
     let detail = "short intervals and few blocks: suitable for a first look, not for publication".into();
     doubt(DoubtKind::ScreeningRun, detail, &format!("Use {hint} for numbers to publish."), Vec::new())
 }
@@ -41,7 +45,8 @@ pub(super) fn too_few_blocks(record: &RunRecord) -> Option<Doubt> {
     let s = if fewest == 1 { "" } else { "s" };
     let detail = format!("only {fewest} block{s} of a cell; at least {least} are needed");
     let names = few.into_iter().map(|(workload, _)| cell_name(workload)).collect();
-    doubt(DoubtKind::TooFewBlocks, detail, "Measure more blocks (--blocks, or blocks in [measure]).", names)
+    let advice = format!("Measure more blocks ({}).", Key::Blocks.named(Measuring::of(record)));
+    doubt(DoubtKind::TooFewBlocks, detail, &advice, names)
 }
 
 pub(super) fn not_steady(record: &RunRecord) -> Option<Doubt> {

@@ -3,7 +3,7 @@
 use pgdyno_core::{measure::Workload, units};
 use pgdyno_script::Builtin;
 
-use super::{subject::SubjectRuns, wording::doubt};
+use super::{keys::Key, subject::SubjectRuns, wording::doubt};
 use crate::{Doubt, DoubtKind};
 
 pub(super) fn balance_violated(of: &SubjectRuns<'_>) -> Option<Doubt> {
@@ -37,12 +37,13 @@ pub(super) fn inconsistent(of: &SubjectRuns<'_>) -> Option<Doubt> {
 pub(super) fn not_checked(of: &SubjectRuns<'_>) -> Option<Doubt> {
     let known = |workload: &Workload| Builtin::by_name(&workload.script).is_some_and(Builtin::writes);
     let unchecked = of.subject.balance.is_none() && of.runs.iter().any(|run| known(&run.workload));
-    let advice = match unchecked {
-        true => "Enable the balance check (balance in [check]).",
+    let (check, key) = match unchecked {
+        true => ("balance", Key::Balance),
         false if of.subject.consistency.is_some() => return None,
         false if of.runs.iter().all(|run| run.tpcc.is_none()) => return None,
-        false => "Enable the TPC-C consistency check (omit --no-check; consistency in [check]).",
+        false => ("TPC-C consistency", Key::Consistency),
     };
     let detail = "the data was not checked after runs that write".into();
-    doubt(DoubtKind::NotChecked, detail, advice, Vec::new())
+    let advice = format!("Enable the {check} check ({}).", key.named(of.by));
+    doubt(DoubtKind::NotChecked, detail, &advice, Vec::new())
 }

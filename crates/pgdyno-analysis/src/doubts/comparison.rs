@@ -3,7 +3,11 @@
 use pgdyno_core::measure::Arm;
 use pgdyno_record::{ComparisonRecord, RunRecord, SubjectRecord};
 
-use super::{blocks::blocks_changed, wording::doubt};
+use super::{
+    blocks::blocks_changed,
+    keys::{Key, Measuring},
+    wording::doubt,
+};
 use crate::{
     Doubt, DoubtKind,
     compare::{FIRST_LOOKS, MAX_CORRELATION},
@@ -54,9 +58,12 @@ pub(super) fn one_start(record: &RunRecord) -> Option<Doubt> {
         "{detail}: what a start decides, such as where its memory lies, is in all blocks alike, so the answer is \
          about these starts"
     );
-    let advice = "Let pgdyno start the servers anew between blocks (--restart always, \
-         or restart in [measure]); measure existing servers again after a restart of each.";
-    doubt(DoubtKind::OneStart, detail, advice, Vec::new())
+    let advice = format!(
+        "Let pgdyno start the servers anew between blocks ({}); measure existing servers again after a restart of \
+         each.",
+        Key::Restart.named(Measuring::of(record))
+    );
+    doubt(DoubtKind::OneStart, detail, &advice, Vec::new())
 }
 
 /// Whether the subjects are all on one existing server, or on none that is known.

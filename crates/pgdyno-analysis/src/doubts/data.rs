@@ -8,6 +8,7 @@ use pgdyno_record::RunRecord;
 use pgdyno_script::Builtin;
 
 use super::{
+    keys::{Key, Measuring},
     subject::SubjectRuns,
     wording::{cell_name, doubt, worst},
 };
@@ -31,7 +32,8 @@ pub(super) fn few_branches(record: &RunRecord) -> Option<Doubt> {
         if scale == 1 { "" } else { "s" }
     );
     let advice = format!(
-        "Load at least scale {most:.0} (--scale, or scale in [data]); see Good Practices in pgbench's manual."
+        "Load at least scale {most:.0} ({}); see Good Practices in pgbench's manual.",
+        Key::Scale.named(Measuring::of(record))
     );
     doubt(DoubtKind::FewBranches, detail, &advice, names)
 }

@@ -3,7 +3,10 @@
 use pgdyno_core::{facts::Instrument, measure::runs_by_cell};
 use pgdyno_record::RunRecord;
 
-use super::wording::{above, cell_name, doubt, percent, worst};
+use super::{
+    keys::{Key, Measuring},
+    wording::{above, cell_name, doubt, percent, worst},
+};
 use crate::{Doubt, DoubtKind, cells::busiest_worker};
 
 /// The driver is the limit if its busiest thread uses more than this share of a CPU. At 0.85 about half of the requests
@@ -17,19 +20,26 @@ pub const MAX_OF_CEILING: f64 = 0.8;
 pub(super) fn driver_saturated(record: &RunRecord) -> Option<Doubt> {
     let (names, busy) = above(record, MAX_DRIVER_BUSY, busiest_worker)?;
     let detail = format!("the driver's busiest thread used {} of a CPU", percent(busy));
-    let advice = "Give the driver more threads and CPUs (jobs, driver_cpus), or run it on another machine.";
-    doubt(DoubtKind::DriverSaturated, detail, advice, names)
+    doubt(DoubtKind::DriverSaturated, detail, &more_threads(Measuring::of(record)), names)
+}
+
+fn more_threads(by: Measuring) -> String {
+    let [jobs, cpus] = [Key::Jobs, Key::DriverCpus].map(|key| key.named(by));
+    format!("Give the driver more threads and CPUs ({jobs}, {cpus}), or run it on another machine.")
 }
 
 /// Complements [`driver_saturated`], which uses CPU time: this rule uses the round trips per thread.
 pub(super) fn near_ceiling(record: &RunRecord) -> Option<Doubt> {
     let ceiling = Ceiling::from_record(record)?;
-    ceiling.doubt(runs_by_cell(&record.runs).into_iter().filter_map(|(workload, runs)| {
-        let tps = runs.iter().map(|run| run.tps).sum::<f64>() / runs.len() as f64;
-        // Every statement is a round trip, also BEGIN and END.
-        let round_trips = runs.first()?.statements.len().max(1) as f64;
-        Some((cell_name(workload), ceiling.share(workload.clients, tps * round_trips)?))
-    }))
+    ceiling.doubt(
+        Measuring::of(record),
+        runs_by_cell(&record.runs).into_iter().filter_map(|(workload, runs)| {
+            let tps = runs.iter().map(|run| run.tps).sum::<f64>() / runs.len() as f64;
+            // Every statement is a round trip, also BEGIN and END.
+            let round_trips = runs.first()?.statements.len().max(1) as f64;
+            Some((cell_name(workload), ceiling.share(workload.clients, tps * round_trips)?))
+        }),
+    )
 }
 
 pub(super) fn cores_shared(record: &RunRecord) -> Option<Doubt> {
@@ -37,9 +47,11 @@ pub(super) fn cores_shared(record: &RunRecord) -> Option<Doubt> {
         return None;
     }
     let detail = "driver and server could run on the same CPUs and take CPU time from each other".into();
-    let advice =
-        "Pin each to its own CPUs (--driver-cpus, --server-cpus), or run the driver on another machine.";
-    doubt(DoubtKind::CoresShared, detail, advice, Vec::new())
+    let by = Measuring::of(record);
+    let [driver, server] = [Key::DriverCpus, Key::ServerCpus].map(|key| key.named(by));
+    let both = if driver == server { driver.to_owned() } else { format!("{driver}, {server}") };
+    let advice = format!("Pin each to its own CPUs ({both}), or run the driver on another machine.");
+    doubt(DoubtKind::CoresShared, detail, &advice, Vec::new())
 }
 
 /// The ceiling of a driver thread, and the configuration of the driver.
@@ -69,15 +81,13 @@ impl<'a> Ceiling<'a> {
     }
 
     /// [`DoubtKind::NearCeiling`], if one of these named shares exceeds [`MAX_OF_CEILING`].
-    pub fn doubt(&self, shares: impl Iterator<Item = (String, f64)>) -> Option<Doubt> {
+    pub fn doubt(&self, by: Measuring, shares: impl Iterator<Item = (String, f64)>) -> Option<Doubt> {
         let (names, share) = worst(shares.filter(|(_, share)| *share > MAX_OF_CEILING))?;
         let detail = format!(
             "a driver thread reached up to {} of its ceiling, measured by `pgdyno selftest` with {}",
             percent(share),
             self.waiting
         );
-        let advice =
-            "Give the driver more threads and CPUs (jobs, driver_cpus), or run it on another machine.";
-        doubt(DoubtKind::NearCeiling, detail, advice, names)
+        doubt(DoubtKind::NearCeiling, detail, &more_threads(by), names)
     }
 }

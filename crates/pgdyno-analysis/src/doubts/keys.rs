@@ -1,149 +1,138 @@
-//! Parallel workers of index builds.
+//! The words by which advice names a key of a plan: a flag of the command that was used, if it has one.
 
-use pgdyno_core::units;
-use pgdyno_record::{Found, KeyWorkersRecord, LoadRecord, RangeRecord, RunRecord};
-use pgdyno_rows::load::{KeyLimit, KeyLimitKind};
+use pgdyno_record::RunRecord;
 
-use super::wording::doubt;
-use crate::{Doubt, DoubtKind};
-
-/// Workers are sampled five times a second while they scan the table: a shorter scan may show too few of them.
-const LEAST_SCAN_S: f64 = 2.0;
-/// Phase in which workers are sampled.
-const SCAN: &str = "scanning table";
-
-/// Keys that had fewer workers than were requested by name. What pgdyno chose itself is no promise.
-pub(super) fn few_workers(record: &RunRecord) -> Option<Doubt> {
-    let of_operations = record.operations.iter().filter_map(|operation| match &operation.found {
-        Found::Load(load) => Some(&**load),
-        _ => None,
-    });
-    let of_subjects = record.subjects.iter().filter_map(|subject| subject.load.as_ref());
-    let (asked, workers, had) = of_operations.chain(of_subjects).find_map(few)?;
-    let range = |range: RangeRecord| match range.least == range.most {
-        true => range.most.to_string(),
-        false => format!("{} to {}", range.least, range.most),
-    };
-    let (had, verb) = match had {
-        Had::Planned(planned) => (range(planned), "the server planned"),
-        Had::Launched(launched) => (range(launched), "the server started"),
-    };
-    let asked = units::plural(asked, "parallel worker");
-    let detail = format!("{asked} were requested for a key, and {verb} {had}");
-    doubt(DoubtKind::FewKeyWorkers, detail, &advice(&workers.limits), Vec::new())
+/// The commands whose runs are judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Measuring {
+    /// `pgdyno bench`.
+    Bench,
+    /// `pgdyno ab`.
+    Ab,
+    /// `pgdyno run`, which has a plan file.
+    Run,
+    /// `pgdyno tpcc run`.
+    TpccRun,
+    /// `pgdyno pgbench`.
+    Pgbench,
 }
 
-enum Had {
-    Planned(RangeRecord),
-    Launched(RangeRecord),
-}
+impl Measuring {
+    /// All of them.
+    pub const ALL: [Self; 5] = [Self::Bench, Self::Ab, Self::Run, Self::TpccRun, Self::Pgbench];
 
-fn few(load: &LoadRecord) -> Option<(u64, &KeyWorkersRecord, Had)> {
-    let asked = load.terms.as_ref()?.options.key_workers?;
-    let workers = load.key_workers.as_ref()?;
-    let phases = load.stages.iter().flat_map(|stage| &stage.phases);
-    let scanned_s: f64 = phases.filter(|phase| phase.name == SCAN).map(|phase| phase.duration_s).sum();
-    let is_few = |range: &RangeRecord| range.least < asked;
-    let launched = workers.launched.filter(|_| scanned_s >= LEAST_SCAN_S).filter(is_few).map(Had::Launched);
-    let had = workers.planned.filter(is_few).map(Had::Planned).or(launched)?;
-    Some((asked, workers, had))
-}
-
-/// What to do about the lowest limit; without one, workers were in use elsewhere.
-fn advice(limits: &[KeyLimit]) -> String {
-    let Some(KeyLimit { of, workers }) = limits.first() else {
-        return "Raise max_worker_processes: other sessions, or processes of extensions and replication, had the \
-                workers."
-            .to_owned();
-    };
-    match of {
-        KeyLimitKind::TableSize => {
-            "Request workers for tables of min_parallel_table_scan_size and more: smaller ones are not scanned in \
-             parallel."
-                .to_owned()
-        }
-        KeyLimitKind::Memory => format!(
-            "Raise maintenance_work_mem, or free memory: with 32 MiB for each process it allows {}.",
-            units::plural(*workers, "worker")
-        ),
-        KeyLimitKind::WorkerProcesses => format!(
-            "Raise max_worker_processes, which allows each of the keys built at a time {}, or use fewer --jobs.",
-            units::plural(*workers, "worker")
-        ),
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use pgdyno_record::{LoadPhaseRecord, LoadStageRecord, LoadTerms, OperationRecord};
-    use pgdyno_rows::load::{LoadRequest, Set};
-
-    use super::{super::samples, *};
-
-    fn record(requested: Option<u64>, workers: KeyWorkersRecord, scan_s: f64) -> RunRecord {
-        let phase =
-            LoadPhaseRecord { name: SCAN.to_owned(), duration_s: scan_s, ..LoadPhaseRecord::default() };
-        let options = LoadRequest { key_workers: requested, ..LoadRequest::default() };
-        let load = LoadRecord {
-            terms: Some(LoadTerms { set: Set::Tpcb, streams: 1, options }),
-            key_workers: Some(workers),
-            stages: vec![LoadStageRecord {
-                name: "primary keys".to_owned(),
-                duration_s: scan_s,
-                wal_bytes: None,
-                temp_bytes: None,
-                rows_per_s: None,
-                phases: vec![phase],
-            }],
-            ..LoadRecord::default()
-        };
-        let mut record = samples::record(Vec::new(), Vec::new());
-        record.operations = vec![OperationRecord {
-            name: "load".to_owned(),
-            subject: None,
-            start_s: 0.0,
-            duration_s: None,
-            passed: None,
-            found: Found::Load(Box::new(load)),
-        }];
-        record
-    }
-
-    fn workers(planned: u64, launched: [u64; 2], limits: Vec<KeyLimit>) -> KeyWorkersRecord {
-        KeyWorkersRecord {
-            asked: Some(24),
-            planned: Some(RangeRecord { least: planned, most: planned }),
-            launched: Some(RangeRecord { least: launched[0], most: launched[1] }),
-            limits,
+    /// The command that made a record.
+    pub fn of(record: &RunRecord) -> Self {
+        match (&record.pgbench, &record.comparison) {
+            (Some(_), _) => Self::Pgbench,
+            (None, Some(_)) => Self::Ab,
+            (None, None) => Self::of_command(&record.command),
         }
     }
 
-    /// Article 003: 24 workers were requested, and 18 worked.
-    #[test]
-    fn workers_that_did_not_start_are_missed_and_what_limits_is_named() {
-        let found = few_workers(&record(Some(24), workers(24, [18, 18], Vec::new()), 60.0));
-        let found = found.expect("18 are fewer");
-        let detail = "24 parallel workers were requested for a key, and the server started 18";
-        assert_eq!(found.detail, detail);
-        assert!(found.advice.contains("other sessions"), "{}", found.advice);
-        let limits = vec![KeyLimit { of: KeyLimitKind::Memory, workers: 3 }];
-        let found = few_workers(&record(Some(24), workers(3, [3, 3], limits), 0.0)).expect("3 are fewer");
-        assert!(found.detail.ends_with("the server planned 3"), "{}", found.detail);
-        assert!(
-            found.advice.ends_with("with 32 MiB for each process it allows 3 workers."),
-            "{}",
-            found.advice
-        );
+    /// The command of a recorded command line, which names the sub-command first.
+    pub fn of_command(command: &str) -> Self {
+        match command.split_whitespace().skip(1).take(2).collect::<Vec<_>>().as_slice() {
+            ["run", ..] => Self::Run,
+            ["tpcc", "run"] => Self::TpccRun,
+            ["ab", ..] => Self::Ab,
+            ["pgbench", ..] => Self::Pgbench,
+            _ => Self::Bench,
+        }
     }
 
-    #[test]
-    fn what_was_not_requested_or_not_seen_long_enough_is_no_doubt() {
-        for (requested, of, scan_s) in [
-            (None, workers(3, [0, 3], Vec::new()), 60.0),
-            (Some(24), workers(24, [24, 24], Vec::new()), 60.0),
-            (Some(24), workers(24, [0, 18], Vec::new()), 1.9),
-        ] {
-            assert_eq!(few_workers(&record(requested, of, scan_s)), None);
+    /// Names of the sub-command and of its own.
+    pub fn names(self) -> &'static [&'static str] {
+        match self {
+            Self::Bench => &["bench"],
+            Self::Ab => &["ab"],
+            Self::Run => &["run"],
+            Self::TpccRun => &["tpcc", "run"],
+            Self::Pgbench => &["pgbench"],
+        }
+    }
+}
+
+/// A key of a plan that advice names.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Key {
+    /// A run for publication.
+    Thorough,
+    /// Number of blocks.
+    Blocks,
+    /// Measured interval.
+    Duration,
+    /// Driver threads.
+    Jobs,
+    /// CPUs of the driver.
+    DriverCpus,
+    /// CPUs of the server.
+    ServerCpus,
+    /// When servers are started anew.
+    Restart,
+    /// Tries of a transaction.
+    MaxTries,
+    /// TPC-B scale factor.
+    Scale,
+    /// Directories of data and WAL.
+    Directories,
+    /// Check of TPC-B's balances.
+    Balance,
+    /// Check of TPC-C's conditions.
+    Consistency,
+}
+
+impl Key {
+    /// All of them.
+    pub const ALL: [Self; 12] = [
+        Self::Thorough,
+        Self::Blocks,
+        Self::Duration,
+        Self::Jobs,
+        Self::DriverCpus,
+        Self::ServerCpus,
+        Self::Restart,
+        Self::MaxTries,
+        Self::Scale,
+        Self::Directories,
+        Self::Balance,
+        Self::Consistency,
+    ];
+
+    /// The flag of a command, or what stands in a plan.
+    pub fn named(self, by: Measuring) -> &'static str {
+        use Measuring::{Ab, Bench, Pgbench, Run, TpccRun};
+        match (self, by) {
+            (Self::Thorough, Bench | TpccRun) => "--thorough",
+            (Self::Thorough, _) => "thorough = true in [measure]",
+            (Self::Blocks, Bench | Ab | TpccRun) => "--blocks",
+            (Self::Blocks, _) => "blocks in [measure]",
+            (Self::Duration, Bench | Ab | TpccRun) => "--duration",
+            (Self::Duration, Pgbench) => "-T",
+            (Self::Duration, Run) => "duration in [measure]",
+            (Self::Jobs, Bench | Ab | TpccRun) => "--jobs",
+            (Self::Jobs, Pgbench) => "-j",
+            (Self::Jobs, Run) => "jobs in [measure]",
+            (Self::DriverCpus, Bench | Ab | TpccRun) => "--driver-cpus",
+            (Self::DriverCpus, Pgbench) => "taskset",
+            (Self::DriverCpus, Run) => "driver_cpus in [measure]",
+            (Self::ServerCpus, Bench | Ab | TpccRun) => "--server-cpus",
+            (Self::ServerCpus, Pgbench) => "taskset",
+            (Self::ServerCpus, Run) => "cpus in [server]",
+            (Self::Restart, Ab | Run) => "--restart always",
+            (Self::Restart, _) => "restart in [measure]",
+            (Self::MaxTries, Ab | TpccRun | Pgbench) => "--max-tries",
+            (Self::MaxTries, _) => "max_tries of the workload",
+            (Self::Scale, Bench | Ab) => "--scale",
+            (Self::Scale, Pgbench) => "pgbench -i -s",
+            (Self::Scale, _) => "scale in [data]",
+            (Self::Directories, Bench | Run | TpccRun) => "--data, --waldir",
+            (Self::Directories, Ab) => "data= and waldir= of an arm",
+            (Self::Directories, Pgbench) => "data_directory",
+            (Self::Balance, Bench) => "--check",
+            (Self::Balance, _) => "balance in [check]",
+            (Self::Consistency, TpccRun) => "without --no-check",
+            (Self::Consistency, _) => "consistency in [check]",
         }
     }
 }

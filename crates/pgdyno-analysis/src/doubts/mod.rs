@@ -9,6 +9,7 @@ mod checks;
 mod comparison;
 mod data;
 mod driver;
+mod key_workers;
 mod keys;
 mod levels;
 mod machine;
@@ -34,6 +35,7 @@ use pgdyno_record::{ComparisonRecord, RunRecord, SubjectRecord};
 use super::Doubt;
 
 pub use driver::{Ceiling, MAX_DRIVER_BUSY};
+pub use keys::{Key, Measuring};
 pub use machine::server_cpus;
 use subject::SubjectRuns;
 
@@ -85,7 +87,7 @@ const RULES: [Rule; 39] = [
     Rule::Runs(comparison::checkpoints_in_one_arm),
     Rule::Runs(data::mixed_cache),
     Rule::Subject(data::foreign_tables),
-    Rule::Runs(keys::few_workers),
+    Rule::Runs(key_workers::few_workers),
     Rule::Subject(server::build_not_optimised),
     Rule::Subject(server::build_unknown),
     Rule::Runs(machine::server_not_observed),
@@ -123,7 +125,7 @@ fn of_subjects(rule: fn(&SubjectRuns<'_>) -> Option<Doubt>, record: &RunRecord) 
             true => Cow::Owned(record.runs.iter().filter(own).cloned().collect()),
             false => Cow::Borrowed(&record.runs[..]),
         };
-        let found = rule(&SubjectRuns { subject, runs: &runs })?;
+        let found = rule(&SubjectRuns { subject, runs: &runs, by: Measuring::of(record) })?;
         let detail = if several { format!("{}: {}", subject.name, found.detail) } else { found.detail };
         Some(Doubt { detail, ..found })
     };

@@ -7,6 +7,7 @@ use pgdyno_core::{
 use pgdyno_record::{RunRecord, SubjectRecord};
 
 use super::{
+    keys::Key,
     subject::SubjectRuns,
     wording::{cell_name, doubt, writes},
 };
@@ -30,16 +31,16 @@ pub(super) fn weak_durability(of: &SubjectRuns<'_>) -> Option<Doubt> {
     }
     let because = because(of.runs);
     let detail = format!("durability is {}{because}", tier.label());
-    let advice = match tier {
-        DurabilityTier::InMemory => {
-            "Put data and WAL on a disk (--data, --waldir), or state the tier with every number."
-        }
-        DurabilityTier::Unlogged => "Load logged tables, or state the tier with every number.",
-        DurabilityTier::Uncertain => "Remove the named causes, or state the tier with every number.",
-        _ if !because.is_empty() => "Remove the named causes, or state the tier with every number.",
-        _ => "Turn fsync, synchronous_commit and full_page_writes on, or state the tier with every number.",
+    let on_a_disk = format!("Put data and WAL on a disk ({})", Key::Directories.named(of.by));
+    let remedy = match tier {
+        DurabilityTier::InMemory => on_a_disk.as_str(),
+        DurabilityTier::Unlogged => "Load logged tables",
+        DurabilityTier::Uncertain => "Remove the named causes",
+        _ if !because.is_empty() => "Remove the named causes",
+        _ => "Turn fsync, synchronous_commit and full_page_writes on",
     };
-    doubt(DoubtKind::WeakDurability, detail, advice, names)
+    let advice = format!("{remedy}, or state the tier with every number.");
+    doubt(DoubtKind::WeakDurability, detail, &advice, names)
 }
 
 /// The distinct causes of weak durability, after a colon.

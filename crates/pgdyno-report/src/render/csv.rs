@@ -1,13 +1,24 @@
 //! A table as CSV, for spreadsheets.
 
-use crate::{block::Row, document::Document};
+use crate::{
+    block::{Row, Table},
+    document::Document,
+};
 
-/// A header, then one line per run in execution order, or in a comparison one line per block (RFC 4180 with line
-/// feeds). Absent values are empty fields.
+/// A header, then one line per cell (RFC 4180 with line feeds). Absent values are empty fields.
 pub fn csv(document: &Document) -> String {
-    let header = document.data.columns.iter().map(|column| column.name.plain()).collect();
+    written(&document.cells)
+}
+
+/// As [`csv`], with one line per run in execution order, or in a comparison one line per block.
+pub fn csv_blocks(document: &Document) -> String {
+    written(&document.data)
+}
+
+fn written(table: &Table) -> String {
+    let header = table.columns.iter().map(|column| column.name.plain()).collect();
     let row = |row: &Row| row.cells.iter().map(|cell| field(&cell.text.plain())).collect();
-    let lines: Vec<Vec<String>> = [header].into_iter().chain(document.data.rows().map(row)).collect();
+    let lines: Vec<Vec<String>> = [header].into_iter().chain(table.rows().map(row)).collect();
     lines.iter().map(|fields| fields.join(",") + "\n").collect()
 }
 

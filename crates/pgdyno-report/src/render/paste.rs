@@ -4,14 +4,17 @@ use pgdyno_core::units::plural;
 
 use super::text::concerned;
 use crate::{
-    block::{Align, Block, Doubt, Facts, Prose, Row, Table},
+    block::{Align, Block, Doubt, Facts, Row, Table},
     document::Document,
     layout,
     paint::WIDTH,
+    phrase::Phrase,
     wrap,
 };
 
 const LINES: usize = 25;
+/// Where omitted sentences are.
+const WHOLE: &str = "in the full report";
 /// Largest width of names at the beginning of a row, because numbers matter more.
 const WIDEST_NAME: usize = 18;
 
@@ -56,7 +59,7 @@ pub fn paste(document: &Document) -> String {
 /// Lines available for sentences, out of this number of lines.
 fn prose_lines(blocks: &[Block], room: usize) -> usize {
     let lines = blocks.iter().map(|block| match block {
-        Block::Prose(prose) => fitting(prose, room).len(),
+        Block::Prose(prose) => fitting(&prose.sentences, room, WHOLE).len(),
         _ => 0,
     });
     lines.sum()
@@ -67,7 +70,7 @@ fn lines(blocks: &[Block], short: Short, prose: usize, mut tables: usize) -> Vec
     let mut lines = Vec::new();
     for block in blocks {
         match block {
-            Block::Prose(of) => lines.extend(fitting(of, prose)),
+            Block::Prose(of) => lines.extend(fitting(&of.sentences, prose, WHOLE)),
             Block::Table(of) => {
                 let own = table(of, short.tables, tables);
                 tables -= own.len();
@@ -91,16 +94,16 @@ fn sentence(text: &str) -> Vec<String> {
     wrap::prose(text, WIDTH, "", "  ")
 }
 
-/// As many whole sentences as fit, including the line with the number of omitted ones.
-fn fitting(prose: &Prose, room: usize) -> Vec<String> {
+/// As many whole sentences as fit, including the line with the number of omitted ones, and where these are.
+pub(super) fn fitting(sentences: &[Phrase], room: usize, whole: &str) -> Vec<String> {
     let mut lines = Vec::new();
-    for (at, text) in prose.sentences.iter().enumerate() {
-        let left = prose.sentences.len() - at;
+    for (at, text) in sentences.iter().enumerate() {
+        let left = sentences.len() - at;
         let more = usize::from(left > 1);
         let next = sentence(&text.plain());
         if lines.len() + next.len() + more > room {
             if lines.len() < room {
-                lines.push(format!("({} in the full report)", plural(left as u64, "more sentence")));
+                lines.push(format!("({} {whole})", plural(left as u64, "more sentence")));
             }
             break;
         }
@@ -174,11 +177,14 @@ fn doubts(doubts: &[Doubt]) -> Vec<String> {
         return vec!["doubts: none".into()];
     }
     let heading = format!("doubts ({}):", doubts.len());
-    let lines = doubts.iter().flat_map(|doubt| {
-        let text = format!("{}{}: {}", doubt.title, concerned(doubt), doubt.detail.plain());
-        wrap::prose(&text, WIDTH, "  ! ", "    ")
-    });
+    let lines = doubts.iter().flat_map(with_detail);
     [heading].into_iter().chain(lines).collect()
+}
+
+/// A doubt with what was found, without advice.
+pub(super) fn with_detail(doubt: &Doubt) -> Vec<String> {
+    let text = format!("{}{}: {}", doubt.title, concerned(doubt), doubt.detail.plain());
+    wrap::prose(&text, WIDTH, "  ! ", "    ")
 }
 
 fn doubts_in_names(doubts: &[Doubt]) -> Vec<String> {

@@ -2,7 +2,7 @@
 
 use super::unfold::unfolded;
 use crate::{
-    block::{Align, Block, Column, Doubt, Facts, Group, NO_DOUBT, Prose, Row, Table, Tone},
+    block::{Align, Block, Column, Doubt, Fact, Facts, Group, NO_DOUBT, Prose, Row, Section, Table, Tone},
     document::Document,
     layout::{self, GAP},
     paint::{Paint, WIDTH},
@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// Indent of the content of sections.
-const INDENT: &str = "  ";
+pub(super) const INDENT: &str = "  ";
 
 /// The whole report.
 pub fn text(document: &Document, paint: Paint) -> String {
@@ -20,11 +20,44 @@ pub fn text(document: &Document, paint: Paint) -> String {
     lines.extend(warning.map(|line| paint.warn(&line)));
     lines.push(String::new());
     lines.extend(blocks(&document.head, "", paint));
-    for section in unfolded(&document.sections) {
-        lines.extend([String::new(), paint.bold(&section.title.plain().to_uppercase())]);
-        lines.extend(blocks(&section.blocks, INDENT, paint));
+    for of in unfolded(&document.sections) {
+        lines.push(String::new());
+        lines.extend(section(&of, paint));
     }
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
+}
+
+/// A section below its heading.
+pub(super) fn section(section: &Section, paint: Paint) -> Vec<String> {
+    let title = paint.bold(&section.title.plain().to_uppercase());
+    [title].into_iter().chain(blocks(&section.blocks, INDENT, paint)).collect()
+}
+
+/// Most lines of a fact among others.
+const MOST_OF_FACT: usize = 3;
+
+/// Facts below each other without a title, in few lines; those that may be cut take one.
+pub(super) fn facts_in_lines(facts: &[Fact]) -> Vec<String> {
+    let widest = facts.iter().map(|fact| wrap::length(&fact.label.plain())).max().unwrap_or(0);
+    let next = " ".repeat(widest + GAP);
+    let lines = facts.iter().flat_map(|fact| {
+        let first = format!("{:<widest$}{:GAP$}", fact.label.plain(), "");
+        let most = if fact.may_be_cut { 1 } else { MOST_OF_FACT };
+        cut_after(wrap::prose(&fact.text.plain(), WIDTH, &first, &next), most)
+    });
+    lines.collect()
+}
+
+/// The first lines, with an ellipsis if there are more.
+pub(super) fn cut_after(mut lines: Vec<String>, most: usize) -> Vec<String> {
+    if lines.len() > most {
+        lines.truncate(most);
+        let last = lines.pop().unwrap_or_default();
+        // In the place of the last word, if there is no room behind it.
+        let room = last.chars().take(WIDTH - 2).collect::<String>();
+        lines.push(format!("{} …", room.trim_end()));
+    }
+    lines
 }
 
 /// Blocks without a report around them.
@@ -33,7 +66,7 @@ pub fn of_blocks(all: &[Block]) -> String {
 }
 
 /// Blocks in order, with an empty line before all but prose, which belongs to the preceding block.
-fn blocks(blocks: &[Block], indent: &str, paint: Paint) -> Vec<String> {
+pub(super) fn blocks(blocks: &[Block], indent: &str, paint: Paint) -> Vec<String> {
     let is_prose = |at: usize| matches!(blocks[at], Block::Prose(_));
     let apart = |at: usize| !is_prose(at) || (indent.is_empty() && !is_prose(at - 1));
     let lines = blocks.iter().enumerate().flat_map(|(at, of)| {

@@ -43,7 +43,7 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
 }
 
 /// The machine in one line. The CPU model comes last, because its end can be cut.
-fn machine(run: &Run<'_>) -> Phrase {
+pub fn machine(run: &Run<'_>) -> Phrase {
     let host = &run.record.host;
     let placed = head::placed(run).map(|placed| format!(" ({placed})")).unwrap_or_default();
     let cpus = units::plural(host.cpu.allowed.len() as u64, "CPU") + &placed;

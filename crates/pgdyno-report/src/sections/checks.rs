@@ -6,10 +6,10 @@ use pgdyno_record::BalanceRecord;
 use crate::{
     block::{Block, Column, Fact, Row, Section, Table},
     figure::{
-        Format::{Count, Percent, Text},
+        Format::{Count, Length, Percent, Text},
         Place,
     },
-    phrase::{Phrase, joined, maybe, phrase},
+    phrase::{Phrase, Piece, joined, maybe, phrase},
     run::Run,
     sections::{comparison, tpcc},
 };
@@ -41,12 +41,28 @@ pub fn data_in_short(run: &Run<'_>) -> Fact {
         [only] if !tpcc::was_driven(run) => only.balance.as_ref(),
         _ => None,
     };
-    let Some(balance) = only else { return Fact::new(label, data(run)) };
+    let Some(balance) = only else {
+        return Fact::new(label, several_in_short(run).unwrap_or_else(|| data(run)));
+    };
     let at = run.subject(0).at("balance");
     let rows = count(&at, "rows_examined", balance.rows_examined, "row");
     let violations = count(&at, "violations", balance.violations, "violation");
-    let label = phrase![label, " (", at.figure("mode", Text), ")"];
-    Fact::new(label, phrase![rows, " examined, ", violations])
+    Fact::new(label, phrase![at.figure("mode", Text), ", ", rows, " examined, ", violations])
+}
+
+/// The subjects whose balances hold, and those whose do not; `None` unless several were checked.
+fn several_in_short(run: &Run<'_>) -> Option<Phrase> {
+    let subjects = || run.record.subjects.iter().enumerate();
+    let of = |holds: bool| {
+        let own = |of: &BalanceRecord| (of.violations == 0) == holds;
+        let own: Vec<_> = subjects().filter(|(_, of)| of.balance.as_ref().is_some_and(own)).collect();
+        let names = joined(own.iter().take(NAMED).map(|(index, _)| run.name(*index)), ", ");
+        phrase![names, others(run, own.len())]
+    };
+    let parts = [("passed: ", of(true)), ("VIOLATED: ", of(false))];
+    let parts = parts.into_iter().filter(|(_, names)| !names.is_empty());
+    let said = joined(parts.map(|(word, names)| phrase![word, names]), "; ");
+    (!said.is_empty() && !tpcc::was_driven(run)).then_some(said)
 }
 
 fn count(at: &Place<'_>, field: &str, value: u64, noun: &str) -> Phrase {
@@ -96,18 +112,32 @@ fn unbalanced(run: &Run<'_>) -> Phrase {
     phrase!["not checked (balance check: ", check, ").", maybe(" Why: ", reason, ".")]
 }
 
+/// Most subjects that a sentence about a check names.
+const NAMED: usize = 5;
+
+/// That more subjects are meant than are named, and of how many; empty if all are named.
+fn others(run: &Run<'_>, meant: usize) -> Phrase {
+    match meant > NAMED {
+        true => phrase![", and others of ", run.root().figure("subjects", Length), " subjects"],
+        false => Phrase::default(),
+    }
+}
+
 /// Sentence about a failed balance check, which precedes all numbers.
 pub fn violated(run: &Run<'_>) -> Option<Phrase> {
     let subjects = run.record.subjects.iter().enumerate();
     let failed = subjects.filter(|(_, of)| of.balance.as_ref().is_some_and(|found| found.violations > 0));
+    let failed: Vec<_> = failed.collect();
     let several = run.record.subjects.len() > 1;
-    let found = failed.map(|(index, _)| {
+    let others = others(run, failed.len());
+    let found = failed.iter().take(NAMED).map(|&(index, _)| {
         let violations = run.subject(index).figure("balance/violations", Count);
         let name = if several { phrase![run.name(index), " "] } else { Phrase::default() };
         phrase![name, "violations: ", violations]
     });
     let found = joined(found, ", ");
-    (!found.is_empty()).then(|| phrase!["The balance check failed (", found, "): do not use these numbers."])
+    (!found.is_empty())
+        .then(|| phrase!["The balance check failed (", found, others, "): do not use these numbers."])
 }
 
 const NOT_KNOWN: &str = "Unknown: needs at least two blocks of a cell.";
@@ -138,13 +168,25 @@ fn hides_everything(run: &Run<'_>) -> bool {
     of_scripts.reduce(f64::max).or(of_all).is_some_and(|smallest| smallest >= 1.0)
 }
 
+/// Whether that holds of every script.
+fn hides_all_of_each(run: &Run<'_>) -> bool {
+    let of_scripts = run.record.noise_by_script.iter().map(|of| of.noise.smallest_difference);
+    let of_all = run.record.noise.as_ref().map(|noise| noise.smallest_difference);
+    of_scripts.reduce(f64::min).or(of_all).is_some_and(|smallest| smallest >= 1.0)
+}
+
 fn floor(at: &Place<'_>) -> Phrase {
     phrase![
         "blocks of one cell scatter by ",
         at.figure("between_blocks", Percent),
         " (standard deviation, ",
         at.figure("degrees_of_freedom", Count),
-        " degrees of freedom); differences between two cells below ",
+        if at.figure("degrees_of_freedom", Count).is_some_and(|of| of.value == 1) {
+            " degree"
+        } else {
+            " degrees"
+        },
+        " of freedom); differences between two cells below ",
         at.figure("smallest_difference", Percent),
         " are within the noise.",
     ]
@@ -188,7 +230,11 @@ pub fn noise_in_short(run: &Run<'_>) -> Fact {
     let said = |text: Phrase| Fact::new("noise floor", text);
     let scripts = run.record.noise_by_script.len();
     let under = |difference: Phrase, verb: &str| phrase!["differences below ", difference, verb];
-    let of = |at: &Place<'_>| Phrase::from(at.figure("smallest_difference", Percent));
+    let of = |at: &Place<'_>| {
+        let smallest = at.figure("smallest_difference", Percent);
+        let hides_all = smallest.as_ref().and_then(|of| of.value.as_f64()).is_some_and(|of| of >= 1.0);
+        if hides_all { Piece::Fixed("over 100 %").into() } else { Phrase::from(smallest) }
+    };
     if run.record.comparison.is_some() {
         let smallest = run.root().figure("comparison/floor/smallest_effect", Percent);
         return said(
@@ -199,6 +245,7 @@ pub fn noise_in_short(run: &Run<'_>) -> Fact {
     }
     said(match () {
         () if run.record.noise.is_none() => "unknown".into(),
+        () if hides_all_of_each(run) => "no difference between two cells means anything".into(),
         // Several subjects are too many for one line, so only the worst is shown.
         () if run.record.levels.is_some() => under(of(&worst(run)), " may be noise"),
         () if scripts < 2 => under(of(&run.root().at("noise")), " are noise"),

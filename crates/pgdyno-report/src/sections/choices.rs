@@ -1,9 +1,15 @@
 //! Chosen values, settings, and the command that repeats the run.
 
+use pgdyno_analysis::{
+    compare::{LevelResult, MAX_BLOCKS, Verdict},
+    doubts::{Key, Measuring},
+};
+use pgdyno_record::{ComparisonRecord, OperationRecord, Status};
+
 use crate::{
     block::{Block, Column, Row, Section, Table},
-    figure::Format::{Length, Text},
-    phrase::phrase,
+    figure::Format::{Count, Length, Minutes, Text},
+    phrase::{Phrase, maybe, phrase},
     run::Run,
 };
 
@@ -40,6 +46,82 @@ fn texts(run: &Run<'_>, list: &str, count: usize, columns: [(&str, &'static str)
     };
     let columns = columns.map(|(_, heading)| Column::text(heading));
     Table::new(columns.into(), (0..count).map(row).collect())
+}
+
+/// The next commands, each after what it does: to continue, then to repeat.
+pub fn next(run: &Run<'_>) -> Vec<(Phrase, Phrase)> {
+    let command = phrase![run.root().figure("command", Text)];
+    let again = (!run.record.command.is_empty()).then(|| (repeated(run), command));
+    continuation(run).into_iter().chain(again).collect()
+}
+
+/// What the repeated command does, and what it should have more of.
+fn repeated(run: &Run<'_>) -> Phrase {
+    let again = if run.is_of_operations() { "the same again" } else { "the same again, with the same seed" };
+    let by = Measuring::of(run.record);
+    let undecided = |verdict| matches!(verdict, Some(Verdict::CannotTell { .. }));
+    let result = run.record.comparison.as_ref().and_then(|of| of.result.as_ref());
+    if undecided(result.map(|of| of.verdict)) && continuation(run).is_none() {
+        return format!("{again}; longer runs scatter less ({})", Key::Duration.named(by)).into();
+    }
+    let more = run.record.levels.as_ref().and_then(|levels| most_blocks(&levels.list));
+    let Some(level) = more.filter(|_| result.is_none()) else { return again.into() };
+    let more = run.root().figure(format!("levels/list/{level}/result/verdict/more_blocks"), Count);
+    let key = Key::Blocks.named(by);
+    phrase![again, "; levels are judged once, so a new run needs about ", more, " more blocks (", key, ")"]
+}
+
+/// The level without an answer that needs most blocks.
+fn most_blocks(levels: &[LevelResult]) -> Option<usize> {
+    let more = |level: &LevelResult| match level.result.as_ref()?.verdict {
+        Verdict::CannotTell { more_blocks } => more_blocks,
+        _ => None,
+    };
+    (0..levels.len())
+        .filter(|level| more(&levels[*level]).is_some())
+        .max_by_key(|level| more(&levels[*level]))
+}
+
+/// How this very run is continued, and what that does; `None` if it cannot be, or has its answer.
+fn continuation(run: &Run<'_>) -> Option<(Phrase, Phrase)> {
+    let record = run.record;
+    let resume = phrase!["pgdyno resume ", run.in_commands()];
+    match record.status {
+        _ if record.pgbench.is_some() => None,
+        Status::Complete => {
+            let more = more_blocks(record.comparison.as_ref()?)?;
+            let at = run.root().at("comparison");
+            let does = phrase![
+                "continue this comparison by the blocks that it lacks",
+                maybe(", ", at.figure("more_s", Minutes), ""),
+            ];
+            let more = at.figure("result/verdict/more_blocks", Count).filter(|of| of.value == more);
+            Some((does, phrase![resume, " --more-blocks ", more]))
+        }
+        Status::Partial | Status::Stopped if record.plan.blocks > 0 => {
+            Some(("continue this run; what was measured is kept".into(), resume))
+        }
+        Status::Partial | Status::Stopped => {
+            let is_load = |of: &OperationRecord| of.name == "load" && of.duration_s.is_none();
+            let broke_off = record.operations.iter().any(is_load) && !record.command.contains("--resume");
+            let command = phrase![run.root().figure("command", Text), " --resume"];
+            broke_off.then_some(("continue this load; what was loaded is kept".into(), command))
+        }
+    }
+}
+
+/// How many blocks a comparison without an answer lacks; `None` if it has one, or if that is too many.
+fn more_blocks(comparison: &ComparisonRecord) -> Option<u32> {
+    let Verdict::CannotTell { more_blocks } = comparison.result.as_ref()?.verdict else { return None };
+    let made = comparison.looks.last()?.blocks;
+    more_blocks.filter(|more| !comparison.too_disturbed && made.saturating_add(*more) <= MAX_BLOCKS)
+}
+
+/// The command that continues the run; `None` if it cannot be continued.
+pub fn continued(run: &Run<'_>) -> Option<Section> {
+    let (does, command) = continuation(run)?;
+    let remark = Block::text(phrase!["To ", does, "."]);
+    Some(Section::new("Continue", vec![Block::Code(command), remark]))
 }
 
 /// The command that repeats the run.

@@ -83,7 +83,7 @@ const BLOCK_COLUMNS: [(&str, &str); 14] = [
 ];
 
 /// Name of the last column: the kinds of doubt that concern the row, separated by blanks.
-const DOUBTS: &str = "doubts";
+pub const DOUBTS: &str = "doubts";
 
 /// The rows in execution order.
 pub fn table(run: &Run<'_>) -> Table {
@@ -129,7 +129,7 @@ fn of_run(run: &Run<'_>, index: usize, of: &CellRun, pointer: &str) -> String {
 }
 
 /// The kinds of all doubts, or of those about a cell.
-fn doubts(run: &Run<'_>, cell: Option<&String>) -> Cell {
+pub fn doubts(run: &Run<'_>, cell: Option<&String>) -> Cell {
     let doubts = run.record.doubts.iter().enumerate();
     let concerned =
         doubts.filter(|(_, of)| of.cells.is_empty() || cell.is_none_or(|cell| of.cells.contains(cell)));

@@ -66,7 +66,6 @@ fn host(at: &Place<'_>) -> Facts {
         ),
         Fact::new("virtual", at.figure("virtualization", Text)),
         Fact::new("clock", at.figure("clocksource", Text)),
-        Fact::new("governor", at.figure("cpu/governor", Text)),
         Fact::new(
             "huge pages",
             phrase![
@@ -78,7 +77,8 @@ fn host(at: &Place<'_>) -> Facts {
             ],
         ),
     ];
-    Facts { title: "Host".into(), items }
+    let governor = at.figure("cpu/governor", Text).map(|of| Fact::new("governor", Some(of)));
+    Facts { title: "Host".into(), items: items.into_iter().chain(governor).collect() }
 }
 
 /// Storage, and the measured cost of a synchronous write.
@@ -99,24 +99,24 @@ fn storage(title: Phrase, at: &Place<'_>, sync: &Place<'_>) -> Facts {
             "size",
             phrase![at.figure("size_bytes", Bytes), ", free ", at.figure("available_bytes", Bytes)],
         ),
-        Fact::new(
-            "sync write",
-            phrase![
-                "p50 ",
-                sync.figure("latency/p50_ns", Latency),
-                ", max ",
-                sync.figure("latency/max_ns", Latency),
-                ", ",
-                sync.figure("rate_per_s", Rate),
-                "/s (write of ",
-                sync.figure("write_bytes", Bytes),
-                " and fdatasync, ",
-                sync.figure("latency/count", Count),
-                " times)",
-            ],
-        ),
     ];
-    Facts { title, items }
+    let sync_write = sync.figure("rate_per_s", Rate).map(|rate| {
+        let words = phrase![
+            "p50 ",
+            sync.figure("latency/p50_ns", Latency),
+            ", max ",
+            sync.figure("latency/max_ns", Latency),
+            ", ",
+            Some(rate),
+            "/s (write of ",
+            sync.figure("write_bytes", Bytes),
+            " and fdatasync, ",
+            sync.figure("latency/count", Count),
+            " times)",
+        ];
+        Fact::new("sync write", words)
+    });
+    Facts { title, items: items.into_iter().chain(sync_write).collect() }
 }
 
 fn server(facts: &ServerFacts, at: &Place<'_>, title: Phrase) -> Facts {

@@ -59,6 +59,13 @@ impl<'a> Work<'a> {
         cells.filter(|(_, cell)| own(cell)).map(|(index, _)| index).collect()
     }
 
+    /// How much the row of a subject says: most if it has the best cell, or differs from the baseline.
+    fn weight(&self, subject: usize, best: Option<usize>) -> u8 {
+        let differs = of_kind(&self.of(subject), FASTER).len() + of_kind(&self.of(subject), SLOWER).len() > 0;
+        let is_best = best.is_some_and(|best| self.cells(subject).contains(&best));
+        u8::from(subject == 0) + 2 * u8::from(differs || is_best)
+    }
+
     /// The cell of a subject at a client count.
     fn cell(&self, subject: usize, clients: u32) -> Option<usize> {
         let at = |cell: &usize| self.run.record.cells[*cell].workload.clients == clients;
@@ -77,9 +84,10 @@ pub fn summary(run: &Run<'_>, levels: &LevelsRecord) -> Table {
         Column::text("level by level"),
     ];
     let group = |work: &Work<'_>| {
-        let subjects = 0..run.record.subjects.len();
-        let rows = subjects.filter_map(|subject| summary_row(work, subject)).collect();
-        Group { name: work.name(), rows, ..Group::default() }
+        let subjects = || 0..run.record.subjects.len();
+        let best = run.best(&subjects().flat_map(|subject| work.cells(subject)).collect::<Vec<_>>());
+        let row = |subject| Some(Row { weight: work.weight(subject, best), ..summary_row(work, subject)? });
+        Group { name: work.name(), rows: subjects().filter_map(row).collect(), ..Group::default() }
     };
     let groups = works(run, levels).iter().map(group).collect();
     Table { group_name: "script", columns, groups, ..Table::default() }

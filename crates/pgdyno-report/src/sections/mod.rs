@@ -1,6 +1,7 @@
 //! The sections of a report, one file per topic: turn a recorded run into blocks.
 
 pub mod brief;
+pub mod cells;
 pub mod charts;
 mod checks;
 mod choices;
@@ -17,6 +18,7 @@ mod method;
 pub mod operations;
 mod preset;
 mod results;
+pub mod short;
 mod slowest;
 mod time;
 mod tpcc;
@@ -40,6 +42,7 @@ pub fn all(run: &Run<'_>) -> Vec<Section> {
     let sides = time::section(run).into_iter().chain([facts::section(run)]);
     let sides = sides.chain(preset::sections(run)).chain(choices::chosen(run));
     let method = drove.then(|| method::section(run));
-    let end = choices::settings(run).into_iter().chain(method).chain([choices::again(run)]);
+    let again = choices::continued(run).into_iter().chain([choices::again(run)]);
+    let end = choices::settings(run).into_iter().chain(method).chain(again);
     found.chain(trust).chain(details).chain(sides).chain(end).collect()
 }

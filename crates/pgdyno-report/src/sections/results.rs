@@ -102,6 +102,32 @@ pub fn short(run: &Run<'_>) -> Table {
     table(run, columns, cells, |_| Phrase::default())
 }
 
+/// The figures of every cell for a terminal. Of a table that is cut, the best of each group stay, and of these the
+/// best of all.
+pub fn of_a_terminal(run: &Run<'_>) -> Table {
+    let names = ["clients", "TPS", "±", "p50 ms", "p95 ms", "p99 ms", "max ms"];
+    let columns = names.map(Column::number).into_iter().chain([Column::words("served from")]).collect();
+    let all: Vec<usize> = (0..run.record.cells.len()).collect();
+    let best = run.best(&all);
+    let cells = |run: &Run<'_>, index: usize| {
+        let ms = ["p50_ns", "p95_ns", "p99_ns", "max_ns"];
+        let ms = ms.map(|field| run.cell(index).figure(format!("latency/{field}"), Milliseconds).into());
+        let served_from = run.cell(index).figure("served_from", Word).into();
+        reached(run, index).into_iter().chain(ms).chain([served_from]).collect()
+    };
+    let weight = |index: usize, is_main: bool| u8::from(is_main) + u8::from(best == Some(index));
+    weighed(table(run, columns, cells, |_| Phrase::default()), &run.groups(), weight)
+}
+
+/// A table of cells with the weight of each row, by its cell and whether it is the best of its group.
+fn weighed(mut table: Table, groups: &[Vec<usize>], weight: impl Fn(usize, bool) -> u8) -> Table {
+    let rows = table.groups.iter_mut().flat_map(|group| &mut group.rows);
+    for (row, index) in rows.zip(groups.iter().flatten()) {
+        row.weight = weight(*index, row.main);
+    }
+    table
+}
+
 /// A percentile of a cell's latency with its range over the blocks.
 fn latency_ms(run: &Run<'_>, index: usize, field: &str) -> Cell {
     let at = run.cell(index);

@@ -3,7 +3,7 @@
 use crate::{
     block::{Block, Cell, Column, Row, Section, Table},
     figure::Format::{Seconds, Text},
-    phrase::{Phrase, phrase},
+    phrase::{Phrase, joined, phrase},
     run::Run,
 };
 
@@ -25,30 +25,32 @@ pub fn section(run: &Run<'_>) -> Option<Section> {
     })
 }
 
+/// Parts of the time besides the measured intervals, with their fields.
+const PARTS: [(&str, &str); 7] = [
+    ("warm-up", "warmup"),
+    ("load", "load"),
+    ("operations", "operations"),
+    ("starts", "starts"),
+    ("resets", "reset"),
+    ("CHECKPOINTs", "checkpoint"),
+    ("servers", "server"),
+];
+
 /// Shares of the whole time.
 fn shares(run: &Run<'_>) -> Phrase {
     let at = run.root().at("time");
     let share = |part: &str| at.share(format!("{part}_s"), "whole_s");
+    // Parts that took no time say nothing.
+    let part = |(name, part): (&str, &str)| {
+        let share = share(part).filter(|share| share.value.as_f64().is_some_and(|seconds| seconds > 0.0))?;
+        Some(phrase![", ", name, " ", Some(share)])
+    };
     phrase![
         "Of ",
         at.figure("whole_s", Seconds),
         ": measured ",
         share("measured"),
-        ", warm-up ",
-        share("warmup"),
-        ", load ",
-        share("load"),
-        run.record
-            .operations
-            .first()
-            .map_or_else(Phrase::default, |_| phrase![", operations ", share("operations")]),
-        run.record.starts.first().map_or_else(Phrase::default, |_| phrase![", starts ", share("starts")]),
-        ", resets ",
-        share("reset"),
-        ", CHECKPOINTs ",
-        share("checkpoint"),
-        ", servers ",
-        share("server"),
+        joined(PARTS.into_iter().filter_map(part), ""),
         ". ",
         share("overhead"),
         " overhead: connections ",

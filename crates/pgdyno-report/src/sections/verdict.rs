@@ -150,7 +150,11 @@ fn near_words(run: &Run<'_>, cell: usize, best: &CellSummary) -> Phrase {
     let (at, count) = (run.cell(cell), run.record.cells[cell].workload.clients);
     let verb = if count == 1 { " gives" } else { " give" };
     let who = phrase![at.figure("workload/clients", Count), clients(count)];
-    match noise_of(run, best).filter(|(_, noise)| noise.smallest_difference > MAX_HALF_WIDTH) {
+    let noise = noise_of(run, best).filter(|(_, noise)| noise.smallest_difference > MAX_HALF_WIDTH);
+    match noise {
+        Some((_, noise)) if noise.smallest_difference >= 1.0 => {
+            "; this run is too noisy to compare client counts".into()
+        }
         Some((place, _)) => phrase![
             "; this run is too noisy to tell whether ",
             who,

@@ -198,6 +198,9 @@ pub struct Args {
     /// Print run.json instead of the report
     #[arg(long, help_heading = "Options")]
     json: bool,
+    /// Print the whole report instead of the 50 lines that say most
+    #[arg(long, conflicts_with = "json", help_heading = "Options")]
+    full: bool,
     /// Also write the report to this file: .html, .md, .txt, .csv or .json
     #[arg(long, value_name = "FILE", help_heading = "Options")]
     out: Option<PathBuf>,
@@ -251,7 +254,7 @@ impl Args {
     /// # Errors
     /// The arms, the plan or the flags are invalid, or contradict each other.
     pub(super) fn task(&self) -> Result<Task, Problem> {
-        let output = Output { json: self.json, out: self.out.clone() };
+        let output = Output { json: self.json, full: self.full, out: self.out.clone() };
         Ok(Task { job: self.job()?, dry_run: self.dry_run, output })
     }
 

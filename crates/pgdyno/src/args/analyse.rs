@@ -6,7 +6,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_record::{Run, RunRecord};
 use pgdyno_report::Document;
 
-use crate::{context::Context, output};
+use crate::{conclude, context::Context, output};
 
 /// Flags of `pgdyno analyse`.
 #[derive(Debug, clap::Args)]
@@ -22,6 +22,9 @@ pub struct Args {
     /// Print the record with the new results, as JSON
     #[arg(long)]
     json: bool,
+    /// Print the whole report instead of the 50 lines that say most
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
 }
 
 /// Runs `pgdyno analyse`.
@@ -39,7 +42,11 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         output::print(&pgdyno_core::units::printable_json(&json))?;
     } else {
         let timeline = run.timeline().map(|lines| lines.items).unwrap_or_default();
-        output::print(&pgdyno_report::text(&Document::new(&record, &timeline), output::paint()))?;
+        let kept = conclude::kept(&run.path, &record);
+        output::print(&conclude::for_a_terminal(
+            &Document::kept(Some(&kept), &record, &timeline),
+            args.full,
+        ))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -58,7 +58,7 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         Format::Text => pgdyno_report::text(&document, pgdyno_report::Paint::Plain),
         Format::Markdown => pgdyno_report::markdown(&document),
         Format::Html => pgdyno_report::html(&document),
-        Format::Csv => pgdyno_report::csv(&document),
+        Format::Csv | Format::CsvBlocks => pgdyno_report::csv(&document),
         Format::Json => {
             let json = serde_json::to_string_pretty(&found).unwrap_or_default() + "\n";
             units::printable_json(&json).into_owned()

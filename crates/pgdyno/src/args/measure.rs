@@ -50,6 +50,9 @@ pub struct Args {
     /// Print run.json instead of the report
     #[arg(long, conflicts_with = "detach", help_heading = "Options")]
     pub(super) json: bool,
+    /// Print the whole report instead of the 50 lines that say most
+    #[arg(long, conflicts_with = "json", help_heading = "Options")]
+    pub(super) full: bool,
     /// Also write the report to this file: .html, .md, .txt, .csv or .json
     #[arg(long, value_name = "FILE", help_heading = "Options")]
     pub(super) out: Option<PathBuf>,
@@ -103,7 +106,11 @@ impl Args {
             seed_given: self.seed.is_some(),
             keep: self.keep,
         };
-        Ok(Task { job, dry_run: false, output: Output { json: self.json, out: self.out.clone() } })
+        Ok(Task {
+            job,
+            dry_run: false,
+            output: Output { json: self.json, full: self.full, out: self.out.clone() },
+        })
     }
 
     fn server(&self, plan: &Plan) -> Result<Wanted, Problem> {

@@ -45,14 +45,18 @@ use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 use clap::{CommandFactory, Parser, Subcommand};
 use pgdyno_core::problem::Problem;
 
-use crate::{context::Context, detached::launch::Detachment, measure::Task};
+use crate::{
+    context::{Context, USUAL_RUNS},
+    detached::launch::Detachment,
+    measure::Task,
+};
 
 /// The whole command line.
 #[derive(Debug, Parser)]
 #[command(name = "pgdyno", version, long_version = crate::context::LONG_VERSION, about, long_about = None)]
 pub struct Cli {
     /// Directory for recorded runs
-    #[arg(long, global = true, env = "PGDYNO_RUNS", default_value = "./pgdyno-runs", value_name = "DIR")]
+    #[arg(long, global = true, env = "PGDYNO_RUNS", default_value = USUAL_RUNS, value_name = "DIR")]
     pub runs: PathBuf,
     /// What to do
     #[command(subcommand)]
@@ -197,6 +201,7 @@ fn task_of(args: Vec<OsString>) -> Result<Option<Task>, Problem> {
 #[cfg(test)]
 mod tests {
     use clap::CommandFactory;
+    use pgdyno_analysis::doubts::{Key, Measuring};
 
     use super::*;
 
@@ -204,5 +209,36 @@ mod tests {
     #[test]
     fn the_flags_of_all_sub_commands_agree() {
         Cli::command().debug_assert();
+    }
+
+    /// Advice in reports names flags of the command that was used, and keys of its plan.
+    #[test]
+    fn what_advice_names_exists() {
+        let schema = include_str!("../../../../schemas/plan.schema.json");
+        let schema: serde_json::Value = serde_json::from_str(schema).expect("JSON");
+        let keys = |table: &str| {
+            let of = schema["properties"][table].to_string();
+            let name =
+                of.split("#/$defs/").nth(1).and_then(|rest| rest.split('"').next()).expect("a reference");
+            schema["$defs"][name]["properties"].clone()
+        };
+        for (by, key) in Measuring::ALL.into_iter().flat_map(|by| Key::ALL.map(|key| (by, key))) {
+            let named = key.named(by);
+            let words: Vec<_> = named.split([' ', ',']).collect();
+            if let [key, .., "in", table] = words[..] {
+                let keys = keys(table.trim_matches(['[', ']']));
+                assert!(keys.get(key).is_some(), "{named}: {keys}");
+            }
+            // pgbench's flags are no flags of clap; its personality tests them.
+            if by == Measuring::Pgbench {
+                continue;
+            }
+            let find = |command: &clap::Command, name: &&str| command.find_subcommand(name).cloned();
+            let command = by.names().iter().try_fold(Cli::command(), |command, name| find(&command, name));
+            let command = command.expect("it is a sub-command");
+            for flag in words.iter().filter_map(|word| word.strip_prefix("--")) {
+                assert!(command.get_arguments().any(|of| of.get_long() == Some(flag)), "{by:?}: {named}");
+            }
+        }
     }
 }

@@ -50,7 +50,7 @@ pub struct Args {
     #[command(flatten)]
     record: RecordFlags,
     /// Print JSON (schemas/prewarm.schema.json)
-    #[arg(long, help_heading = "How")]
+    #[arg(long, conflicts_with = "full", help_heading = "How")]
     json: bool,
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
@@ -85,8 +85,11 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         Ok((warmed.clone(), Found::Prewarm(warmed), Some(passed)))
     });
     progress.finish();
-    operate::end(operations, warmed, false, |warmed| {
-        output::print(&if args.json { json(&warmed) } else { pgdyno_report::prewarm(&warmed) })?;
+    operate::end(operations, warmed, (false, &args.record), |warmed| {
+        match args.json {
+            true => output::print(&json(&warmed))?,
+            false => args.record.print(&pgdyno_report::prewarm(&warmed, args.record.cut()))?,
+        }
         Ok(Exit::of_check(warmed.is_complete(args.anyway)).into())
     })
 }

@@ -203,7 +203,7 @@ struct Common {
     #[command(flatten)]
     record: RecordFlags,
     /// Print JSON (schemas/probe.schema.json)
-    #[arg(long, help_heading = "How")]
+    #[arg(long, conflicts_with = "full", help_heading = "How")]
     json: bool,
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
@@ -256,8 +256,10 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         Ok((found.clone(), Found::Probe(found), None))
     });
     progress.finish();
-    operate::end(operations, found, false, |found| {
-        output::print(&if common.json { json(&found) } else { pgdyno_report::probe(&found) })
+    let record = &common.record;
+    operate::end(operations, found, (false, record), |found| match common.json {
+        true => output::print(&json(&found)),
+        false => record.print(&pgdyno_report::probe(&found, record.cut())),
     })?;
     Ok(ExitCode::SUCCESS)
 }

@@ -34,7 +34,7 @@ pub struct Args {
 /// Formats of a report.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub enum Format {
-    /// As `pgdyno show` prints it
+    /// As `pgdyno show --full` prints it
     Text,
     /// For issues and wikis
     Markdown,
@@ -42,8 +42,10 @@ pub enum Format {
     Html,
     /// The record, run.json
     Json,
-    /// One line per run of a cell, in nanoseconds and bytes
+    /// One line per cell, in nanoseconds and bytes
     Csv,
+    /// One line per run of a cell, or per block of a comparison
+    CsvBlocks,
 }
 
 /// Runs `pgdyno report`.
@@ -116,6 +118,7 @@ fn render(args: &Args, run: &Run) -> Result<String, Problem> {
         Format::Html => pgdyno_report::html(&document),
         Format::Json => printable_json(&format!("{:#}\n", run.json)).into_owned(),
         Format::Csv => pgdyno_report::csv(&document),
+        Format::CsvBlocks => pgdyno_report::csv_blocks(&document),
     })
 }
 

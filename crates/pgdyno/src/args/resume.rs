@@ -2,6 +2,7 @@
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
 
+use pgdyno_analysis::compare::MAX_BLOCKS;
 use pgdyno_core::problem::Problem;
 use pgdyno_record::RunRecord;
 
@@ -22,6 +23,8 @@ pub type TaskOf = fn(Vec<OsString>) -> Result<Option<Task>, Problem>;
     after_help = "A run of bench, run, ab or tpcc run that was killed or stopped, or that failed, continues at the \
     next round; the measurements so far are kept. Temporary servers are recreated, and their tables loaded again from \
     the recorded seed; the record says before which run. Blocks before and after the interruption are never paired. \
+    --more-blocks continues a comparison that is complete and ended with `cannot tell`: its answer still errs one time \
+    in twenty, because the first looks leave error probability to the others. \
     Call it in the directory in which the run was started: it executes the recorded command again, and refuses to if \
     its plan, its scripts, this program or this machine changed."
 )]
@@ -31,12 +34,18 @@ pub struct Args {
     run: String,
     #[command(flatten)]
     detach: Detach,
+    /// Continue a comparison of `ab` that ended with `cannot tell` by this number of blocks
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_BLOCKS)))]
+    more_blocks: Option<u32>,
     /// Print what would be done, and stop
     #[arg(long, conflicts_with = "detach")]
     dry_run: bool,
     /// Print run.json instead of the report
     #[arg(long, conflicts_with = "detach")]
     json: bool,
+    /// Print the whole report instead of the 50 lines that say most
+    #[arg(long, conflicts_with = "json")]
+    full: bool,
     /// Also write the report to this file: .html, .md, .txt, .csv or .json
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -63,10 +72,10 @@ impl Args {
 /// The problem to print.
 pub fn run(args: &Args, context: &Context, task_of: TaskOf) -> Result<ExitCode, Problem> {
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &args.run)?)?;
-    pgdyno_lab::check_resumable(&run.record, &context.lab())?;
+    pgdyno_lab::check_resumable(&run.record, &context.lab(), args.more_blocks)?;
     let task = task(&run.record, task_of)?;
-    let output = Output { json: args.json, out: args.out.clone() };
-    measure::resume(Task { dry_run: args.dry_run, output, ..task }, &run, context)
+    let output = Output { json: args.json, full: args.full, out: args.out.clone() };
+    measure::resume(Task { dry_run: args.dry_run, output, ..task }, &run, args.more_blocks, context)
 }
 
 /// Task of the recorded command.

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use pgdyno_core::problem::Problem;
 use pgdyno_report::Document;
 
-use crate::{context::Context, output};
+use crate::{conclude, context::Context, output};
 
 /// Flags of `pgdyno show`.
 #[derive(Debug, clap::Args)]
@@ -13,6 +13,9 @@ pub struct Args {
     /// The run: `last`, its ID, the beginning or end of its ID, or its directory
     #[arg(default_value = "last")]
     pub run: String,
+    /// Print the whole report instead of the 50 lines that say most
+    #[arg(long)]
+    pub full: bool,
 }
 
 /// Runs `pgdyno show`.
@@ -21,7 +24,7 @@ pub struct Args {
 /// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &args.run)?)?;
-    let document = Document::new(&run.record, &[]);
-    output::print(&pgdyno_report::text(&document, output::paint()))?;
+    let document = Document::kept(Some(&conclude::kept(&run.path, &run.record)), &run.record, &[]);
+    output::print(&conclude::for_a_terminal(&document, args.full))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -199,7 +199,7 @@ mod long {
         assert_eq!(server.segment_bytes, Some(1 << 30));
         assert!(server.defaults.as_ref().is_some_and(|defaults| defaults.contains_key("jit")));
         // Lines break where they are full.
-        let report = place.done(&["show", "last"]).split_whitespace().collect::<Vec<_>>().join(" ");
+        let report = place.done(&["show", "last", "--full"]).split_whitespace().collect::<Vec<_>>().join(" ");
         for words in ["built by pgdyno", "quick from debian:18, SHA-256 5a5a", "fast.patch, SHA-256 7b7b"] {
             assert!(report.contains(words), "{words}: {report}");
         }
@@ -225,7 +225,7 @@ mod long {
         assert!(run.record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::BuildDiffers));
         assert_eq!(run.record.subjects[0].said, "build=usual");
         let sentence = "A and B are identical except the requested differences: build, flags";
-        let report = place.done(&["show", "last"]);
+        let report = place.done(&["show", "last", "--full"]);
         assert!(report.contains(sentence) && report.contains("  flags "), "{report}");
         let markdown = place.done(&["report", "last", "--format", "markdown"]);
         assert!(

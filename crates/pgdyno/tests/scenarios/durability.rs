@@ -156,7 +156,7 @@ mod long {
         });
         place.done(&["up", "there", "--pg", "18"]);
         let dsn = dsn(&place.only(), "");
-        let tiny = "ab --scale 1 --clients 2 --duration 300ms --warmup 50ms --blocks 3 --dsn";
+        let tiny = "ab --full --scale 1 --clients 2 --duration 300ms --warmup 50ms --blocks 3 --dsn";
         let args: Vec<_> = tiny.split(' ').chain([&*dsn, "-f", &paths[0], "-f", &paths[1]]).collect();
         let output = place.run(&args);
         let said = line(&(text(&output.stdout) + &text(&output.stderr)));
@@ -210,7 +210,8 @@ mod long {
         let place = Place::new();
         let path = place.path("ways.toml");
         fs::write(&path, plan()).expect("it can be written");
-        let output = place.run(&["run", &path.display().to_string(), "--pg", "18", "--bundle", "--trust"]);
+        let output =
+            place.run(&["run", &path.display().to_string(), "--pg", "18", "--bundle", "--trust", "--full"]);
         let said = line(&(text(&output.stdout) + &text(&output.stderr)));
         assert!(output.status.success(), "{said}");
         let record = place.only_run().record;

@@ -49,7 +49,7 @@ fn tables_are_measured_and_stay(pg: &str) {
     let (place, mut session) = with_tables(pg);
     let mut known = 0;
     for round in 0..2 {
-        let said = place.done(&bench(&["--tables", "existing"]));
+        let said = place.done(&bench(&["--tables", "existing", "--full"]));
         let record = last(&place).record;
         let subject = &record.subjects[0];
         let found = subject.existing.as_ref().expect("they were found");

@@ -480,7 +480,7 @@ mod long {
             // A short report: the whole one is in the run directory.
             assert!(ended.stdout.starts_with("stopped after "), "{}", ended.stdout);
             assert!(
-                ended.stdout.contains("again:") && ended.stdout.lines().count() <= 29,
+                ended.stdout.contains("the whole report:") && ended.stdout.lines().count() <= 50,
                 "{}",
                 ended.stdout
             );

@@ -279,7 +279,7 @@ fn its_tables_are_loaded(place: &Place, run: &Run) {
     let done = run.record.subjects[0].setup.as_ref().expect("it was executed");
     // test, log, and a table for each of three clients.
     assert_eq!((done.statements, done.tables), (1, 5));
-    let said = place.done(&["show", &run.record.id]);
+    let said = place.done(&["show", &run.record.id, "--full"]);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(words.contains("rows 10,000 tables scaleup: one COPY per table"), "{said}");
 }
@@ -302,7 +302,7 @@ fn serialization_failures_are_tried_again() {
     );
     fs::write(place.path("hot.toml"), &plan).expect("it can be written");
     let file = place.path("hot.toml").display().to_string();
-    let out = place.done(&["run", &file, "--pg", "18", "--bundle"]);
+    let out = place.done(&["run", &file, "--pg", "18", "--bundle", "--full"]);
     let run = place.only_run();
     holds_together(&run);
     let cell = &run.record.runs[0];

@@ -158,7 +158,7 @@ fn branches_have_no_factor(server: &Server) {
     server.says("-n -t 5 -f branching.sql --record --think-time=1ms");
     let run = server.last();
     assert_eq!(run.record.cells[0].statements_per_transaction, None);
-    let shown = server.place.done(&["show", &run.record.id]);
+    let shown = server.place.done(&["show", &run.record.id, "--full"]);
     assert!(!shown.contains("QPS ="), "{shown}");
 }
 
@@ -174,7 +174,7 @@ fn built_in(server: &Server) {
 }
 
 fn the_others_read_it(server: &Server) {
-    let shown = server.place.done(&["show", "last"]);
+    let shown = server.place.done(&["show", "last", "--full"]);
     for words in ["branching.sql", "THE SLOWEST TRANSACTION OF EACH CELL", "Too few blocks"] {
         assert!(shown.contains(words), "no {words:?} in\n{shown}");
     }

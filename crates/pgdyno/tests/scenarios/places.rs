@@ -37,7 +37,7 @@ fn tier(record: &RunRecord) -> DurabilityTier {
 fn wal_in_memory_is_never_durable(pg: &str) {
     let (place, memory) = (Place::new(), in_memory());
     let wal = memory.path().join("wal").display().to_string();
-    let (record, said) = measured(&place, &tiny(&["--pg", pg, "--waldir", &wal]));
+    let (record, said) = measured(&place, &tiny(&["--pg", pg, "--waldir", &wal, "--full"]));
     assert_eq!(tier(&record), DurabilityTier::InMemory);
     let storage = record.subjects[0].server.as_ref().and_then(|server| server.wal_storage.as_ref());
     assert_eq!(storage.and_then(|storage| storage.filesystem.as_deref()), Some("tmpfs"));

@@ -68,7 +68,7 @@ fn an_edited_record_is_shown_as_edited() {
     let csv = says(&["report", "--format", "csv"]);
     assert!(csv.lines().skip(1).all(|line| line.ends_with(" edited")), "{csv}");
     assert!(says(&["list", "--json"]).contains("\"edited\""));
-    let show = says(&["show"]);
+    let show = says(&["show", "--full"]);
     assert!(show.contains("not publishable: edited after it was recorded, screening run, "), "{show}");
 }
 
@@ -87,7 +87,9 @@ fn a_run_can_be_listed_and_shown_in_every_form() {
         (vec!["report", "last", "--format", "text"], "THROUGHPUT AND LATENCY"),
         (vec!["report", &id, "--format", "markdown"], "## Doubts (3)"),
         (vec!["report", "--format", "json"], "\"pgdyno-run\""),
-        (vec!["report", "--format", "csv"], "run_id,status,"),
+        (vec!["show", "--full"], "HOW TO READ THE NUMBERS"),
+        (vec!["report", "--format", "csv"], "tps_low_per_s,"),
+        (vec!["report", "--format", "csv-blocks"], "run_id,status,"),
         (vec!["report", "--paste"], "noise floor: "),
         (vec!["report", "--out", "-"], "<!DOCTYPE html>"),
     ] {

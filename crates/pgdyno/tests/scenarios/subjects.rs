@@ -265,7 +265,7 @@ mod long {
         subjects_take_turns(&run);
         slower_at_every_level(&run);
         time_and_waits_are_kept(&run);
-        assert!(out.contains("slower") && out.contains("LEVEL BY LEVEL"), "{out}");
+        assert!(out.contains("slower") && out.contains("COMPARED WITH THE BASELINE"), "{out}");
         let csv = place.done(&["report", &run.record.id, "--format", "csv"]);
         assert!(
             csv.contains(&format!(",{OLDEST_VERSION},")) && csv.contains(&format!(",\"{}\"", words[0])),
@@ -281,7 +281,8 @@ mod long {
         let place = Place::new();
         let path = written(&place, TPCB);
         let words = ["pg=18,bundle", "pg=18,bundle,load:partitions=4,load:fillfactor=80"];
-        let said = place.done(&["run", &path, "--subject", words[0], "--subject", words[1], "--seed", "5"]);
+        let args = ["run", &path, "--subject", words[0], "--subject", words[1], "--seed", "5", "--full"];
+        let said = place.done(&args);
         let run = place.only_run();
         is_done(&run);
         let parts = |at: usize| {

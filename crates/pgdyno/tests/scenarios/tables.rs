@@ -15,7 +15,7 @@ fn loaded(run: &Run) -> &LoadRecord {
 
 /// What a run of this server with these flags came to, and what was printed.
 fn measured(place: &Place, pg: &str, flags: &[&str]) -> (Run, String) {
-    let output = place.run(&tiny(&[&["--pg", pg], flags].concat()));
+    let output = place.run(&tiny(&[&["--full", "--pg", pg], flags].concat()));
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success(), "{pg} {flags:?}: {out}{err}");
     let run = place.runs().pop().expect("it is recorded");
@@ -36,7 +36,7 @@ fn unlogged_tables_are_never_durable(pg: &str) {
     let doubt = run.record.doubts.iter().find(|doubt| doubt.kind == DoubtKind::WeakDurability);
     let doubt = doubt.expect("tpcb-like writes");
     assert!(doubt.detail.contains("unlogged") && doubt.advice.contains("logged tables"), "{doubt:?}");
-    let shown = place.done(&["show", "last"]);
+    let shown = place.done(&["show", "last", "--full"]);
     let durable = "Durability none: tables are unlogged; any crash of the server empties them.";
     assert!(shown.replace('\n', " ").contains(durable) && !shown.contains("survives a crash"), "{shown}");
     assert!(said.contains("warning: tables are unlogged"), "{said}");
@@ -183,7 +183,7 @@ fn tablespaces_of_a_server_that_is_there_are_used() {
     let there = ["-h", word(&server, "socket_dir"), "-p", &port, "-U", "postgres", "-d", "postgres"];
     let refused = place.refused(&tiny(&[&there[..], &["--tablespace", "slow"]].concat()), 2);
     assert!(refused.contains("there is no tablespace \"slow\""), "{refused}");
-    let flags = ["--tablespace", "fast", "--index-tablespace", "fast"];
+    let flags = ["--tablespace", "fast", "--index-tablespace", "fast", "--full"];
     let said = place.done(&tiny(&[&there[..], &flags].concat()));
     let run = place
         .runs()
@@ -291,7 +291,7 @@ mod long {
             assert_eq!(before.tables.largest[0].name, "pgdyno.pgbench_accounts");
             assert_eq!(before.tables.resident_pages.is_some(), made, "{before:?}");
             assert_eq!(extensions(&mut session), if made { "1" } else { "0" });
-            let shown = place.done(&["show", "last"]);
+            let shown = place.done(&["show", "last", "--full"]);
             let shown = shown.split_whitespace().collect::<Vec<_>>().join(" ");
             // Of accounts alone: history has no page before the runs, and so no share of them.
             let of_accounts = shown.split_once("pgdyno.pgbench_accounts: ").map(|(_, after)| after);

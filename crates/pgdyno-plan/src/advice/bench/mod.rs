@@ -189,7 +189,7 @@ pub fn few_branches(scale: u64, clients: u32) -> Option<String> {
     (u64::from(clients) > scale).then(|| {
         format!(
             "scale {scale} has fewer branches than there are clients ({clients}): tpcb-like transactions wait for \
-             each other; use at least scale {clients} (--scale, or scale in [data])"
+             each other; use at least scale {clients}"
         )
     })
 }

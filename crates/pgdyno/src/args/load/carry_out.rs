@@ -52,9 +52,9 @@ pub(super) fn load(flags: &Flags, request: &LoadRequest, context: &Context) -> R
         Ok((entered.0, outcome))
     });
     progress.finish();
-    operate::end(operations, done, flags.json, |(job, outcome)| {
+    operate::end(operations, done, (flags.json, &flags.record), |(job, outcome)| {
         if !flags.json {
-            output::print(&result(&job, &outcome))?;
+            flags.record.print(&result(&job, &outcome))?;
         }
         Ok(Exit::of_check(loaded(&outcome)).into())
     })

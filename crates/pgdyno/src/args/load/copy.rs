@@ -14,7 +14,7 @@ use pgdyno_record::Found;
 use pgdyno_wire::ConnectOptions;
 
 use super::{carry_out::stopping, flags::To};
-use crate::{args::recorded, context::Context, exit::Exit, operate, output, progress::Progress};
+use crate::{args::recorded, context::Context, exit::Exit, operate, progress::Progress};
 
 /// Flags of `pgdyno load copy`.
 #[derive(Debug, clap::Args)]
@@ -119,14 +119,20 @@ pub fn run(args: &CopyArgs, context: &Context) -> Result<ExitCode, Problem> {
         Ok((copied, found, Some(passed)))
     });
     progress.finish();
-    operate::end(operations, copied, false, |copied| {
-        output::print(&copied.iter().map(told).collect::<String>())?;
+    operate::end(operations, copied, (false, &args.to.record), |copied| {
+        // What was not verified stands last, where it is read.
+        let (passed, failed): (Vec<_>, Vec<_>) = copied.iter().partition(|copy| is_verified(copy));
+        args.to.record.print(&passed.into_iter().chain(failed).map(told).collect::<String>())?;
         Ok(Exit::of_check(verified(&copied)).into())
     })
 }
 
 fn verified(copied: &[Copied]) -> bool {
-    copied.iter().all(|copy| copy.proof.iter().all(|proof| proof.faults().is_empty()))
+    copied.iter().all(is_verified)
+}
+
+fn is_verified(copy: &Copied) -> bool {
+    copy.proof.iter().all(|proof| proof.faults().is_empty())
 }
 
 impl CopyArgs {

@@ -16,7 +16,7 @@ use crate::{
     args::way::without_server,
     context::{Context, now_s},
     exit::Exit,
-    operate, output,
+    operate,
     progress::Progress,
 };
 
@@ -114,8 +114,8 @@ impl Tpcc {
         });
         progress.finish();
         let text = (!self.flags.json).then_some(loaded);
-        let shown = text.map_or(Ok(()), |text| output::print(&text));
-        let done = operate::end(operations, done, self.flags.json, Ok);
+        let shown = text.map_or(Ok(()), |text| self.flags.record.print(&text));
+        let done = operate::end(operations, done, (self.flags.json, &self.flags.record), Ok);
         shown.and(done).map(|right| Exit::of_check(right).into())
     }
 

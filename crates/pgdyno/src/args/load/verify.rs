@@ -14,7 +14,7 @@ use pgdyno_rows::load::{LoadPlan, Remains, Set};
 use pgdyno_wire::ConnectOptions;
 
 use super::{flags::To, outcome::judged};
-use crate::{args::recorded, context::Context, exit::Exit, interrupt, operate, output, progress::Progress};
+use crate::{args::recorded, context::Context, exit::Exit, interrupt, operate, progress::Progress};
 
 /// Flags of `pgdyno load verify`.
 #[derive(Debug, clap::Args)]
@@ -68,7 +68,7 @@ pub fn run(args: &Verify, context: &Context) -> Result<ExitCode, Problem> {
         Ok(((compared, passed), Found::Verification(record), Some(passed)))
     });
     progress.finish();
-    operate::end(operations, compared, false, |(compared, passed)| {
+    operate::end(operations, compared, (false, &args.to.record), |(compared, passed)| {
         let Compared { plan, proof, structure, remains } = compared;
         let structure = structure.as_ref().map(built).unwrap_or_default();
         let (hint, unfinished) = match &remains {
@@ -77,7 +77,7 @@ pub fn run(args: &Verify, context: &Context) -> Result<ExitCode, Problem> {
             }
             None => (WRITTEN.to_owned(), String::new()),
         };
-        output::print(&format!("{}\n{structure}{unfinished}{}", plan.title(), judged(&proof, &hint)))?;
+        args.to.record.print(&format!("{}\n{structure}{unfinished}{}", plan.title(), judged(&proof, &hint)))?;
         Ok(Exit::of_check(passed).into())
     })
 }

@@ -1,0 +1,170 @@
+//! The cells as a table in machine units: one row per cell, with its comparison if there is one.
+
+use pgdyno_core::measure::{CellSummary, Estimate};
+
+use crate::{
+    block::{Cell, Column, Row, Table},
+    figure::{Format::Raw, Source},
+    phrase::maybe,
+    run::Run,
+    sections::data,
+};
+
+/// Where the value of a column is.
+#[derive(Clone, Copy)]
+enum At {
+    /// In the record.
+    Record(&'static str),
+    /// In the cell.
+    OfCell(&'static str),
+    /// In the cell's subject.
+    Subject(&'static str),
+    /// In the comparison of the cell with the baseline.
+    Comparison(&'static str),
+    /// An end of the confidence interval of TPS: its mean and this many half-widths.
+    Tps(f64),
+}
+
+use At::{Comparison, OfCell, Record, Subject, Tps};
+
+/// The columns. Names end with the unit.
+const COLUMNS: [(&str, At); 51] = [
+    ("run_id", Record("id")),
+    ("status", Record("status")),
+    ("server_version", Subject("server/version")),
+    ("durability", Subject("server/durability")),
+    ("scale", Record("plan/scale")),
+    ("seed", Record("plan/seed")),
+    ("subject", OfCell("workload/subject")),
+    ("script", OfCell("workload/script")),
+    ("protocol", OfCell("workload/protocol")),
+    ("clients", OfCell("workload/clients")),
+    ("target_rate_per_s", OfCell("workload/rate_per_s")),
+    ("blocks", OfCell("tps/count")),
+    ("duration_ns", Record("plan/duration_ns")),
+    ("tps_per_s", OfCell("tps/value")),
+    ("tps_half_width_per_s", OfCell("tps/half_width")),
+    ("tps_low_per_s", Tps(-1.0)),
+    ("tps_high_per_s", Tps(1.0)),
+    ("tps_least_per_s", OfCell("tps/min")),
+    ("tps_most_per_s", OfCell("tps/max")),
+    ("qps_per_s", OfCell("qps/value")),
+    ("latency_count", OfCell("latency/count")),
+    ("latency_mean_ns", OfCell("latency/mean_ns")),
+    ("latency_stddev_ns", OfCell("latency/stddev_ns")),
+    ("latency_p50_ns", OfCell("latency/p50_ns")),
+    ("latency_p95_ns", OfCell("latency/p95_ns")),
+    ("latency_p99_ns", OfCell("latency/p99_ns")),
+    ("latency_p999_ns", OfCell("latency/p999_ns")),
+    ("latency_max_ns", OfCell("latency/max_ns")),
+    ("longest_silence_ns", OfCell("longest_silence_ns")),
+    ("miss_share", OfCell("miss_rate")),
+    ("driver_cpus", OfCell("driver_cpus")),
+    ("server_cpus", OfCell("server_cpus")),
+    ("driver_cpu_us_per_transaction", OfCell("driver_cpu_us_per_transaction")),
+    ("server_cpu_us_per_transaction", OfCell("server_cpu_us_per_transaction")),
+    ("served_from", OfCell("served_from")),
+    ("server_source", Subject("server/source")),
+    ("server_build", Subject("server/build/made/name")),
+    ("server_compiler", Subject("server/build/compiler")),
+    ("server_cflags", Subject("server/build/cflags")),
+    ("server_block_bytes", Subject("server/block_bytes")),
+    ("tpcc_warehouses", OfCell("tpcc/run/warehouses")),
+    ("tpcc_shape", OfCell("tpcc/run/shape")),
+    ("tpcc_paced", OfCell("tpcc/run/paced")),
+    ("tpcc_isolation", OfCell("tpcc/run/isolation")),
+    ("tpcc_nopm", OfCell("tpcc/nopm/value")),
+    ("tpcc_nopm_half_width", OfCell("tpcc/nopm/half_width")),
+    ("tpcc_tpm", OfCell("tpcc/tpm/value")),
+    ("effect_share", Comparison("effect")),
+    ("effect_low_share", Comparison("low")),
+    ("effect_high_share", Comparison("high")),
+    ("verdict", Comparison("verdict/answer")),
+];
+
+/// The cells in listing order. A comparison of commands, of which pgdyno sees no cells, has none.
+pub fn table(run: &Run<'_>) -> Table {
+    let names = COLUMNS.iter().map(|(name, _)| *name).chain([data::DOUBTS]);
+    let rows = run.cells().into_iter().map(|(index, cell)| row(run, index, cell));
+    Table::new(names.map(Column::words).collect(), rows.collect())
+}
+
+fn row(run: &Run<'_>, index: usize, cell: &CellSummary) -> Row {
+    let doubts = data::doubts(run, Some(&cell.workload.cell()));
+    let compared = compared(run, cell);
+    let value = |(_, from): &(&str, At)| value(run, index, cell, compared.as_deref(), *from);
+    Row::new(false, COLUMNS.iter().map(value).chain([doubts]))
+}
+
+fn value(run: &Run<'_>, index: usize, cell: &CellSummary, compared: Option<&str>, from: At) -> Cell {
+    let subject = run.place_of(&cell.workload);
+    let pointer = match from {
+        Tps(widths) => return end(&cell.tps, widths).into(),
+        Comparison(field) => match compared {
+            Some(result) => format!("{result}/{field}"),
+            None => return "".into(),
+        },
+        Record(field) => format!("/{field}"),
+        Subject("server/durability") if cell.durability.is_some() => format!("/cells/{index}/durability"),
+        Subject(field) => format!("/subjects/{subject}/{field}"),
+        OfCell(field) => format!("/cells/{index}/{field}"),
+    };
+    of(&run.source, pointer)
+}
+
+fn of(source: &Source, pointer: String) -> Cell {
+    maybe("", source.figure(pointer, Raw), "").into()
+}
+
+fn end(tps: &Estimate, widths: f64) -> String {
+    tps.half_width.map_or_else(String::new, |half| (tps.value + widths * half).to_string())
+}
+
+/// The place of the comparison of a cell with the baseline: that of its level, or in a comparison of two that of B.
+fn compared(run: &Run<'_>, cell: &CellSummary) -> Option<String> {
+    if run.record.comparison.is_some() {
+        return (run.place_of(&cell.workload) == 1).then(|| "/comparison/result".to_owned());
+    }
+    let levels = &run.record.levels.as_ref()?.list;
+    let own = &cell.workload;
+    let level = levels.iter().position(|level| {
+        Some(&level.subject) == own.subject.as_ref()
+            && (&level.script, &level.protocol, level.clients) == (&own.script, &own.protocol, own.clients)
+    })?;
+    Some(format!("/levels/list/{level}/result"))
+}
+
+#[cfg(test)]
+mod tests {
+    use testkit::fixtures;
+
+    use super::*;
+
+    fn column(table: &Table, name: &str) -> Vec<String> {
+        let at = table.columns.iter().position(|column| column.name.plain() == name).expect("it is one");
+        table.rows().map(|row| row.cells[at].text.plain()).collect()
+    }
+
+    #[test]
+    fn every_cell_has_one_row_with_its_interval() {
+        let record = fixtures::complete().record;
+        let table = table(&Run::new(&record, &[]));
+        assert_eq!(column(&table, "clients"), ["1", "4", "16", "1", "4", "16"]);
+        for (row, cell) in record.cells.iter().enumerate() {
+            let number = |name: &str| column(&table, name)[row].parse::<f64>().expect("it has a value");
+            let half = cell.tps.half_width.expect("three blocks");
+            assert_eq!(number("tps_low_per_s"), cell.tps.value - half);
+            assert_eq!(number("tps_high_per_s"), cell.tps.value + half);
+            assert_eq!(number("blocks"), 3.0);
+        }
+    }
+
+    #[test]
+    fn verdicts_stand_beside_the_cells_that_are_compared() {
+        let several = fixtures::several().record;
+        let verdicts = column(&table(&Run::new(&several, &[])), "verdict");
+        assert_eq!(verdicts[..3], ["", "faster", "faster"]);
+        let two = fixtures::faster().record;
+        assert_eq!(column(&table(&Run::new(&two, &[])), "verdict"), ["", "faster"]);
+    }
+}

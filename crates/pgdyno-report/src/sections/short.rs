@@ -1,0 +1,218 @@
+//! What the short report for a terminal selects from the whole one.
+
+use pgdyno_analysis::compare::ComparedRate;
+use pgdyno_core::units;
+use pgdyno_record::OperationRecord;
+
+use crate::{
+    block::{Block, Doubt, Fact, Section, Table, Tone},
+    figure::Format::{Bytes, Count, Nanoseconds, Rate, Text, Word},
+    phrase::{Phrase, Piece, joined, maybe, phrase},
+    run::{Run, clients},
+    sections::{brief, checks, choices, doubts, head, levels, operations, results, tpcc, verdict},
+};
+
+/// The parts of the short report, from top to bottom.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Short {
+    /// What was measured on what.
+    pub what: Vec<Fact>,
+    /// All doubts, the worst first.
+    pub doubts: Vec<Doubt>,
+    /// The checks that failed.
+    pub failed: Vec<Phrase>,
+    /// The results in sentences.
+    pub found: Vec<Phrase>,
+    /// The results in tables.
+    pub tables: Vec<Section>,
+    /// What the signs in the tables mean.
+    pub legend: Vec<Phrase>,
+    /// The checks that passed, and the noise floor.
+    pub passed: Vec<Fact>,
+    /// The directory of the run, if it is known.
+    pub directory: Option<String>,
+    /// The command that prints the whole report.
+    pub whole: Phrase,
+    /// Commands that go on from here, each after what it does.
+    pub next: Vec<(Phrase, Phrase)>,
+}
+
+/// Most settings that are named.
+const MOST_SETTINGS: usize = 6;
+/// Most client counts that are named one by one.
+const MOST_COUNTS: usize = 9;
+
+/// The selection for a run.
+pub fn short(run: &Run<'_>) -> Short {
+    let tables = tables(run);
+    Short {
+        what: what(run),
+        doubts: doubts::doubts(run),
+        failed: failed(run),
+        found: found(run),
+        legend: legend(&tables),
+        tables,
+        passed: passed(run),
+        directory: run.kept.map(|kept| units::printable(&kept.directory).into_owned()),
+        whole: phrase!["pgdyno show ", run.in_commands(), " --full"],
+        next: choices::next(run),
+    }
+}
+
+fn what(run: &Run<'_>) -> Vec<Fact> {
+    let cut = |label, text: Phrase| Fact { may_be_cut: true, ..Fact::new(label, text) };
+    let server = server(run).map(|server| Fact::new("server", server));
+    let machine = cut("machine", brief::machine(run));
+    let measured = (!run.is_of_operations()).then(|| cut("measured", measured(run)));
+    let durability = Fact::new("durability", head::durability(run));
+    server.into_iter().chain([machine]).chain(measured).chain([durability]).collect()
+}
+
+/// The only server, with the settings that somebody chose for it. Several are in the sentences and the tables.
+fn server(run: &Run<'_>) -> Option<Phrase> {
+    let facts = run.only_server()?;
+    let at = run.subject(0).at("server");
+    let chosen = facts
+        .settings
+        .iter()
+        .enumerate()
+        .filter(|(_, of)| TELLING.contains(&of.name.as_str()))
+        .take(MOST_SETTINGS);
+    let settings = chosen.map(|(index, _)| {
+        let own = at.at("settings").at(index);
+        phrase![", ", own.figure("name", Text), " ", own.figure("value", Text)]
+    });
+    Some(phrase![
+        "PostgreSQL ",
+        at.figure("version", Text),
+        ", ",
+        at.figure("source", Word),
+        ", shared_buffers ",
+        at.figure("shared_buffers_bytes", Bytes),
+        joined(settings, ""),
+    ])
+}
+
+/// Settings that decide about throughput, besides shared_buffers.
+const TELLING: [&str; 8] = [
+    "max_wal_size",
+    "checkpoint_timeout",
+    "synchronous_commit",
+    "fsync",
+    "full_page_writes",
+    "wal_compression",
+    "jit",
+    "huge_pages",
+];
+
+/// Tables, clients, intervals and blocks.
+fn measured(run: &Run<'_>) -> Phrase {
+    let at = run.root().at("plan");
+    let counts = &run.record.plan.clients;
+    let named = (0..counts.len()).map(|index| at.figure(format!("clients/{index}"), Count));
+    let said = match counts.as_slice() {
+        [] => Phrase::default(),
+        [only] => phrase![joined(named, ""), clients(*only), ", "],
+        few if few.len() <= MOST_COUNTS => phrase![joined(named, ", "), " clients, "],
+        _ => {
+            let ends = [0, counts.len() - 1].map(|index| at.figure(format!("clients/{index}"), Count));
+            phrase![joined(ends, " … "), " clients, "]
+        }
+    };
+    let blocks = if run.record.plan.blocks == 1 { " block" } else { " blocks" };
+    phrase![
+        maybe("scale ", at.figure("scale", Count), ", "),
+        said,
+        maybe("at ", at.figure("rate_per_s", Rate), "/s, "),
+        at.figure("duration_ns", Nanoseconds),
+        " after ",
+        at.figure("warmup_ns", Nanoseconds),
+        " of warm-up, ",
+        at.figure("blocks", Count),
+        blocks,
+    ]
+}
+
+/// A sentence for every check that failed.
+fn failed(run: &Run<'_>) -> Vec<Phrase> {
+    let operations = operations::sentences(run).into_iter().zip(&run.record.operations).enumerate();
+    let operations = operations.filter(|(_, (_, of))| has_failed(of));
+    let name = |index: usize| run.root().figure(format!("operations/{index}/name"), Text);
+    let operations =
+        operations.map(|(index, (sentence, _))| phrase!["FAILED: ", name(index), ": ", sentence]);
+    let of_runs = tpcc::violated(run).into_iter().chain(checks::violated(run));
+    of_runs.chain(tpcc::not_met(run).map(|clauses| phrase![clauses, "."])).chain(operations).collect()
+}
+
+fn has_failed(operation: &OperationRecord) -> bool {
+    operation.passed == Some(false)
+}
+
+/// The results in sentences: answers, the best of each script, the subjects, and what operations did.
+fn found(run: &Run<'_>) -> Vec<Phrase> {
+    let mut found = match (&run.record.comparison, &run.record.levels) {
+        (Some(of), _) => {
+            let by = "A and B are compared by New-Orders per second (NOPM over 60).";
+            let by = (of.by == ComparedRate::NewOrders).then(|| Piece::Fixed(by).into());
+            head::compared(run, of).into_iter().chain(by).collect()
+        }
+        (None, Some(_)) => levels::subjects(run),
+        (None, None) if run.is_of_operations() => Vec::new(),
+        (None, None) => verdict::sentences(run),
+    };
+    if run.record.comparison.is_none() {
+        found.splice(0..0, tpcc::sentences(run));
+    }
+    let operations = operations::sentences(run).into_iter().zip(&run.record.operations);
+    found.extend(operations.filter(|(_, of)| !has_failed(of)).map(|(sentence, _)| sentence));
+    found
+}
+
+fn tables(run: &Run<'_>) -> Vec<Section> {
+    let table = |title: &'static str, table: Table| {
+        (!table.is_empty()).then(|| Section::new(title, vec![Block::Table(table)]))
+    };
+    let levels = run.record.levels.as_ref().map(|of| levels::summary(run, of));
+    let levels = levels.and_then(|levels| table("Compared with the baseline", levels));
+    let speed = table("Throughput and latency", results::of_a_terminal(run));
+    let operated = operations::sections(run).into_iter().filter_map(only_tables);
+    levels.into_iter().chain(speed).chain(operated).collect()
+}
+
+/// The tables of a section and its warnings; `None` without a table.
+fn only_tables(section: Section) -> Option<Section> {
+    let is_kept = |block: &Block| match block {
+        Block::Table(table) => !table.is_empty(),
+        Block::Prose(prose) => prose.tone == Tone::Warning,
+        _ => false,
+    };
+    let blocks: Vec<_> = section.blocks.into_iter().filter(is_kept).collect();
+    let has_table = blocks.iter().any(|block| matches!(block, Block::Table(_)));
+    has_table.then_some(Section { blocks, ..section })
+}
+
+/// What the signs in these tables mean.
+fn legend(tables: &[Section]) -> Vec<Phrase> {
+    let tables = || {
+        tables.iter().flat_map(|section| &section.blocks).filter_map(|block| match block {
+            Block::Table(table) => Some(table),
+            _ => None,
+        })
+    };
+    let has_column =
+        |name: &str| tables().any(|table| table.columns.iter().any(|of| of.name.plain() == name));
+    let has_dash = tables()
+        .flat_map(Table::rows)
+        .any(|row| row.cells.iter().any(|cell| cell.text.plain() == units::ABSENT));
+    let spread = has_column("±").then_some("±: half a confidence interval of the mean.");
+    let dash = has_dash.then_some("–: not measured, or too few samples.");
+    let both = spread.into_iter().chain(dash).collect::<Vec<_>>().join(" ");
+    (!both.is_empty()).then(|| both.into()).into_iter().collect()
+}
+
+fn passed(run: &Run<'_>) -> Vec<Fact> {
+    match run.is_of_operations() || run.record.cells.is_empty() && run.record.comparison.is_none() {
+        true => Vec::new(),
+        false => vec![checks::noise_in_short(run), checks::data_in_short(run)],
+    }
+}
