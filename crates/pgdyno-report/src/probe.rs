@@ -160,7 +160,7 @@ Changes were rolled back: the times do not include commits.
             ],
         };
         let ddl = Ddl { committed: true, ..Ddl::new(server(), true, vec![one]) };
-        let text = probe(&Probe::Ddl(ddl));
+        let text = probe(&Probe::Ddl(ddl), None);
         let want = "\
 PostgreSQL 18.6, database d
 
@@ -201,7 +201,7 @@ again before you measure them.
             ],
         };
         let found = FirstTouch { server: server(), limit: 10, cold: true, tables: vec![table] };
-        let text = probe(&Probe::FirstTouch(found));
+        let text = probe(&Probe::FirstTouch(found), None);
         let flowing = text.replace('\n', " ");
         for words in [
             "public.t: table 13 MiB, indexes 2 MiB\n",
@@ -239,7 +239,7 @@ again before you measure them.
             }],
             cache_bytes: Some(64 << 20),
         };
-        let text = probe(&Probe::Partitions(Partitions { server: server(), tables: vec![table] }));
+        let text = probe(&Probe::Partitions(Partitions { server: server(), tables: vec![table] }), None);
         for words in [
             "public.p: 4,096 partitions, table 13 MiB, indexes 2 MiB",
             "8,195 (16)",

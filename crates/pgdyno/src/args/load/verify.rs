@@ -77,7 +77,11 @@ pub fn run(args: &Verify, context: &Context) -> Result<ExitCode, Problem> {
             }
             None => (WRITTEN.to_owned(), String::new()),
         };
-        args.to.record.print(&format!("{}\n{structure}{unfinished}{}", plan.title(), judged(&proof, &hint)))?;
+        args.to.record.print(&format!(
+            "{}\n{structure}{unfinished}{}",
+            plan.title(),
+            judged(&proof, &hint)
+        ))?;
         Ok(Exit::of_check(passed).into())
     })
 }
