@@ -41,8 +41,9 @@ const COMPARISON: [&str; 5] = [
      B over A. The effect is their mean as a share, without one block in eight at each end, with a confidence interval \
      by Student's t.",
     "The looks at the result and their confidence levels were fixed in advance. If A and B are equal, all looks \
-     together report faster or slower one time in twenty, however often the comparison is continued. An interval \
-     within the equivalence margin means no difference that matters.",
+     together report faster or slower one time in twenty; those of a comparison that was continued by --more-blocks \
+     (see the doubts), in at most 7.5 of 100. An interval within the equivalence margin means no difference that \
+     matters.",
     "The sign-flip test counts the share of all sign patterns with a mean as far from zero; Hodges-Lehmann is an \
      estimate robust to outliers. Outliers are marked and never removed.",
     "The noise floor is the scatter of the observations between blocks. An effect below the smallest one that this \

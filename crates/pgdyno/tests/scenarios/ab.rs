@@ -487,7 +487,7 @@ mod long {
     fn a_comparison_of_two_servers_is_continued_by_whole_starts() {
         let place = Place::new();
         let is_open = |run: &Run| matches!(verdict(run), Verdict::CannotTell { .. });
-        // Equal servers are called different one time in twenty-five.
+        // Equal servers are called different one time in twenty.
         let open = (1..=5).find_map(|seed: u32| {
             let seed = seed.to_string();
             let equal = ["--pg", "18", "--bundle", "default", "default", "--margin", "0.1%"];
