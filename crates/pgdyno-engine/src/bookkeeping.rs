@@ -2,7 +2,7 @@
 
 use pgdyno_core::{measure::Ending, random::Random};
 
-use crate::{LoadStep, Messages, Mix, Population};
+use crate::{Begin, LoadStep, Messages, Mix, Population};
 
 /// What a run records beside the counting equation and its histograms; by default nothing.
 #[derive(Debug, Clone, Default)]
@@ -36,6 +36,8 @@ pub struct Bookkeeping {
     pub end_with_first_lost: bool,
     /// Whether the clients come back with their connections after the run ([`run_returning`](crate::run_returning)).
     pub returns_clients: bool,
+    /// When the schedule begins.
+    pub begin: Begin,
     /// Destination of the targets' messages.
     pub messages: Messages,
 }

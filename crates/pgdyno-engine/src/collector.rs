@@ -18,8 +18,8 @@ use crate::{
 /// Merges the intervals of all workers.
 pub(crate) struct Collector {
     timeline: Timeline,
-    /// Number of every worker's last interval; `u32::MAX` while the worker runs.
-    last: Vec<u32>,
+    /// Number of every worker's intervals; `u32::MAX` while the worker runs.
+    intervals: Vec<u32>,
     open: BTreeMap<u32, (usize, MergedInterval)>,
     measured: Counts,
     whole: Counts,
@@ -34,7 +34,7 @@ impl Collector {
     pub(crate) fn new(timeline: Timeline, workers: usize, steps: &[LoadStep]) -> Self {
         Self {
             timeline,
-            last: vec![u32::MAX; workers],
+            intervals: vec![u32::MAX; workers],
             open: BTreeMap::new(),
             measured: Counts::default(),
             whole: Counts::default(),
@@ -54,7 +54,7 @@ impl Collector {
             self.cpu_ns[worker] += interval.cpu_ns;
         }
         if last {
-            self.last[worker] = index;
+            self.intervals[worker] = index + 1;
         }
         let (seen, merged) = self.open.entry(index).or_insert_with(|| (0, MergedInterval::empty(&interval)));
         merged.add(&interval);
@@ -65,10 +65,15 @@ impl Collector {
         Ok(Spare { latency, slowest })
     }
 
+    /// Notes that a worker has ended after this many intervals.
+    pub(crate) fn ended(&mut self, worker: usize, intervals: u32) {
+        self.intervals[worker] = intervals;
+    }
+
     /// The oldest open interval, once every worker that reached it has closed it.
     pub(crate) fn next_complete(&mut self) -> Option<MergedInterval> {
         let (&index, &(seen, _)) = self.open.first_key_value()?;
-        let expected = self.last.iter().filter(|&&last| last >= index).count();
+        let expected = self.intervals.iter().filter(|&&intervals| intervals > index).count();
         if seen < expected {
             return None;
         }
@@ -97,21 +102,36 @@ impl Collector {
     }
 
     pub(crate) fn finish(self, reports: Vec<WorkerReport>, settings: &Settings, stop: &Stop) -> Report {
+        let measure_ns = self.timeline.measure_ns;
+        let (mut report, mut steps) = self.totals(settings.statements, stop);
+        report.silences = common(reports.iter().map(|worker| &worker.recorded.silences));
+        report.longest_silence_ns = longest_ns(&report.silences);
+        let end_ns = reports.iter().map(|worker| worker.end_ns).max().unwrap_or(0);
+        report.elapsed_ns = end_ns.saturating_sub(measure_ns);
+        reports.iter().for_each(|worker| steps.worker(&worker.recorded.steps));
+        reports.into_iter().for_each(|worker| report.add(worker));
+        report.steps = steps.finish();
+        report
+    }
+
+    /// What follows from the intervals alone, for scripts with so many statements, and the steps.
+    pub(crate) fn totals(self, statements: usize, stop: &Stop) -> (Report, StepSums) {
         let busiest_ns = self.cpu_ns.iter().copied().max().unwrap_or(0);
-        let mut report = Report {
+        let report = Report {
             duration_ns: self.duration_ns,
             counts: self.measured,
             counts_whole: self.whole,
             latency: Latency::lazy(Precision::Run),
             lag: Latency::lazy(Precision::Run),
-            statements: (0..settings.statements).map(|_| Latency::new(Precision::Run)).collect(),
+            statements: (0..statements).map(|_| Latency::new(Precision::Run)).collect(),
             errors: ErrorTally::default(),
             clients_lost: 0,
             outage: Outage::default(),
             cpu_ns: self.cpu_ns.iter().sum(),
             busiest_worker: busiest_ns as f64 / self.duration_ns.max(1) as f64,
             rates_per_s: self.rates_per_s,
-            longest_silence_ns: longest_silence_ns(&reports),
+            longest_silence_ns: 0,
+            silences: Vec::new(),
             stopped: stop.reason(),
             elapsed_ns: 0,
             tally: self.tally,
@@ -121,21 +141,14 @@ impl Collector {
             connects: (0, 0),
             steps: Vec::new(),
         };
-        let end_ns = reports.iter().map(|worker| worker.end_ns).max().unwrap_or(0);
-        report.elapsed_ns = end_ns.saturating_sub(self.timeline.measure_ns);
-        let mut steps = self.steps;
-        reports.iter().for_each(|worker| steps.worker(&worker.recorded.steps));
-        reports.into_iter().for_each(|worker| report.add(worker));
-        report.steps = steps.finish();
-        report
+        (report, self.steps)
     }
 }
 
-/// The longest time in which no worker had a commit.
-fn longest_silence_ns(reports: &[WorkerReport]) -> u64 {
-    let mut each = reports.iter().map(|worker| &worker.recorded.silences);
-    let Some(first) = each.next() else { return 0 };
-    longest_ns(&each.fold(first.clone(), |all, one| of_both(&all, one)))
+/// The times in which none had a commit.
+fn common<'a>(mut each: impl Iterator<Item = &'a Vec<(u64, u64)>>) -> Vec<(u64, u64)> {
+    let Some(first) = each.next() else { return Vec::new() };
+    each.fold(first.clone(), |all, one| of_both(&all, one))
 }
 
 impl MergedInterval {
@@ -182,5 +195,34 @@ impl Report {
         self.commands.iter_mut().zip(&probe.commands).for_each(|(whole, one)| whole.merge(one));
         self.connects.0 += probe.connects;
         self.connects.1 += probe.connect_ns;
+    }
+
+    /// Adds what the intervals of runs that began together do not have.
+    pub(crate) fn add_runs(&mut self, runs: &[&Self]) {
+        runs.iter().for_each(|run| self.add_run(run));
+        self.silences = common(runs.iter().map(|run| &run.silences));
+        self.longest_silence_ns = longest_ns(&self.silences);
+        self.busiest_worker = runs.iter().map(|run| run.busiest_worker).fold(0.0, f64::max);
+        self.elapsed_ns = runs.iter().map(|run| run.elapsed_ns).max().unwrap_or(0);
+        // All connect to one server: no client was connected at most as long as none of any run.
+        self.outage.none_ns = runs.iter().map(|run| run.outage.none_ns).min().unwrap_or(0);
+    }
+
+    fn add_run(&mut self, run: &Self) {
+        self.latency.add(&run.latency);
+        self.lag.add(&run.lag);
+        self.statements.iter_mut().zip(&run.statements).for_each(|(whole, one)| whole.add(one));
+        self.errors.merge(run.errors.clone());
+        self.clients_lost += run.clients_lost;
+        self.outage.merge(&run.outage);
+        self.stopped = self.stopped.take().or_else(|| run.stopped.clone());
+        self.scripts.resize(run.scripts.len(), Tally::default());
+        self.scripts.iter_mut().zip(&run.scripts).for_each(|(whole, one)| whole.merge(one));
+        self.by_script.resize_with(run.by_script.len(), ScriptReport::default);
+        self.by_script.iter_mut().zip(&run.by_script).for_each(|(whole, one)| whole.merge(one));
+        self.commands.resize(run.commands.len(), CommandTally::default());
+        self.commands.iter_mut().zip(&run.commands).for_each(|(whole, one)| whole.merge(one));
+        self.connects.0 += run.connects.0;
+        self.connects.1 += run.connects.1;
     }
 }

@@ -12,6 +12,7 @@
 
 mod affinity;
 mod arrivals;
+mod begin;
 mod bookkeeping;
 mod chooser;
 mod clock;
@@ -35,12 +36,14 @@ mod silence;
 mod steps;
 mod target;
 mod timeline;
+mod together;
 mod users;
 mod worker_channel;
 mod worker_schedule;
 
 pub use affinity::pin_current_thread;
 pub(crate) use arrivals::{Arrivals, Poisson};
+pub use begin::{Begin, StartLine};
 pub use bookkeeping::{Bookkeeping, LogRecord, LogSettings};
 pub use chooser::Mix;
 pub use clock::Clock;
@@ -58,4 +61,5 @@ pub use settings::{EngineError, Listeners, Mark, Settings};
 pub use target::{Client, Dial, Event, Step, Target};
 pub use timeline::Phase;
 pub(crate) use timeline::Timeline;
+pub use together::Merger;
 pub use users::{Pace, Population};

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgdyno_core::measure::{CommandTally, Failure, Latency, Precision, Work};
+use serde::{Deserialize, Serialize};
 
 use crate::{Bookkeeping, Level, Messages};
 
@@ -12,11 +13,11 @@ const MAX_KINDS: usize = 64;
 const OTHER: &str = "other";
 
 /// Count of each kind of error, with the text of the first one and the longest time that an attempt had taken.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorTally(BTreeMap<String, Kind>);
 
 /// One kind of error.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Kind {
     /// Text of the first error.
     message: String,

@@ -1,6 +1,7 @@
 //! Results of a run: of one worker, of one interval, of the whole.
 
 use pgdyno_core::measure::{CommandTally, Counts, Latency, Outage, Outcome, Precision, Slowest, Tally};
+use serde::{Deserialize, Serialize};
 
 use crate::{Client, ErrorTally, Phase, Probe, StepRecord, StepReport, probe::Note};
 
@@ -49,7 +50,7 @@ pub(crate) struct Recorded {
 }
 
 /// Attempts of one script.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct ScriptReport {
     /// Attempts that ran to their end within the measured interval.
     pub committed: u64,
@@ -94,7 +95,7 @@ impl ScriptReport {
 }
 
 /// One interval, over all workers.
-#[derive(Debug)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct MergedInterval {
     /// Phase that the interval belongs to.
     pub phase: Phase,
@@ -117,7 +118,7 @@ pub struct MergedInterval {
 }
 
 /// Results of a whole run.
-#[derive(Debug)]
+#[derive(Debug, Serialize, Deserialize)]
 pub struct Report {
     /// Actual length of the measured interval in nanoseconds: shorter than planned after a stop.
     pub duration_ns: u64,
@@ -146,6 +147,9 @@ pub struct Report {
     pub rates_per_s: Vec<f64>,
     /// Longest time within the measured interval in which no client committed, in nanoseconds.
     pub longest_silence_ns: u64,
+    /// The longest times within the measured interval in which no client committed: begin and end of each, in
+    /// nanoseconds of the engine's clock.
+    pub silences: Vec<(u64, u64)>,
     /// Why the run stopped early.
     pub stopped: Option<String>,
     /// Time from the start of the measured interval until the last worker had nothing left to do, in nanoseconds.
@@ -162,5 +166,6 @@ pub struct Report {
     /// Number of connections made over the same time, and their total time in nanoseconds.
     pub connects: (u64, u64),
     /// Results of the steps of [`Bookkeeping::steps`](crate::Bookkeeping::steps).
+    #[serde(skip)]
     pub steps: Vec<StepReport>,
 }

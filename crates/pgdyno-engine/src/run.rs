@@ -13,8 +13,8 @@ use std::{
 use pgdyno_core::stop::Stop;
 
 use crate::{
-    Arrivals, Bookkeeping, Client, Clock, EngineError, Listeners, LogRecord, Mark, MergedInterval, Poisson,
-    Probe, Report, Settings, SocketDriver, Target, Timeline,
+    Arrivals, Begin, Bookkeeping, Client, Clock, EngineError, Listeners, LogRecord, Mark, MergedInterval,
+    Poisson, Probe, Report, Settings, SocketDriver, Target, Timeline,
     arrivals::OpenLoop,
     chooser::Chooser,
     collector::Collector,
@@ -149,6 +149,7 @@ impl<T: Target + 'static> WorkerThreads<T> {
         let count = workers.len();
         let gate = Arc::new(Gate::new(count));
         let connections = Arc::new(Connections::new(total, settings.seed));
+        let begin = bookkeeping.begin.clone();
         let bookkeeping = Arc::new(bookkeeping.clone());
         let (tagged, reports) = mpsc::channel();
         let (mut threads, mut returns) = (Vec::new(), Vec::new());
@@ -170,7 +171,7 @@ impl<T: Target + 'static> WorkerThreads<T> {
             threads
                 .push(thread.spawn(move || job.work(driver, clients)).expect("the system has a thread left"));
         }
-        Self { timeline: gate.open(settings), connections, threads, reports, returns }
+        Self { timeline: gate.open(settings, &begin), connections, threads, reports, returns }
     }
 
     /// Receives the next message of any worker; `None` when all have ended. Calls the marks that come due meanwhile.
@@ -217,10 +218,9 @@ impl Gate {
     }
 
     /// Sets the schedule when all workers are ready.
-    fn open(&self, settings: &Settings) -> Timeline {
+    fn open(&self, settings: &Settings, begin: &Begin) -> Timeline {
         self.ready.wait();
-        // Leaves all threads time to get from the barrier to their first read of the clock.
-        let start_ns = Clock::now_ns() + 1_000_000;
+        let start_ns = begin.instant_ns();
         let measure_ns = start_ns + settings.warmup_ns;
         let end_ns = measure_ns + settings.duration_ns;
         let timeline = Timeline { start_ns, measure_ns, end_ns, interval_ns: settings.interval_ns };

@@ -3,11 +3,12 @@
 use std::io;
 
 use pgdyno_core::measure::Imbalance;
+use serde::{Deserialize, Serialize};
 
 use crate::{LogRecord, MergedInterval};
 
 /// Settings of a run.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Settings {
     /// Length of the warm-up in nanoseconds; 0 is none.
     pub warmup_ns: u64,

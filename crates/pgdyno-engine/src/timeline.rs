@@ -1,7 +1,9 @@
 //! Phases of a run and the instants that separate them.
 
+use serde::{Deserialize, Serialize};
+
 /// Phase of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum Phase {
     /// Warm-up, before the measured interval.
     WarmUp,

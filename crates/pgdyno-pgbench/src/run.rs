@@ -4,8 +4,8 @@ use std::{cell::RefCell, sync::Arc};
 
 use pgdyno_core::{stop::Stop, units::printable};
 use pgdyno_engine::{
-    Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Report, Settings,
-    SocketDriver,
+    Begin, Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Report,
+    Settings, SocketDriver,
 };
 use pgdyno_lab::Lab;
 use pgdyno_postgres::{
@@ -292,6 +292,7 @@ pub fn bookkeeping(say: &Say, options: &Options, scripts: &Scripts, streams: &St
         drain_in_intervals: options.progress_s > 0,
         end_with_first_lost: options.exit_on_abort,
         returns_clients: false,
+        begin: Begin::default(),
         messages: Messages::to(say.from(), move |level, text| messages.message(level, text)),
     }
 }

@@ -15,7 +15,7 @@ pub const MAX_NS: u64 = 3_600_000_000_000;
 const SAMPLES_BEYOND: u64 = 100;
 
 /// Number of significant digits of a histogram.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Precision {
     /// Three digits: at most 0.1 % error. For a whole run.
     Run,
@@ -41,7 +41,8 @@ impl Precision {
 
 /// A histogram of latencies in nanoseconds, from 64 ns to one hour, in fixed memory (about 220 KiB for
 /// [`Precision::Run`], 30 KiB for [`Precision::Interval`]).
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(from = "Buckets", into = "Buckets")]
 pub struct Latency {
     precision: Precision,
     /// Absent before the first sample of a [`Latency::lazy`].
@@ -51,6 +52,32 @@ pub struct Latency {
 impl PartialEq for Latency {
     fn eq(&self, other: &Self) -> bool {
         self.as_histogram() == other.as_histogram()
+    }
+}
+
+/// A histogram as its buckets that are not empty: how it travels from one process to another, and loses nothing.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+struct Buckets {
+    precision: Precision,
+    /// The largest latency of each bucket in nanoseconds, and its count.
+    counts: Vec<(u64, u64)>,
+}
+
+impl From<Latency> for Buckets {
+    fn from(latency: Latency) -> Self {
+        let steps = latency.as_histogram().iter_recorded();
+        let counts = steps.map(|step| (step.value_iterated_to(), step.count_at_value())).collect();
+        Self { precision: latency.precision, counts }
+    }
+}
+
+impl From<Buckets> for Latency {
+    fn from(Buckets { precision, counts }: Buckets) -> Self {
+        let mut latency = Self::lazy(precision);
+        for (latency_ns, count) in counts {
+            latency.histogram().saturating_record_n(latency_ns.clamp(MIN_NS, MAX_NS), count);
+        }
+        latency
     }
 }
 
@@ -348,6 +375,18 @@ mod tests {
             assert_eq!(sum, of(precision, &ramp()));
             ramp().iter().for_each(|&ns| lazy.record(ns));
             assert_eq!(lazy, sum);
+        }
+    }
+
+    #[test]
+    fn a_histogram_travels_without_loss() {
+        for precision in [Precision::Run, Precision::Interval] {
+            for latency in [of(precision, &ramp()), Latency::new(precision), of(precision, &[0, u64::MAX])] {
+                let text = serde_json::to_string(&latency).expect("it is plain data");
+                let came: Latency = serde_json::from_str(&text).expect("it was just written");
+                assert_eq!((&came, came.summary()), (&latency, latency.summary()));
+                assert_eq!(came.distribution(), latency.distribution());
+            }
         }
     }
 

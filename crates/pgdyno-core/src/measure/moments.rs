@@ -1,10 +1,12 @@
 //! Mean and standard deviation in constant memory.
 
+use serde::{Deserialize, Serialize};
+
 /// Count, extremes and the sums of values and of their squares.
 ///
 /// pgbench's own figures are computed from these sums. Squares of whole numbers below 2^26 (67 s in microseconds) are
 /// exact in a double, and their sum is exact below 2^53.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Moments {
     /// Number of values.
     pub count: u64,

@@ -9,7 +9,7 @@ pub const SLOWEST: usize = 20;
 pub const SLOWEST_OF_RUN: usize = 5;
 
 /// A committed attempt as seen by the driver: times in nanoseconds of one clock, names as numbers.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Slow {
     /// Due time.
     pub scheduled_ns: u64,
@@ -24,7 +24,7 @@ pub struct Slow {
 }
 
 /// Details that a client reports about an attempt: its server process, and its slowest command.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Work {
     /// Index of the client.
     pub client: u32,
@@ -52,13 +52,28 @@ impl Slow {
 
 /// The [`SLOWEST`] slowest of the added attempts. Memory is allocated once, with the first of them; most attempts cost
 /// one comparison.
-#[derive(Debug, Clone, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Vec<Slow>", into = "Vec<Slow>")]
 pub struct Slowest {
     /// Allocated separately: every worker has one and passes it on with every interval.
     kept: Vec<Slow>,
     /// Latency that an attempt must exceed to be kept once `kept` is full, and the index of the one it replaces.
     floor_ns: u64,
     fastest: usize,
+}
+
+impl From<Slowest> for Vec<Slow> {
+    fn from(slowest: Slowest) -> Self {
+        slowest.kept
+    }
+}
+
+impl From<Vec<Slow>> for Slowest {
+    fn from(kept: Vec<Slow>) -> Self {
+        let mut slowest = Self::default();
+        kept.into_iter().for_each(|slow| slowest.add(slow));
+        slowest
+    }
 }
 
 impl Slowest {

@@ -1,5 +1,7 @@
 //! Sums over attempts in pgbench's terms: the source of its summary, progress lines and logs.
 
+use serde::{Deserialize, Serialize};
+
 use super::Moments;
 
 /// Why an attempt failed, if its client continues.
@@ -28,7 +30,7 @@ pub enum Ending {
 /// Counts and moments over attempts that have an [`Ending`].
 ///
 /// In contrast to [`Counts`](super::Counts), which accounts for every attempt, it has retries and kinds of failures.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tally {
     /// Attempts that completed.
     pub committed: u64,
@@ -123,7 +125,7 @@ impl Tally {
 }
 
 /// Results of one command of a script.
-#[derive(Debug, Clone, Copy, Default, PartialEq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize)]
 pub struct CommandTally {
     /// Duration in microseconds if it succeeded.
     pub latency: Moments,

@@ -2,12 +2,14 @@
 
 use std::{fmt, io};
 
+use serde::{Deserialize, Serialize};
+
 use super::{epoll, uring};
 use crate::{Client, Target, report::Ended, worker_schedule::WorkerSchedule};
 
 /// Driver for sockets, chosen at run time. A single client leaves nothing to batch, so both variants then use
 /// epoll; docs/decisions/0011-waiting-by-completion.md has the figures.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SocketDriver {
     /// Edge-triggered epoll: runs on any kernel.
     Epoll,

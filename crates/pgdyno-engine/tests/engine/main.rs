@@ -8,3 +8,4 @@ mod returned;
 mod runs;
 mod slowest;
 mod steps;
+mod together;
