@@ -18,7 +18,7 @@ mod splitter;
 mod tls;
 
 pub use address::{
-    Address, CertMode, ChannelBinding, ClientCertificate, ConnectOptions, Host, Ignored, Method,
+    Address, CertMode, ChannelBinding, ClientCertificate, ConnectOptions, Handover, Host, Ignored, Method,
     NoticeReceiver, OsUser, Password, ProtocolVersion, RequireAuth, Roots, ScramKeys, SessionAttrs, Sources,
     SslMode, TcpSettings, TlsSettings, TlsVersion, WhyIgnored,
 };

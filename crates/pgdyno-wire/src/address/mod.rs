@@ -4,6 +4,7 @@
 //! service file, the environment, the default. This is the order of libpq and of the programs that use it.
 
 mod conninfo;
+mod handover;
 mod hosts;
 mod keys;
 mod parts;
@@ -20,6 +21,7 @@ use std::{fmt, net::IpAddr, path::PathBuf, sync::Arc, time::Duration};
 
 use pgdyno_host::users;
 
+pub use handover::Handover;
 pub use passfile::{Ignored, WhyIgnored};
 pub use password::Password;
 pub use place::Address;

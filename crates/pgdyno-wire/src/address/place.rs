@@ -2,8 +2,10 @@
 
 use std::{fmt, path::PathBuf};
 
+use serde::{Deserialize, Serialize};
+
 /// Address that a server listens on.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Address {
     /// Unix-domain socket: directory and port. A directory that begins with `@` is in the abstract namespace.
     Unix(PathBuf, u16),

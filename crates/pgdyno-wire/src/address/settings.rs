@@ -2,8 +2,10 @@
 
 use std::{fmt, path::PathBuf, time::Duration};
 
+use serde::{Deserialize, Serialize};
+
 /// Requested encryption (`sslmode`). Unix-domain sockets are never encrypted, in any mode.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum SslMode {
     /// No TLS.
     Disable,
@@ -21,7 +23,7 @@ pub enum SslMode {
 }
 
 /// TLS version.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum TlsVersion {
     /// TLS 1.2
     V12,
@@ -30,7 +32,7 @@ pub enum TlsVersion {
 }
 
 /// Trusted root certificates (`sslrootcert`).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Roots {
     /// A file of certificates, used if it exists; `None` if there is no home directory to find it in.
     File(Option<PathBuf>),
@@ -39,7 +41,7 @@ pub enum Roots {
 }
 
 /// Whether to send a client certificate (`sslcertmode`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum CertMode {
     /// Never.
     Disable,
@@ -51,7 +53,7 @@ pub enum CertMode {
 }
 
 /// A client certificate with its key, used if it exists.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ClientCertificate {
     /// File with the certificate and the chain to its authority.
     pub certificate: PathBuf,
@@ -60,7 +62,7 @@ pub struct ClientCertificate {
 }
 
 /// Version of the frontend/backend protocol. There is no 3.1.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub enum ProtocolVersion {
     /// Version 3.0.
     #[default]
@@ -107,7 +109,7 @@ impl fmt::Debug for ScramKeys {
 }
 
 /// TLS settings.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TlsSettings {
     /// `sslmode`.
     pub mode: SslMode,
@@ -149,7 +151,7 @@ impl Default for TlsSettings {
 }
 
 /// Whether authentication is bound to the TLS connection (`channel_binding`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum ChannelBinding {
     /// Never.
     Disable,
@@ -161,7 +163,7 @@ pub enum ChannelBinding {
 }
 
 /// Authentication method, as `require_auth` names it.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Method {
     /// No authentication requested.
     None,
@@ -197,7 +199,7 @@ impl Method {
 }
 
 /// Authentication methods that the server may use (`require_auth`).
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RequireAuth {
     /// Text as given.
     pub text: String,
@@ -206,7 +208,7 @@ pub struct RequireAuth {
 }
 
 /// Required kind of server (`target_session_attrs`).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum SessionAttrs {
     /// Any server.
     #[default]
@@ -224,7 +226,7 @@ pub enum SessionAttrs {
 }
 
 /// TCP options. `None` leaves a value to the kernel.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TcpSettings {
     /// Whether keepalives are on (`keepalives`).
     pub keepalives: bool,
