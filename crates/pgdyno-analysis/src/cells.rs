@@ -110,6 +110,7 @@ fn summary(
 ) -> Option<CellSummary> {
     let latency = histograms.map(|histograms| &histograms.whole);
     let scripts = scripts(runs, histograms);
+    let sets = histograms.map(|histograms| histograms.sets.as_slice()).unwrap_or_default();
     let tps = rates.tps?;
     let factor = statements_per_transaction(runs.first()?);
     let never_started = runs.iter().map(|run| run.counts_whole.never_started).sum();
@@ -120,7 +121,7 @@ fn summary(
     let each = |cpu_s: f64| (committed > 0).then(|| cpu_s * 1e6 / committed as f64);
     Some(CellSummary {
         workload: workload.clone(),
-        tpcc: tpcc::cell(runs, &scripts, rates.nopm, rates.tpm),
+        tpcc: tpcc::cell(runs, &scripts, rates.nopm, rates.tpm, sets),
         scripts,
         retries: retries(runs),
         statements_per_transaction: factor,

@@ -1,12 +1,14 @@
 //! Checks a TPC-C run against the clauses of the specification.
 
 use pgdyno_core::{
-    measure::{CellRun, Estimate, Judged, ScriptRun, SteadyVerdict, TpccCell, TpccRun},
+    measure::{
+        CellRun, Estimate, Judged, Latency, ScriptRun, SetCell, SetRun, SteadyVerdict, TpccCell, TpccRun,
+    },
     tpcc::{DISTRICTS, Mix, Shares, Transaction},
     units,
 };
 
-use crate::statistics::mean;
+use crate::{estimate::of_family, statistics::mean};
 
 /// Fewest New-Orders per minute and warehouse (clause 4.2.1); with less, there are too many warehouses.
 const LEAST: f64 = 9.0;
@@ -28,14 +30,78 @@ pub(super) fn cell(
     scripts: &[ScriptRun],
     nopm: Option<Estimate>,
     tpm: Option<Estimate>,
+    latencies: &[Latency],
 ) -> Option<TpccCell> {
     let mut parts = runs.iter().filter_map(|run| run.tpcc.as_ref());
     let mut run = parts.next()?.clone();
     parts.for_each(|part| run.shares.merge(&part.shares));
     let steady: Vec<_> = runs.iter().map(|run| &run.steady).collect();
     let completed_per_min = completed_per_min(runs);
-    let judged = judge(&run, scripts, completed_per_min, &steady);
-    Some(TpccCell { run, nopm, completed_per_min, tpm, judged })
+    let sets = sets(runs, &run, latencies, &steady);
+    // A payment to a remote warehouse needs two warehouses in one set of tables.
+    let several = run.warehouses > sets.len().max(1) as u64;
+    let judged = judge(&run, several, scripts, completed_per_min, &steady);
+    Some(TpccCell { run, nopm, completed_per_min, tpm, judged, sets })
+}
+
+/// The sets of tables of a cell that drove several, each judged by itself. `whole` is the run of all sets.
+fn sets(
+    runs: &[&CellRun],
+    whole: &TpccRun,
+    latencies: &[Latency],
+    steady: &[&SteadyVerdict],
+) -> Vec<SetCell> {
+    let count = runs.first().map_or(0, |run| run.sets.len());
+    let all: u64 = runs.iter().map(|run| run.counts.committed).sum();
+    let of_set = |at: usize| {
+        let in_runs: Vec<(&CellRun, &SetRun)> =
+            runs.iter().filter_map(|run| Some((*run, run.sets.get(at)?))).collect();
+        let first = in_runs.first()?.1;
+        let committed: u64 = in_runs.iter().map(|(_, set)| set.counts.committed).sum();
+        let tpm = |(run, set): &(&CellRun, &SetRun)| per_minute(set.counts.committed, run.duration_ns);
+        Some(SetCell {
+            name: first.name.clone(),
+            warehouses: first.warehouses,
+            clients: first.clients,
+            driver: first.driver,
+            nopm: estimate(in_runs.iter().filter_map(|(_, set)| set.nopm)),
+            tpm: estimate(in_runs.iter().filter_map(tpm)),
+            share: (all > 0).then(|| committed as f64 / all as f64),
+            latency: match (latencies.get(at), in_runs.as_slice()) {
+                (Some(latency), _) => latency.summary(),
+                (None, [(_, only)]) => only.latency.clone(),
+                (None, _) => None,
+            },
+            judged: judge_set(&in_runs, whole, steady),
+        })
+    };
+    (0..count).filter_map(of_set).collect()
+}
+
+/// The mean rate of one set over the blocks, per minute.
+fn estimate(values: impl Iterator<Item = f64>) -> Option<Estimate> {
+    of_family(&[values.collect()], "1/min").into_iter().next().flatten()
+}
+
+/// Checks one set of tables against all clauses. Steady state is that of all sets together.
+fn judge_set(in_runs: &[(&CellRun, &SetRun)], whole: &TpccRun, steady: &[&SteadyVerdict]) -> Vec<Judged> {
+    let Some((_, first)) = in_runs.first() else { return Vec::new() };
+    let (mut scripts, mut shares) = (first.scripts.clone(), first.shares);
+    for (_, set) in &in_runs[1..] {
+        scripts.iter_mut().zip(&set.scripts).for_each(|(whole, one)| whole.add(one));
+        shares.merge(&set.shares);
+    }
+    let run = TpccRun {
+        warehouses: first.warehouses,
+        load_constant_known: first.load_constant_known,
+        shares,
+        ..whole.clone()
+    };
+    let orders = |(run, set): &(&CellRun, &SetRun)| {
+        per_minute(set.scripts.get(Transaction::NewOrder as usize)?.committed, run.duration_ns)
+    };
+    let completed = mean(&in_runs.iter().filter_map(orders).collect::<Vec<_>>());
+    judge(&run, first.warehouses > 1, &scripts, completed, steady)
 }
 
 /// New-Orders per minute with those that were rolled back: the mean over the runs of a cell.
@@ -61,9 +127,11 @@ fn per_minute(count: u64, duration_ns: u64) -> Option<f64> {
     (duration_ns > 0).then(|| count as f64 * 60e9 / duration_ns as f64)
 }
 
-/// Checks a cell against all clauses, including steady state.
+/// Checks a cell against all clauses, including steady state; `several` is whether a set of tables has more than one
+/// warehouse.
 fn judge(
     tpcc: &TpccRun,
+    several: bool,
     scripts: &[ScriptRun],
     completed_per_min: Option<f64>,
     runs: &[&SteadyVerdict],
@@ -71,7 +139,7 @@ fn judge(
     let mut judged = vec![minima(scripts)];
     judged.extend(constants(tpcc));
     judged.push(mix(tpcc, scripts));
-    judged.extend(shares(tpcc, scripts));
+    judged.extend(shares(tpcc, several, scripts));
     judged.push(skipped(&tpcc.shares));
     if tpcc.paced {
         judged.extend(responses(scripts));
@@ -181,11 +249,10 @@ fn percent(count: u64, of: u64) -> String {
 }
 
 /// Checks the shares of random input.
-fn shares(tpcc: &TpccRun, scripts: &[ScriptRun]) -> Vec<Judged> {
+fn shares(tpcc: &TpccRun, several: bool, scripts: &[ScriptRun]) -> Vec<Judged> {
     let of = &tpcc.shares;
     // Actual rollbacks, not entered unused items: another item may be missing from the tables.
     let (undone, orders) = scripts.first().map_or((0, 0), |orders| (orders.rolled_back, orders.committed));
-    let several = tpcc.warehouses > 1;
     let remote = |share: f64| if several { share } else { 0.0 };
     [
         ("2.4.1.4", "rolled-back New-Orders", undone, orders, 0.01),
@@ -315,6 +382,9 @@ mod tests {
             paced: true,
             weights: [45, 43, 4, 4, 4],
             load_constant_known: true,
+            transactions: None,
+            sets: None,
+            drivers: None,
             note: pgdyno_core::tpcc::DERIVED.into(),
             shares,
         };
@@ -332,12 +402,49 @@ mod tests {
     }
 
     fn judged(run: &TpccRun, scripts: &[ScriptRun], nopm: f64) -> Vec<Judged> {
-        judge(run, scripts, Some(nopm), &[&SteadyVerdict::Steady])
+        judge(run, run.warehouses > 1, scripts, Some(nopm), &[&SteadyVerdict::Steady])
     }
 
     fn broken(run: &TpccRun, scripts: &[ScriptRun], nopm: f64) -> Vec<String> {
         let all = judged(run, scripts, nopm).into_iter();
         all.filter(|one| one.holds == Some(false)).map(|one| one.clause).collect()
+    }
+
+    /// Each set is judged by itself: one whose payments stay at home is named, and the sum of both would hide it.
+    #[test]
+    fn a_set_that_breaks_a_clause_is_found_alone() {
+        let (tpcc, scripts) = good();
+        let mut run = crate::doubts::samples::run("tpcc", 8, 100.0);
+        (run.tpcc, run.scripts) = (Some(tpcc.clone()), scripts.clone());
+        let set = |name: &str, remote_payments| SetRun {
+            name: name.into(),
+            warehouses: tpcc.warehouses,
+            clients: 4,
+            driver: None,
+            counts: run.counts,
+            counts_whole: run.counts_whole,
+            tps: 1.0,
+            nopm: Some(60.0),
+            latency: None,
+            scripts: scripts.clone(),
+            load_constant_known: true,
+            shares: Shares { remote_payments, ..tpcc.shares },
+            errors: Vec::new(),
+        };
+        let both = [set("tpcc_1", tpcc.shares.remote_payments), set("tpcc_2", 0)];
+        run.sets = both.to_vec();
+        let cell = cell(&[&run], &scripts, None, None, &[]).expect("it is one of TPC-C");
+        let broken = |judged: &[Judged]| {
+            judged
+                .iter()
+                .filter(|one| one.holds == Some(false))
+                .map(|one| one.clause.clone())
+                .collect::<Vec<_>>()
+        };
+        assert!(broken(&cell.sets[1].judged).contains(&"2.5.1.2".to_owned()), "{:?}", cell.sets[1].judged);
+        let others = [&cell.sets[0].judged, &cell.judged].map(|judged| broken(judged));
+        assert!(others.iter().all(|clauses| !clauses.contains(&"2.5.1.2".to_owned())), "{others:?}");
+        assert_eq!(cell.sets[0].nopm.as_ref().map(|nopm| nopm.value), Some(60.0));
     }
 
     #[test]
@@ -424,8 +531,13 @@ mod tests {
         assert!(lines.words.ends_with("required 0 %") && lines.holds == Some(true), "{lines:?}");
         let payments = all.iter().find(|one| one.words.starts_with("Payments")).expect("it is judged");
         assert_eq!(payments.holds, None);
-        let worst =
-            judge(&run, &[], None, &[&SteadyVerdict::TooShort, &SteadyVerdict::NotSteady { cut_s: 3.0 }]);
+        let worst = judge(
+            &run,
+            true,
+            &[],
+            None,
+            &[&SteadyVerdict::TooShort, &SteadyVerdict::NotSteady { cut_s: 3.0 }],
+        );
         assert_eq!(worst.last().map(|one| one.holds), Some(Some(false)));
     }
 }

@@ -1,7 +1,7 @@
 //! The announcement of an experiment: what will run, where, and at what cost. It is printed before anything starts.
 
 use pgdyno_core::{cpus::cpus_in_words, tpcc::DERIVED, units};
-use pgdyno_plan::{StagePlan, WorkloadPlan, advice::bench::few_branches};
+use pgdyno_plan::{StagePlan, TpccPlan, WorkloadPlan, advice::bench::few_branches};
 use pgdyno_rows::load::{ExistingTables, LoadRequest};
 use pgdyno_script::Builtin;
 
@@ -85,12 +85,13 @@ impl Announcement {
         let (interval, warmup, blocks) = (measure.duration, measure.warmup, measure.blocks);
         let clients = client_words(prepared);
         let runs = bench.cost.runs;
-        self.fact(
-            "runs",
-            format!(
-                "{runs}{each} of {interval} after {warmup} of warm-up: clients {clients}, blocks {blocks}"
-            ),
-        );
+        let mut works = prepared.plan.workload.iter().map(|workload| workload.tpcc?.transactions);
+        let by_number = works.find_map(|transactions| transactions);
+        let length = match by_number.filter(|_| works.all(|transactions| transactions.is_some())) {
+            Some(each) => format!("{} of each client", units::plural(each, "transaction")),
+            None => format!("{interval} after {warmup} of warm-up"),
+        };
+        self.fact("runs", format!("{runs}{each} of {length}: clients {clients}, blocks {blocks}"));
     }
 
     /// The stages of a plan that names them.
@@ -277,17 +278,27 @@ fn alone_words((schema, scale): &(String, u64)) -> String {
 /// The tables under test, in words.
 fn data_words(prepared: &Prepared) -> String {
     let existing = if prepared.plan.data.loaded { ", existing tables" } else { "" };
-    match (prepared.bench.scale, prepared.first_load(), prepared.plan.data.tpcc) {
+    match (prepared.bench.scale, prepared.first_load(), &prepared.plan.data.tpcc) {
         (Some(scale), ..) => format!("at scale {scale}{existing}"),
-        (None, Some(load), _) => format!("on {}", load.title()),
+        (None, Some(load), Some(tpcc)) => format!("on {}{}", sets_words(tpcc), load.title()),
+        (None, Some(load), None) => format!("on {}", load.title()),
         (None, None, Some(tpcc)) => {
-            format!("on tpcc with {}{existing}", units::plural(tpcc.warehouses, "warehouse"))
+            let warehouses = units::plural(tpcc.warehouses, "warehouse");
+            format!("on {}tpcc with {warehouses}{existing}", sets_words(tpcc))
         }
         (None, None, None) if prepared.uses_existing => {
             let is_there = prepared.existing.iter().any(Option::is_some);
             if is_there { "on the tables that its scripts name" } else { "without tables" }.to_owned()
         }
         (None, None, None) => "on the plan's own tables".to_owned(),
+    }
+}
+
+/// How many sets of tables there are, if there are several.
+fn sets_words(tpcc: &TpccPlan) -> String {
+    match tpcc.count() {
+        1 => String::new(),
+        count => format!("{count} sets of "),
     }
 }
 

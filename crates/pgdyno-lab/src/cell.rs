@@ -6,15 +6,15 @@ use pgdyno_analysis::{cells::served_from, steady, tpcc::nopm};
 use pgdyno_core::{
     facts::{RunDurability, SessionsSeen},
     measure::{
-        CellRun, ErrorCount, Histograms, Interval, Retries, ScriptRun, SlowAttempt, StatementSummary,
+        CellRun, ErrorCount, Histograms, Interval, Retries, ScriptRun, SetRun, SlowAttempt, StatementSummary,
         TpccRun, Waits, Workload,
     },
     problem::Problem,
     stop::Stop,
+    tpcc::Shares,
     units,
 };
-use pgdyno_engine::{Bookkeeping, Listeners, Mark, MergedInterval, Phase, Report, ScriptReport, Settings};
-use pgdyno_postgres::targets::{Workers, run_returning_clients};
+use pgdyno_engine::{Mark, MergedInterval, Phase, Report, ScriptReport, Settings};
 use pgdyno_script::{Script, Scripts};
 
 use crate::{
@@ -22,6 +22,7 @@ use crate::{
     clients::{Cell, Clients},
     context::Context,
     counters_sampler::Reading,
+    driving::{self, Listening, Outcome, Part, Terms},
     recording::{Recording, cell_words, whose},
     search_path::where_was_looked,
     slow::SlowLog,
@@ -30,6 +31,8 @@ use crate::{
 
 /// Length of an interval of the timeline.
 const INTERVAL_NS: u64 = 1_000_000_000;
+/// Length of a run that ends by the number of its transactions: 100 years.
+const UNREACHED_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 /// Time for attempts in flight to finish at the end of a run.
 const DRAIN_NS: u64 = 10_000_000_000;
 
@@ -51,17 +54,17 @@ pub fn run(
     let many = units::plural(u64::from(workload.clients), "client");
     events.now(format!("{}{} {many}, block {}", whose(workload), workload.script, block + 1));
     let mut clients = Clients::kept_or_new(context, subject, cell, kept)?;
-    let settings = settings(prepared, &clients.ready.scripts, cell.draws);
-    let bookkeeping = clients.bookkeeping(context, cell);
+    let settings = settings(prepared, &clients.ready.scripts, cell);
+    let terms = clients.terms(context, cell, &settings);
     let start_s = recording.seconds();
     recording.dir.begin_run(index, workload, *block, start_s)?;
     let ready = clients.ready.clone();
-    let slowest = SlowLog::new(&ready.scripts, settings.warmup_ns, subject.pooled);
-    let workers = std::mem::take(&mut clients.workers);
-    let (driven, left) = drive(context, recording, subject, workers, (&settings, &bookkeeping), slowest)?;
+    let here = clients.processes.is_none();
+    let slowest = SlowLog::new(&ready.scripts, settings.warmup_ns, subject.pooled, here);
+    let driven = drive(context, recording, subject, (&mut clients, &terms), slowest)?;
     recording.dir.end_run()?;
     let same_sessions = !subject.pooled && driven.report.outage.lost == 0;
-    let seen = SessionsSeen { same_sessions, ..clients.sessions.take() };
+    let seen = SessionsSeen { same_sessions, ..clients.sessions() };
     let weak: Vec<_> = ready.weak.iter().cloned().chain(seen.weaknesses()).collect();
     let run = Finished {
         workload: workload.clone(),
@@ -70,39 +73,43 @@ pub fn run(
         start_s,
         connect_ns: clients.connect.as_nanos() as u64,
         settings,
+        sets: set_runs(&clients, &driven, &ready.scripts),
         ready,
         driven,
-        tpcc: clients.tpcc_run(),
+        tpcc: clients.tpcc_runs(),
         durability: RunDurability::new(subject.facts.durability, &weak),
     };
-    *kept = clients.for_next_slot(left, workload.clients);
+    *kept = clients.for_next_slot(workload.clients);
     keep(context, recording, run).map(|()| index)
 }
 
-pub(crate) fn settings(prepared: &Prepared, script: &Scripts, draws: u32) -> Settings {
+pub(crate) fn settings(prepared: &Prepared, script: &Scripts, cell: &Cell<'_>) -> Settings {
     let measure = &prepared.plan.measure;
-    Settings {
+    let by_time = Settings {
         warmup_ns: measure.warmup.as_nanos(),
         ramp_ns: measure.warmup.as_nanos() / 2,
         duration_ns: measure.duration.as_nanos(),
         interval_ns: INTERVAL_NS,
         drain_ns: DRAIN_NS,
         rate_per_s: measure.rate,
-        seed: prepared.seed.wrapping_add(u64::from(draws) << 32),
+        seed: prepared.seed.wrapping_add(u64::from(cell.draws) << 32),
         statements: script.statements().count(),
         cpus: prepared.bench.cpus.driver.clone(),
+    };
+    match cell.work.tpcc.and_then(|work| work.transactions) {
+        Some(_) => Settings { warmup_ns: 0, ramp_ns: 0, duration_ns: UNREACHED_NS, ..by_time },
+        None => by_time,
     }
 }
 
-/// Runs the clients, and returns those that can begin another run, if that is wanted.
+/// Runs the clients. Those that can begin another run stay, if that is wanted.
 fn drive(
     Context { prepared, stop, events, .. }: Context<'_>,
     recording: &mut Recording,
     subject: &mut Subject,
-    workers: Workers,
-    (settings, bookkeeping): (&Settings, &Bookkeeping),
+    (clients, terms): (&mut Clients, &Terms),
     mut slowest: SlowLog<'_>,
-) -> Result<(Driven, Workers), Problem> {
+) -> Result<Driven, Problem> {
     let index = recording.record.runs.len() as u32;
     let (mut begin, mut end) = (None, None);
     let first_s = f64::from(index) * prepared.run_s;
@@ -139,15 +146,13 @@ fn drive(
             Mark::MeasureEnd => end = Some(reading),
         }
     };
-    let listeners =
-        Listeners { on_interval: &mut on_interval, on_mark: &mut on_mark, on_log: &mut |_, _| () };
-    let (report, left) =
-        run_returning_clients(prepared.waiting, workers, settings, bookkeeping, stop, listeners)
-            .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
+    let listening = Listening { on_interval: &mut on_interval, on_mark: &mut on_mark };
+    let Clients { parts, processes, .. } = clients;
+    let Outcome { whole, each } = driving::run(parts, processes.as_mut(), terms, stop, listening)?;
     written?;
     let waits = subject.into_inner().sampled_waits();
     let slowest = slowest.worst();
-    Ok((Driven { report, edges: begin.zip(end), retries, rows, seconds, slowest, waits }, left))
+    Ok(Driven { report: whole, each, edges: begin.zip(end), retries, rows, seconds, slowest, waits })
 }
 
 /// Seconds whose largest latency is kept.
@@ -177,7 +182,12 @@ fn keep(
     }
     if run.driven.report.duration_ns > 0 {
         let of_scripts = run.driven.report.by_script.iter().map(|script| script.latency.clone());
-        let latency = Histograms { whole: run.driven.report.latency.clone(), scripts: of_scripts.collect() };
+        let of_sets = run.driven.each.iter().map(|set| set.latency.clone());
+        let latency = Histograms {
+            whole: run.driven.report.latency.clone(),
+            scripts: of_scripts.collect(),
+            sets: of_sets.collect(),
+        };
         let run = run.into_run();
         events.send(&recorded(recording.record.runs.len() as u32, &run));
         recording.add_run(run, latency)?;
@@ -194,6 +204,8 @@ fn recorded(index: u32, run: &CellRun) -> Event {
 /// The result of driving the clients.
 struct Driven {
     report: Report,
+    /// The report of each set of tables, if there are several.
+    each: Vec<Report>,
     /// Readings at both edges of the measured interval.
     edges: Option<(Reading, Reading)>,
     /// Retries within the measured interval.
@@ -216,7 +228,9 @@ struct Finished {
     settings: Settings,
     ready: Ready,
     driven: Driven,
-    tpcc: Option<TpccRun>,
+    sets: Vec<SetRun>,
+    /// TPC-C in each set of tables.
+    tpcc: Vec<TpccRun>,
     durability: RunDurability,
 }
 
@@ -239,7 +253,8 @@ impl Finished {
             );
         }
         if report.clients_lost > 0 {
-            let lost = format!("{} clients ended before {cell} did", report.clients_lost);
+            let lost =
+                format!("{} clients{} ended before {cell} did", report.clients_lost, self.sets_of_lost());
             return Some(
                 Problem::could_not(report.errors.why(&lost))
                     .detail(format!("{} transactions are in doubt", report.counts_whole.in_doubt))
@@ -254,6 +269,14 @@ impl Finished {
                      longer need a longer --duration. Earlier results are kept",
                 )
         })
+    }
+
+    /// The sets of tables that lost clients, if there are several.
+    fn sets_of_lost(&self) -> String {
+        let sets = self.sets.iter().zip(&self.driven.each);
+        let lost: Vec<_> =
+            sets.filter(|(_, report)| report.clients_lost > 0).map(|(set, _)| set.name.as_str()).collect();
+        if lost.is_empty() { String::new() } else { format!(" of {}", lost.join(", ")) }
     }
 
     /// Why the server counts as unresponsive: it answered no client at all, or none from the middle of the measured
@@ -311,11 +334,15 @@ impl Finished {
             settings,
             ready,
             driven,
+            sets,
             tpcc,
             durability,
         } = self;
+        let of_sets = sets.into_iter().zip(&tpcc);
+        let sets = of_sets.map(|(set, tpcc)| SetRun { shares: tpcc.shares, ..set }).collect();
+        let tpcc = tpcc.into_iter().reduce(with_set);
         let script = &*ready.scripts;
-        let Driven { report, edges, retries, rows, seconds, slowest, waits } = driven;
+        let Driven { report, edges, retries, rows, seconds, slowest, waits, .. } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
         // Statements per transaction are known only if every transaction executes all of them.
@@ -343,6 +370,7 @@ impl Finished {
             nopm: tpcc.as_ref().and_then(|_| nopm(&scripts, report.duration_ns)),
             scripts,
             tpcc,
+            sets,
             retries: (max_tries != 1).then_some(Retries { max_tries, retries }),
             slowest,
             connect_ns,
@@ -361,6 +389,40 @@ impl Finished {
             workload,
         }
     }
+}
+
+/// TPC-C in one more set of tables.
+fn with_set(mut whole: TpccRun, set: TpccRun) -> TpccRun {
+    whole.sets = Some(whole.sets.unwrap_or(1) + 1);
+    whole.warehouses += set.warehouses;
+    whole.load_constant_known &= set.load_constant_known;
+    whole.shares.merge(&set.shares);
+    whole
+}
+
+/// The results of each set of tables, if there are several.
+fn set_runs(clients: &Clients, driven: &Driven, scripts: &Scripts) -> Vec<SetRun> {
+    // All count over the interval that they have in common, so that their rates add up.
+    let duration_ns = driven.report.duration_ns.max(1);
+    let one = |(part, report): (&Part, &Report)| {
+        let of_scripts = script_runs(scripts, report);
+        SetRun {
+            name: part.name.clone().unwrap_or_default(),
+            warehouses: part.warehouses,
+            clients: part.share.clients,
+            driver: part.driver,
+            counts: report.counts,
+            counts_whole: report.counts_whole,
+            tps: report.counts.committed as f64 * 1e9 / duration_ns as f64,
+            nopm: nopm(&of_scripts, duration_ns),
+            latency: report.latency.summary(),
+            scripts: of_scripts,
+            load_constant_known: part.tpcc.as_ref().is_some_and(|tpcc| tpcc.load_constant_known),
+            shares: Shares::default(), // taken with all counts of the run
+            errors: errors(report),
+        }
+    };
+    clients.parts.iter().zip(&driven.each).filter(|(part, _)| part.name.is_some()).map(one).collect()
 }
 
 /// The statement at which every transaction of a script failed: the first that never succeeded. Unknown for several

@@ -1,11 +1,14 @@
 //! Checks the data of the servers after all runs.
 
 use pgdyno_core::{problem::Problem, units};
+use pgdyno_plan::SetPlace;
 use pgdyno_postgres::verify::{CONDITIONS, Expected, Ledger, check_balance, check_tpcc};
-use pgdyno_record::{BalanceRecord, ConsistencyRecord, PracticeRecord, RunRecord};
+use pgdyno_record::{BalanceRecord, ConsistencyRecord, PracticeRecord, RunRecord, SetConsistency};
 use pgdyno_script::Builtin;
 
-use crate::{context::Context, prepared::CheckMode, subject::Subject, waiting::waiting_for};
+use crate::{
+    context::Context, prepared::CheckMode, subject::Subject, table_sets::of_set, waiting::waiting_for,
+};
 
 /// Examples of violations that the record keeps per check.
 const EXAMPLES: usize = 10;
@@ -90,27 +93,57 @@ fn expected(Context { job, prepared, .. }: Context<'_>, record: &RunRecord, serv
     Expected { scale: prepared.bench.scale.unwrap_or(1), committed, in_doubt, tellers_and_branches }
 }
 
-/// Checks the consistency of TPC-C's tables, unless the plan turns the check off.
+/// Checks the consistency of TPC-C's tables, each set for itself, unless the plan turns the check off.
 fn consistency(context: Context<'_>, subject: &mut Subject) -> Result<Option<ConsistencyRecord>, Problem> {
-    let Context { prepared, stop, events, .. } = context;
+    let prepared = context.prepared;
     if prepared.plan.data.tpcc.is_none() || !prepared.plan.check.consistency {
         return Ok(None);
     }
     subject.revive()?;
-    let jobs = (prepared.host.cpu.allowed.len() as u64).clamp(1, MOST_CHECKERS);
-    events.doing("checking consistency");
-    let found = check_tpcc(&subject.table_options(), jobs, stop, &mut |done, all| {
-        events.now(format!("checking consistency: {done} of {}", units::plural(all, "part")));
-    })?;
-    let places = found.violations.iter().flat_map(|violation| {
-        violation.places.iter().map(|place| format!("{} in {place}", violation.condition.name))
-    });
-    Ok(Some(ConsistencyRecord {
-        warehouses: found.warehouses,
+    context.events.doing("checking consistency");
+    let mut whole = ConsistencyRecord {
+        warehouses: 0,
         conditions: CONDITIONS.len() as u32,
+        rows_examined: 0,
+        violations: 0,
+        examples: Vec::new(),
+        duration_s: 0.0,
+        sets: Vec::new(),
+    };
+    for set in &subject.sets {
+        add_set(context, &mut whole, subject, &set.place)?;
+    }
+    Ok(Some(whole))
+}
+
+/// Checks a set of tables, and adds the result.
+fn add_set(
+    Context { prepared, stop, events, .. }: Context<'_>,
+    whole: &mut ConsistencyRecord,
+    subject: &Subject,
+    place: &SetPlace,
+) -> Result<(), Problem> {
+    let jobs = (prepared.host.cpu.allowed.len() as u64).clamp(1, MOST_CHECKERS);
+    let of = place.name().map(|name| format!(" of {name}")).unwrap_or_default();
+    let found = check_tpcc(&subject.set_options(place), jobs, stop, &mut |done, all| {
+        events.now(format!("checking consistency{of}: {done} of {}", units::plural(all, "part")));
+    })
+    .map_err(|problem| of_set(place, problem))?;
+    let violations = found.violations.len() as u64;
+    let whose = place.name().map(|name| format!("{name}: ")).unwrap_or_default();
+    let examples = found.violations.iter().flat_map(|violation| {
+        violation.places.iter().map(|place| format!("{whose}{} in {place}", violation.condition.name))
+    });
+    whole.examples.extend(examples.take(EXAMPLES.saturating_sub(whole.examples.len())).collect::<Vec<_>>());
+    whole.warehouses += found.warehouses;
+    whole.rows_examined += found.rows_examined;
+    whole.violations += violations;
+    whole.duration_s += found.duration_s;
+    whole.sets.extend(place.name().map(|name| SetConsistency {
+        name: name.to_owned(),
+        warehouses: found.warehouses,
         rows_examined: found.rows_examined,
-        violations: found.violations.len() as u64,
-        examples: places.take(EXAMPLES).collect(),
-        duration_s: found.duration_s,
-    }))
+        violations,
+    }));
+    Ok(())
 }

@@ -2,7 +2,7 @@
 
 use pgdyno_core::measure::{CpuUse, HostShares, IoUse, Observation};
 use pgdyno_engine::{Clock, MergedInterval, Report};
-use pgdyno_host::observe::{DeviceCounters, ProcessorTimes, TreeUsage, own_threads_waited_ns};
+use pgdyno_host::observe::{DeviceCounters, ProcessorTimes, TreeUsage, TreeUse, own_threads_waited_ns};
 use pgdyno_postgres::observe::Counters;
 use pgdyno_wire::Session;
 
@@ -12,6 +12,8 @@ pub struct Reading {
     at_ns: u64,
     own_cpu_ns: u64,
     own_waited_ns: u64,
+    /// The processes that drive the clients, besides this one.
+    drivers: Vec<TreeUsage>,
     host: Option<ProcessorTimes>,
     server: Option<TreeUsage>,
     device: Option<DeviceCounters>,
@@ -23,6 +25,8 @@ pub struct Reading {
 pub struct CountersSampler {
     postmaster: Option<u32>,
     device: Option<String>,
+    /// Processes that drive the clients, besides this one.
+    drivers: Vec<u32>,
     /// The reading at the previous observation.
     last: Reading,
 }
@@ -30,7 +34,7 @@ pub struct CountersSampler {
 impl CountersSampler {
     /// A sampler for a server's processes and a device, as far as they are on this machine.
     pub fn new(postmaster: Option<u32>, device: Option<String>) -> Self {
-        let mut watch = Self { postmaster, device, last: Reading::default() };
+        let mut watch = Self { postmaster, device, drivers: Vec::new(), last: Reading::default() };
         watch.last = watch.read();
         watch
     }
@@ -43,12 +47,18 @@ impl CountersSampler {
         }
     }
 
+    /// Sets the processes that drive the clients of the next run, besides this one.
+    pub fn drive_by(&mut self, drivers: Vec<u32>) {
+        self.drivers = drivers;
+    }
+
     /// Reads the kernel's counters.
     pub fn read(&self) -> Reading {
         Reading {
             at_ns: Clock::now_ns(),
             own_cpu_ns: Clock::process_cpu_ns(),
             own_waited_ns: own_threads_waited_ns(),
+            drivers: self.drivers.iter().filter_map(|pid| TreeUsage::read(*pid)).collect(),
             host: ProcessorTimes::read(),
             server: self.postmaster.and_then(TreeUsage::read),
             device: self.device.as_deref().and_then(DeviceCounters::read),
@@ -56,9 +66,10 @@ impl CountersSampler {
         }
     }
 
-    /// Reads the kernel's counters and the server's. The latter are absent if the session cannot read them.
-    pub fn read_all(&self, session: &mut Session, version_num: u32) -> Reading {
-        let counters = Counters::read(session, version_num).ok();
+    /// Reads the kernel's counters and the server's: of these databases, or of the session's if there are none. The
+    /// latter are absent if the session cannot read them.
+    pub fn read_all(&self, session: &mut Session, version_num: u32, databases: &[String]) -> Reading {
+        let counters = Counters::read(session, version_num, databases).ok();
         Reading { counters, ..self.read() }
     }
 
@@ -89,6 +100,10 @@ impl Reading {
         Some(self.server.as_ref()?.since(earlier.server.as_ref()?).cpu_s)
     }
 
+    fn drivers_since(&self, earlier: &Self) -> impl Iterator<Item = TreeUse> {
+        self.drivers.iter().zip(&earlier.drivers).map(|(now, earlier)| now.since(earlier))
+    }
+
     /// CPU time between two readings at the edges of a measured interval.
     pub fn cpu_since(&self, earlier: &Self, report: &Report) -> CpuUse {
         let server_s = self.server_cpu_s_since(earlier);
@@ -105,7 +120,8 @@ impl Reading {
     /// Seconds that threads of server and driver waited for a CPU.
     fn waited_s_since(&self, earlier: &Self) -> Option<f64> {
         let of_server = self.server.as_ref()?.since(earlier.server.as_ref()?).waited_s;
-        Some(of_server + self.own_waited_ns.saturating_sub(earlier.own_waited_ns) as f64 / 1e9)
+        let of_drivers: f64 = self.drivers_since(earlier).map(|used| used.waited_s).sum();
+        Some(of_server + of_drivers + self.own_waited_ns.saturating_sub(earlier.own_waited_ns) as f64 / 1e9)
     }
 
     /// CPUs used by neither the server nor pgdyno.
@@ -113,7 +129,8 @@ impl Reading {
         let shares = self.shares_since(earlier)?;
         let seconds = self.at_ns.saturating_sub(earlier.at_ns) as f64 / 1e9;
         let used = (shares.user + shares.system) * ProcessorTimes::online()? as f64;
-        let own_s = self.own_cpu_ns.saturating_sub(earlier.own_cpu_ns) as f64 / 1e9;
+        let of_drivers: f64 = self.drivers_since(earlier).map(|used| used.cpu_s).sum();
+        let own_s = of_drivers + self.own_cpu_ns.saturating_sub(earlier.own_cpu_ns) as f64 / 1e9;
         (seconds > 0.0).then(|| (used - (server_s + own_s) / seconds).max(0.0))
     }
 

@@ -2,12 +2,12 @@
 //! are left alone.
 
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_plan::{Plan, Scale};
+use pgdyno_plan::{Plan, Scale, SetPlace};
 use pgdyno_postgres::load::{find_existing, glimpse_tpcb};
 use pgdyno_rows::load::{ExistingTables, Set};
 use pgdyno_wire::Session;
 
-use crate::check_warehouses;
+use crate::table_sets;
 
 /// What was found in the search path of the clients.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -18,16 +18,25 @@ pub struct FoundTables {
     pub left_alone: Option<(String, u64)>,
 }
 
-/// Finds tables, and takes their scale into a plan that leaves it open.
+/// Finds tables, and takes their scale into a plan that leaves it open. `open` opens a session that finds the tables of
+/// a set of TPC-C.
 ///
 /// # Errors
 /// The plan wants existing tables, and there are none, or others.
-pub fn find(plan: &mut Plan, session: &mut Session) -> Result<FoundTables, Problem> {
+pub fn find(
+    plan: &mut Plan,
+    session: &mut Session,
+    open: &mut dyn FnMut(&SetPlace) -> Result<Session, Problem>,
+) -> Result<FoundTables, Problem> {
     let Some(set) = set_of(plan) else { return Ok(FoundTables::default()) };
     if !plan.data.loaded {
         let seen = glimpse_tpcb(session).map_err(|error| error.into_problem("could not look for tables"))?;
         let left_alone = seen.filter(|_| set == Set::Tpcb);
         return Ok(FoundTables { measured: None, left_alone });
+    }
+    if let Some(tpcc) = &plan.data.tpcc {
+        let measured = Some(table_sets::find(tpcc, Some(tpcc.warehouses), open)?);
+        return Ok(FoundTables { measured, left_alone: None });
     }
     let found = find_existing(session, set)?;
     fits(plan, &found)?;
@@ -40,7 +49,7 @@ pub fn find(plan: &mut Plan, session: &mut Session) -> Result<FoundTables, Probl
 /// The set of tables that a plan measures; `None` if its own scripts may use any tables.
 fn set_of(plan: &Plan) -> Option<Set> {
     let data = &plan.data;
-    match (data.tpcc, data.scaleup) {
+    match (&data.tpcc, data.scaleup) {
         (Some(_), _) => Some(Set::Tpcc),
         (None, Some(_)) => Some(Set::Scaleup),
         (None, None) => plan.has_tpcb().then_some(Set::Tpcb),
@@ -49,10 +58,9 @@ fn set_of(plan: &Plan) -> Option<Set> {
 
 /// Refuses tables of another size than the plan names.
 fn fits(plan: &Plan, found: &ExistingTables) -> Result<(), Problem> {
-    let wanted = match (found.set, plan.data.scale, plan.data.scaleup, plan.data.tpcc) {
-        (Set::Tpcc, _, _, Some(tpcc)) => return check_warehouses(found.scale, tpcc.warehouses),
-        (Set::Tpcb, Scale::Given(scale), ..) => scale,
-        (Set::Scaleup, _, Some(scaleup), _) => scaleup.rows,
+    let wanted = match (found.set, plan.data.scale, plan.data.scaleup) {
+        (Set::Tpcb, Scale::Given(scale), _) => scale,
+        (Set::Scaleup, _, Some(scaleup)) => scaleup.rows,
         _ => return Ok(()),
     };
     if wanted == found.scale {

@@ -3,7 +3,7 @@
 use std::time::Instant;
 
 use pgdyno_core::problem::Problem;
-use pgdyno_plan::{Steps, advice::bench::BUFFERS_SHARE};
+use pgdyno_plan::{SetPlace, Steps, advice::bench::BUFFERS_SHARE};
 use pgdyno_postgres::load::{
     KeyWorkers, LoadOutcome, LoadProgress, PhaseObserver, PrewarmOutcome, accounts_state, check_connections,
     load_tables, prewarm, prewarm_own, ready, settle,
@@ -12,9 +12,15 @@ use pgdyno_record::{LoadRecord, LoadTerms, PrewarmRecord, SetupDone, SubjectReco
 use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
 use pgdyno_wire::Session;
 
-use crate::{context::Context, records, subject::Subject};
+use crate::{
+    context::Context,
+    records,
+    subject::Subject,
+    table_sets::{of_set, places},
+};
 
-/// Loads the tables of a plan over so many connections.
+/// Loads the tables of a plan over so many connections; several sets of tables one after the other, each with a seed
+/// larger by one than that of the set before.
 ///
 /// # Errors
 /// The first problem, or that a stop was requested.
@@ -24,11 +30,16 @@ pub fn load(
     streams: u64,
     subject: &mut Subject,
 ) -> Result<LoadRecord, Problem> {
-    let (record, mut session) = load_rows(context, plan, streams, subject)?;
-    let prewarm = prewarm_if_it_fits(context, &mut session, Some(plan.set), record.size_bytes, subject)?;
-    let accounts = (plan.set == Set::Tpcb).then(|| accounts_state(&mut session)).transpose();
-    let accounts = accounts.map_err(|error| error.into_problem("could not inspect the loaded tables"))?;
-    Ok(LoadRecord { accounts, prewarm, ..record })
+    each_set(context, plan, subject, |plan, subject, (place, sets)| {
+        let (record, mut session) = load_rows(context, plan, streams, subject, place)?;
+        // The sets that follow are as large as this one.
+        let size_bytes = record.size_bytes.saturating_mul(sets);
+        let set = (Some(plan.set), place);
+        let prewarm = prewarm_if_it_fits(context, &mut session, set, size_bytes, subject)?;
+        let accounts = (plan.set == Set::Tpcb).then(|| accounts_state(&mut session)).transpose();
+        let accounts = accounts.map_err(|error| error.into_problem("could not inspect the loaded tables"))?;
+        Ok(LoadRecord { accounts, prewarm, ..record })
+    })
 }
 
 /// Loads the tables of a plan once more, to time it; nothing else is done with them.
@@ -41,35 +52,61 @@ pub fn load_again(
     streams: u64,
     subject: &mut Subject,
 ) -> Result<LoadRecord, Problem> {
-    load_rows(context, plan, streams, subject).map(|(record, _)| record)
+    each_set(context, plan, subject, |plan, subject, (place, _)| {
+        load_rows(context, plan, streams, subject, place).map(|(record, _)| record)
+    })
 }
 
-/// Loads the tables of a plan; the session is one of those that did.
+/// Loads all sets of tables, one of so many after the other, and adds up their records.
+fn each_set(
+    context: Context<'_>,
+    plan: &LoadPlan,
+    subject: &mut Subject,
+    load: impl Fn(&LoadPlan, &mut Subject, (&SetPlace, u64)) -> Result<LoadRecord, Problem>,
+) -> Result<LoadRecord, Problem> {
+    let places = places(context.prepared.plan.data.tpcc.as_ref());
+    let mut whole: Option<LoadRecord> = None;
+    for (place, number) in places.iter().zip(0..) {
+        subject.make_place(place)?;
+        let plan = LoadPlan { seed: plan.seed.wrapping_add(number), ..plan.clone() };
+        let record = load(&plan, subject, (place, places.len() as u64));
+        let record = record.map_err(|problem| of_set(place, problem))?;
+        whole = Some(match whole {
+            Some(whole) => whole.with_set(&record),
+            None => record,
+        });
+    }
+    whole.ok_or_else(|| Problem::could_not("there is nothing to load"))
+}
+
+/// Loads one set of tables; the session is one of those that did.
 fn load_rows(
     context: Context<'_>,
     plan: &LoadPlan,
     streams: u64,
     subject: &mut Subject,
+    place: &SetPlace,
 ) -> Result<(LoadRecord, Session), Problem> {
     let Context { stop, events, .. } = context;
-    events.counting("loading", plan.rows_total(), "rows");
+    let of = place.name().map(|name| format!(" {name}")).unwrap_or_default();
+    events.counting(&format!("loading{of}"), plan.rows_total(), "rows");
     let show = &mut |at: LoadProgress| match at.stage {
         Stage::Copy => events.counted(at.rows),
         stage => events.doing(stage.name()),
     };
-    let mut sessions = vec![subject.session()?];
+    let mut sessions = vec![subject.set_session(place)?];
     if streams > 1 {
         // Ask for the connections first: the server may not have enough for all of them.
         let hint =
             "use fewer connections to load (--load-jobs), or raise max_connections and restart the server";
         check_connections(&mut sessions[0], streams).map_err(|problem| problem.hint(hint))?;
         for _ in 1..streams {
-            sessions.push(subject.session()?);
+            sessions.push(subject.set_session(place)?);
         }
     }
     let survey = ready(&mut sessions, plan)?;
     // Without a connection for it, phases are not observed.
-    let observer = subject.session().ok().map(|session| PhaseObserver::new(session, &survey, plan));
+    let observer = subject.set_session(place).ok().map(|session| PhaseObserver::new(session, &survey, plan));
     let outcome = load_tables(&mut sessions, observer, plan, stop, show)?;
     let record = record_of(plan, streams, &outcome);
     let (planned, launched) = (outcome.planned, outcome.launched);
@@ -107,7 +144,7 @@ fn record_of(plan: &LoadPlan, streams: u64, outcome: &LoadOutcome) -> LoadRecord
 fn prewarm_if_it_fits(
     Context { prepared, events, .. }: Context<'_>,
     session: &mut Session,
-    set: Option<Set>,
+    (set, place): (Option<Set>, &SetPlace),
     size_bytes: u64,
     subject: &Subject,
 ) -> Result<Option<PrewarmRecord>, Problem> {
@@ -121,7 +158,7 @@ fn prewarm_if_it_fits(
     events.doing("reading tables into shared buffers");
     let read = match set {
         Some(Set::Tpcb) => prewarm(session).map(Some),
-        Some(Set::Scaleup | Set::Tpcc) | None => prewarm_own(session, &subject.table_scope()),
+        Some(Set::Scaleup | Set::Tpcc) | None => prewarm_own(session, &subject.set_scope(place)),
     };
     let read = read.map_err(|error| error.into_problem("could not read the tables into shared buffers"))?;
     let record = |done: PrewarmOutcome| PrewarmRecord {
@@ -144,8 +181,11 @@ pub fn prewarm_again(
     let set_up = record.setup.as_ref().filter(|setup| setup.prewarm.is_some()).map(|setup| setup.size_bytes);
     let set = context.prepared.first_load().map(|plan| plan.set).filter(|_| loaded.is_some());
     let Some(size_bytes) = set_up.or(loaded) else { return Ok(()) };
-    let mut session = subject.session()?;
-    prewarm_if_it_fits(context, &mut session, set.filter(|_| set_up.is_none()), size_bytes, subject)?;
+    let set = set.filter(|_| set_up.is_none());
+    for place in places(context.prepared.plan.data.tpcc.as_ref()) {
+        let mut session = subject.set_session(&place)?;
+        prewarm_if_it_fits(context, &mut session, (set, &place), size_bytes, subject)?;
+    }
     Ok(())
 }
 
@@ -167,13 +207,14 @@ pub fn set_up(context: Context<'_>, setup: &Steps, subject: &mut Subject) -> Res
     let mut session = subject.session()?;
     events.doing("vacuuming");
     let outcome = settle(&mut session, &subject.table_scope(), stop)?;
+    let none = (None, &SetPlace::Found);
     Ok(SetupDone {
         statements,
         statements_s,
         vacuum_s: outcome.vacuum_s,
         tables: outcome.tables,
         size_bytes: outcome.size_bytes,
-        prewarm: prewarm_if_it_fits(context, &mut session, None, outcome.size_bytes, subject)?,
+        prewarm: prewarm_if_it_fits(context, &mut session, none, outcome.size_bytes, subject)?,
     })
 }
 

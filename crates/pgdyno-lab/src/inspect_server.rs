@@ -8,7 +8,7 @@ use pgdyno_core::{
     stop::Stop,
     tpcc::Shape,
 };
-use pgdyno_plan::{Plan, TpccWork};
+use pgdyno_plan::{Plan, SetPlace, TpccWork};
 use pgdyno_postgres::observe::{Instance, check_version, postmaster_of, server_facts};
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::{
@@ -20,6 +20,7 @@ use crate::{
     existing_tables::{self, FoundTables},
     server_storage::with_storage,
     session_settings::seen_by,
+    table_sets::{places, within},
 };
 
 /// An existing server as it was found.
@@ -104,7 +105,9 @@ fn inspect(
     refuse_preparing(external, pooler.as_ref(), &prepared, stop)?;
     refuse_driving(writing, pooler.as_ref(), &instance)?;
     let choices = choose(plan, pooler.as_ref());
-    let tables = existing_tables::find(plan, &mut session)?;
+    refuse_sets(plan, pooler.is_some())?;
+    let tables =
+        existing_tables::find(plan, &mut session, &mut |place| open(&within(&external.drive, place), stop))?;
     let reserved_connections = reserved(&mut session).map_err(failed)?;
     let facts = server_facts(&mut session, ServerSource::External, None).map_err(failed)?;
     let seen = if elsewhere { &session } else { &admin };
@@ -276,6 +279,28 @@ fn refuse_tpcc(job: &Job, reached: ExistingServer) -> Result<ExistingServer, Pro
     ))
 }
 
+/// Refuses several sets of tables behind a pooler, whose sessions cannot be configured, and those that would be loaded
+/// into an existing server.
+fn refuse_sets(plan: &Plan, pooled: bool) -> Result<(), Problem> {
+    if places(plan.data.tpcc.as_ref()) == [SetPlace::Found] {
+        return Ok(());
+    }
+    if pooled {
+        let what =
+            "could not drive several sets of tables through a pooler: its sessions cannot be configured";
+        return Err(
+            Problem::wrong_request(what).hint("connect to the server itself (--dsn), without the pooler")
+        );
+    }
+    if !plan.data.loaded {
+        let what = "could not load several sets of tables into an existing server for a run";
+        return Err(Problem::wrong_request(what).hint(
+            "load them with `pgdyno load tpcc --schemas N`, and measure those (--tables existing, `loaded` in [data])",
+        ));
+    }
+    Ok(())
+}
+
 /// Refuses `loaded` tables on an own server, which starts empty.
 fn refuse_loaded(job: &Job) -> Result<(), Problem> {
     if !job.plan.data.loaded {
@@ -298,7 +323,7 @@ mod tests {
     fn an_own_server_has_no_existing_tables() {
         let mut plan = Plan::bench();
         let workload_files = WorkloadFiles::without_files(&plan).expect("built-in scripts alone");
-        (plan.data.tpcc, plan.data.loaded) = (Some(TpccPlan { warehouses: 1 }), true);
+        (plan.data.tpcc, plan.data.loaded) = (Some(TpccPlan::of(1)), true);
         let mut job = Job {
             plan: plan.clone(),
             workload_files,

@@ -1,14 +1,14 @@
 //! A run of a subject right after a start, which is not added to the runs of the record.
 
 use pgdyno_core::problem::Problem;
-use pgdyno_engine::{Listeners, MergedInterval, Settings};
-use pgdyno_postgres::targets::run_returning_clients;
+use pgdyno_engine::{MergedInterval, Settings};
 use pgdyno_record::PracticeRecord;
 
 use crate::{
     cell::settings,
     clients::{Cell, Clients},
     context::Context,
+    driving::{self, Listening},
     search_path::where_was_looked,
     subject::Subject,
 };
@@ -30,25 +30,23 @@ pub fn practise(
     name: &str,
     kept: &mut Option<Clients>,
 ) -> Result<PracticeRecord, Problem> {
-    let Context { prepared, stop, .. } = context;
+    let stop = context.stop;
     let cell = &Cell { workload: cell.workload.clone(), draws: cell.draws | DRAWS_OF_PRACTICE, ..*cell };
     let mut clients = Clients::kept_or_new(context, subject, cell, kept)?;
-    let whole = settings(prepared, &clients.ready.scripts, cell.draws);
+    let whole = settings(context.prepared, &clients.ready.scripts, cell);
     let settings = Settings {
         warmup_ns: whole.warmup_ns.min(LONGEST_PRACTICE_NS),
         ramp_ns: whole.ramp_ns.min(LONGEST_PRACTICE_NS),
         duration_ns: (whole.duration_ns / 2).clamp(1, LONGEST_PRACTICE_NS),
         ..whole
     };
-    let bookkeeping = clients.bookkeeping(context, cell);
-    let workers = std::mem::take(&mut clients.workers);
+    let terms = clients.terms(context, cell, &settings);
     let mut on_interval = |_: &MergedInterval| {
         subject.death().into_iter().for_each(|death| stop.request(death));
     };
-    let listeners = Listeners { on_interval: &mut on_interval, on_mark: &mut |_| (), on_log: &mut |_, _| () };
-    let (report, left) =
-        run_returning_clients(prepared.waiting, workers, &settings, &bookkeeping, stop, listeners)
-            .map_err(|error| Problem::could_not(format!("the driver failed: {error}")))?;
+    let listening = Listening { on_interval: &mut on_interval, on_mark: &mut |_| () };
+    let Clients { parts, processes, .. } = &mut clients;
+    let report = driving::run(parts, processes.as_mut(), &terms, stop, listening)?.whole;
     if stop.requested() {
         let why = stop.reason().unwrap_or_default();
         let problem = Problem::could_not(format!("stopped in a practice run of {name}: {why}"));
@@ -58,7 +56,7 @@ pub fn practise(
             None => problem,
         });
     }
-    *kept = clients.for_next_slot(left, cell.workload.clients);
+    *kept = clients.for_next_slot(cell.workload.clients);
     Ok(PracticeRecord {
         subject: name.to_owned(),
         script: Some(cell.workload.script.clone()),

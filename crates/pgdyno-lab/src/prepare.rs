@@ -56,6 +56,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         .map_err(|problem| named(problem, job, lowest_max_connections(job, &reached)))?;
     refuse_clients(job, &facts, &reached)?;
     refuse_slots(job, &plan, &facts, &reached)?;
+    refuse_tpcc_of_several(job)?;
     // Every subject costs as much as one server. A comparison adds up its own cost.
     let each = if job.comparison().is_none() { job.subjects.len() as u64 } else { 1 };
     bench.cost = bench.cost.times(each);
@@ -83,7 +84,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         balance_checks: (0..job.servers.len()).map(|server| check_mode(job, &bench, server)).collect(),
         waiting: waiting(plan.measure.waiting)?,
         instrument: instrument::kept(&host, &lab.program),
-        run_s: run_s(job, &plan, &loads),
+        run_s: run_s(job, bench.cost.run_s, &loads),
         blocks_per_start,
         has_own_tables: is_own || job.workload_files.setup.is_some(),
         uses_existing: loads.iter().all(Option::is_none) && !job.workload_files.makes_tables(),
@@ -103,10 +104,10 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
 }
 
 /// Seconds of a run, about so many if it loads the tables.
-fn run_s(job: &Job, plan: &Plan, loads: &[Option<LoadPlan>]) -> f64 {
+fn run_s(job: &Job, driven_s: f64, loads: &[Option<LoadPlan>]) -> f64 {
     match job.loads_in_runs() {
         true => loads.iter().flatten().map(LoadPlan::rows_total).max().unwrap_or(0) as f64 / LOAD_ROWS_PER_S,
-        false => plan.measure.warmup.as_secs_f64() + plan.measure.duration.as_secs_f64(),
+        false => driven_s,
     }
 }
 
@@ -156,6 +157,22 @@ fn refuse_clients(
         let facts = BenchFacts { max_connections, reserved_connections: reserved, ..*facts };
         check_clients(clients, &facts)
             .map_err(|problem| Problem { what: format!("{}: {}", subject.name, problem.what), ..problem })?;
+    }
+    Ok(())
+}
+
+/// Refuses what needs new connections for every run in slots, whose clients stay connected; and runs that end by their
+/// transactions where a run right after a start is not to be counted.
+fn refuse_tpcc_of_several(job: &Job) -> Result<(), Problem> {
+    let mut works = job.workload_files.work.iter().filter_map(|work| work.tpcc);
+    if job.has_slots() && works.clone().any(|work| work.drivers > 0) {
+        let what = "could not compare in slots with driver processes: they connect anew for every run";
+        return Err(Problem::wrong_request(what).hint("leave out --slots, or `drivers`"));
+    }
+    if job.has_several() && works.any(|work| work.transactions.is_some()) {
+        let what =
+            "could not compare subjects by runs of a number of transactions: they would differ in length";
+        return Err(Problem::wrong_request(what).hint("leave `transactions` out, and set a duration"));
     }
     Ok(())
 }

@@ -23,15 +23,18 @@ pub struct SlowLog<'a> {
     shift_ns: i128,
     /// What pgdyno's threads had waited for a CPU at the end of the previous interval.
     waited_ns: u64,
+    /// Whether pgdyno's threads drive the clients, and not other processes.
+    here: bool,
     worst: Vec<SlowAttempt>,
 }
 
 impl<'a> SlowLog<'a> {
     /// For a run of these scripts that starts now.
-    pub fn new(scripts: &'a Scripts, warmup_ns: u64, pooled: bool) -> Self {
+    pub fn new(scripts: &'a Scripts, warmup_ns: u64, pooled: bool, here: bool) -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let shift_ns = wall.as_nanos() as i128 - i128::from(Clock::now_ns());
-        Self { scripts, warmup_ns, pooled, shift_ns, waited_ns: own_threads_waited_ns(), worst: Vec::new() }
+        let waited_ns = own_threads_waited_ns();
+        Self { scripts, warmup_ns, pooled, shift_ns, waited_ns, here, worst: Vec::new() }
     }
 
     /// The slowest attempts of an interval. Those that fell due after the warm-up are kept for [`SlowLog::worst`].
@@ -72,7 +75,7 @@ impl<'a> SlowLog<'a> {
             statement: timed.then(|| self.statement(slow)).flatten(),
             statement_begin_ns: timed.then(|| since(slow.work.command_begin_ns)),
             statement_ns: timed.then_some(slow.work.command_ns),
-            driver_waited_ns: Some(driver_waited_ns),
+            driver_waited_ns: self.here.then_some(driver_waited_ns),
         }
     }
 

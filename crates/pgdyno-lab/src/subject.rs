@@ -17,17 +17,26 @@ use pgdyno_core::{
     stop::Stop,
 };
 use pgdyno_host::procs::ProcessId;
+use pgdyno_plan::SetPlace;
 use pgdyno_postgres::{
     load::TableScope,
     observe::{postmaster_of, server_facts, wait_for_replay},
 };
 use pgdyno_provision::{Request, RunningServer};
+use pgdyno_rows::load::Set;
 use pgdyno_wire::{Address, ConnectOptions, Password, Row, Session, WireError, connect, connect_unless};
 
 use crate::{
-    Events, External, Job, Wanted, context::Context, counters_sampler::CountersSampler, dirs,
-    inspect_server::ExistingServer, room::make_room, server_storage, tpcc_facts::TpccFacts,
-    wait_sampler::WaitSampler, waiting::waiting_for,
+    Events, External, Job, Wanted,
+    context::Context,
+    counters_sampler::CountersSampler,
+    dirs,
+    inspect_server::ExistingServer,
+    room::make_room,
+    server_storage,
+    table_sets::{TableSet, places, quoted, with_search_path, within, without_search_path},
+    wait_sampler::WaitSampler,
+    waiting::waiting_for,
 };
 
 /// Connection timeout for cleaning up after a request to stop.
@@ -99,8 +108,10 @@ pub struct Subject {
     untouched: Option<ResetState>,
     /// Time of the last CHECKPOINT, as long as nothing was written after it.
     written_out: Option<Instant>,
-    /// Facts of TPC-C's tables, once they were read.
-    pub tpcc: Option<TpccFacts>,
+    /// The sets of TPC-C's tables, once they were found.
+    pub sets: Vec<TableSet>,
+    /// Other databases in which the run has a schema, those of sets on an existing server.
+    others: Vec<String>,
     /// `search_path` of sessions on an existing server: pgdyno's schema, or after their own.
     path: String,
     /// Names of the tables under test, if they were there before the run.
@@ -219,7 +230,8 @@ impl Subject {
             autovacuum_stopped: false,
             untouched: None,
             written_out: None,
-            tpcc: None,
+            sets: Vec::new(),
+            others: Vec::new(),
             path: SCHEMA.to_owned(),
             existing: None,
             pooled: false,
@@ -236,28 +248,7 @@ impl Subject {
     ) -> Result<Self, Problem> {
         let (options, stop) = (external.admin(), context.stop);
         let there = context.prepared.uses_existing;
-        let mut admin = open_session(options, stop)?;
-        let failed = |error: WireError| error.into_problem("could not prepare the database");
-        let mut schema = create_schema(&mut admin, run);
-        if schema.as_ref().is_err_and(|error| error.code() == Some(DUPLICATE_SCHEMA))
-            && is_schema_of(&mut admin, run).map_err(failed)?
-        {
-            // The run is resumed: its process is gone, and its tables are recreated.
-            admin.execute(&format!("DROP SCHEMA {SCHEMA} CASCADE")).map_err(failed)?;
-            schema = create_schema(&mut admin, run);
-        }
-        if schema.as_ref().is_err_and(|error| error.code() == Some(DUPLICATE_SCHEMA)) {
-            return Err(Problem::could_not(format!(
-                "schema {SCHEMA} exists already in database {}",
-                options.database
-            ))
-            .detail("another pgdyno is running there, or an earlier one was killed or kept it (--keep)")
-            .hint(format!(
-                "`pgdyno resume RUN` completes a run that was killed; if no pgdyno is running, you may also remove \
-                 what is left: DROP SCHEMA {SCHEMA} CASCADE"
-            )));
-        }
-        schema.map_err(failed)?;
+        let mut admin = enter(options, run, stop)?;
         let path = if there { extended_search_path(&external.drive, stop)? } else { SCHEMA.to_owned() };
         set_search_path(&mut admin, &path)?;
         // A pooler loses what a session sets, and PgBouncer refuses clients with such startup parameters.
@@ -279,7 +270,95 @@ impl Subject {
             subject.postmaster = postmaster_of(&elsewhere);
             subject.elsewhere = Some(elsewhere);
         }
+        subject.enter_databases(context, run)?;
         Ok(subject)
+    }
+
+    /// Creates the schema in the databases of all sets of tables, too: it keeps out a second pgdyno, and has the
+    /// functions that the clients call.
+    fn enter_databases(&mut self, context: Context<'_>, run: &str) -> Result<(), Problem> {
+        for place in places(context.prepared.plan.data.tpcc.as_ref()) {
+            let SetPlace::Database(name) = place else { continue };
+            if name != self.admin_options.database {
+                enter(&self.admin_options.with_database(&name), run, &self.stop)?;
+                self.others.push(name);
+            }
+        }
+        Ok(())
+    }
+
+    /// Creates the schema or the database of a set of tables, on an own server.
+    ///
+    /// # Errors
+    /// An error of the server.
+    pub fn make_place(&mut self, place: &SetPlace) -> Result<(), Problem> {
+        let sql = match place {
+            SetPlace::Found => return Ok(()),
+            SetPlace::Schema(name) => format!("CREATE SCHEMA {}", quoted(name)),
+            SetPlace::Database(name) => format!("CREATE DATABASE {}", quoted(name)),
+        };
+        self.admin
+            .execute(&sql)
+            .map_err(|error| error.into_problem("could not make room for a set of tables"))
+    }
+
+    /// How the clients of a set of tables connect. They find its tables, and the functions of TPC-C.
+    ///
+    /// # Errors
+    /// The `search_path` of a database could not be read.
+    pub fn client_options(&self, place: &SetPlace) -> Result<ConnectOptions, Problem> {
+        let is_own = self.own_server().is_some();
+        Ok(match place {
+            SetPlace::Found => self.options.clone(),
+            SetPlace::Schema(name) => {
+                let functions = if is_own { "public" } else { SCHEMA };
+                with_search_path(&self.options, &format!("{}, {functions}", quoted(name)))
+            }
+            SetPlace::Database(name) if is_own => self.options.with_database(name),
+            SetPlace::Database(name) => {
+                let options = without_search_path(&self.options).with_database(name);
+                let path = extended_search_path(&options, &self.stop)?;
+                with_search_path(&options, &path)
+            }
+        })
+    }
+
+    /// Connection options of other sessions that find the tables of a set.
+    pub fn set_options(&self, place: &SetPlace) -> ConnectOptions {
+        match place {
+            SetPlace::Found => self.table_options(),
+            place => within(&self.admin_options, place),
+        }
+    }
+
+    /// Opens another session that finds the tables of a set.
+    ///
+    /// # Errors
+    /// The connection failed.
+    pub fn set_session(&mut self, place: &SetPlace) -> Result<Session, Problem> {
+        if *place == SetPlace::Found {
+            return self.session();
+        }
+        let session = open_session(&self.set_options(place), &self.stop)?;
+        self.backends.push(session.backend_pid());
+        Ok(session)
+    }
+
+    /// Scope of the tables of a set, in a session that finds them.
+    pub fn set_scope(&self, place: &SetPlace) -> TableScope {
+        match place {
+            SetPlace::Found => self.table_scope(),
+            SetPlace::Schema(_) | SetPlace::Database(_) => TableScope::of_set(Set::Tpcc),
+        }
+    }
+
+    /// The databases of the sets of tables; empty if there is only that of the admin session.
+    pub fn set_databases(&self) -> Vec<String> {
+        let name = |set: &TableSet| match &set.place {
+            SetPlace::Database(name) => Some(name.clone()),
+            SetPlace::Found | SetPlace::Schema(_) => None,
+        };
+        self.sets.iter().filter_map(name).collect()
     }
 
     /// Reconnects sessions that a restart of the server has ended. A server that is starting up is waited for.
@@ -365,8 +444,8 @@ impl Subject {
     ///
     /// # Errors
     /// The level could not be read.
-    pub fn default_isolation(&self) -> Result<String, Problem> {
-        let shown = open_session(&self.options, &self.stop)?.value("SHOW default_transaction_isolation");
+    pub fn default_isolation(&self, clients: &ConnectOptions) -> Result<String, Problem> {
+        let shown = open_session(clients, &self.stop)?.value("SHOW default_transaction_isolation");
         let shown = shown
             .map_err(|error| error.into_problem("could not read the isolation level of transactions"))?;
         Ok(shown.unwrap_or_default())
@@ -382,14 +461,19 @@ impl Subject {
         }
     }
 
-    /// Creates functions in pgdyno's schema, or in an own database.
+    /// Creates functions in pgdyno's schema of the database of a set of tables, or in an own database. They name row
+    /// types of that set, which those of the sets in other schemas equal, and find the tables by `search_path`.
     ///
     /// # Errors
     /// An error of the server.
-    pub fn make_functions(&self, sql: &str) -> Result<(), Problem> {
-        let mut session = open_session(&self.admin_options, &self.stop)?;
-        if let Home::Foreign = self.home {
-            set_search_path(&mut session, &format!("{SCHEMA}, {}", self.path))?;
+    pub fn make_functions(&self, set: &TableSet, sql: &str) -> Result<(), Problem> {
+        let mut session = open_session(&self.admin_options.with_database(&set.clients.database), &self.stop)?;
+        let path = set.clients.startup.iter().rev().find(|(name, _)| name == "search_path");
+        let path = path.map_or(&*self.path, |(_, path)| path);
+        match (&self.home, &set.place) {
+            (Home::Foreign, _) => set_search_path(&mut session, &format!("{SCHEMA}, {path}"))?,
+            (_, SetPlace::Schema(_)) => set_search_path(&mut session, &format!("public, {path}"))?,
+            (Home::Own(_) | Home::Gone, _) => {}
         }
         let failed = |error: WireError| error.into_problem("could not make the functions of TPC-C");
         session.execute(sql).map_err(failed)?;
@@ -431,7 +515,7 @@ impl Subject {
                 waiting_for("the server's end", &self.events, || server.stop()).map(drop)
             }
             Home::Own(server) => waiting_for("the server's end", &self.events, || server.remove()),
-            Home::Foreign if !keep => self.drop_schema(),
+            Home::Foreign if !keep => self.drop_schemas(),
             Home::Foreign | Home::Gone => Ok(()),
         };
         closed.and(restored)
@@ -441,33 +525,40 @@ impl Subject {
     /// stop.
     fn restore_autovacuum(&self) -> Result<(), Problem> {
         let hint = "before you use the data: ALTER SYSTEM RESET autovacuum";
-        let told = connect(&self.last_options())?.execute(RESET_AUTOVACUUM);
+        let told = connect(&self.last_options(&self.admin_options.database))?.execute(RESET_AUTOVACUUM);
         told.map_err(|error| error.into_problem("could not re-enable autovacuum in the kept data").hint(hint))
     }
 
     /// Connection options for cleaning up: after a request to stop, a hung server is not given as much time as usual.
-    fn last_options(&self) -> ConnectOptions {
-        let mut options = self.admin_options.clone();
+    fn last_options(&self, database: &str) -> ConnectOptions {
+        let mut options = self.admin_options.with_database(database);
         if self.stop.requested() {
             options.connect_timeout = options.connect_timeout.min(LAST_TRY);
         }
         options
     }
 
-    /// Drops the schema. Sessions that hold locks on its tables are terminated and waited for, and named if that does
-    /// not help: a stopped process does not react. A request to stop ends the wait.
-    fn drop_schema(&self) -> Result<(), Problem> {
+    /// Drops the schema in all databases. What is left is told of the first.
+    fn drop_schemas(&self) -> Result<(), Problem> {
+        let databases = self.others.iter().chain([&self.admin_options.database]);
+        databases.map(|database| self.drop_schema(database)).fold(Ok(()), Result::and)
+    }
+
+    /// Drops the schema in a database. Sessions that hold locks on its tables are terminated and waited for, and named
+    /// if that does not help: a stopped process does not react. A request to stop ends the wait.
+    fn drop_schema(&self, database: &str) -> Result<(), Problem> {
         let begin = Instant::now();
         let mut tries = 0;
         loop {
             tries += 1;
             let stopping = self.stop.requested();
-            let (error, holders) =
-                match waiting_for("the removal of its schema", &self.events, || self.try_to_drop(stopping)) {
-                    Ok(()) => return Ok(()),
-                    Err(Undropped::Unreached(problem)) => return Err(self.left(&problem.what)),
-                    Err(Undropped::Refused(error, holders)) => (error, holders),
-                };
+            let (error, holders) = match waiting_for("the removal of its schema", &self.events, || {
+                self.try_to_drop(database, stopping)
+            }) {
+                Ok(()) => return Ok(()),
+                Err(Undropped::Unreached(problem)) => return Err(left(database, &problem.what)),
+                Err(Undropped::Refused(error, holders)) => (error, holders),
+            };
             let locked = error.code() == Some(LOCK_NOT_AVAILABLE) && begin.elapsed() < LONGEST_LOCK_WAIT;
             // A wait interrupted by a request to stop is tried once more, for the last time.
             let interrupted = matches!(error, WireError::Stopped);
@@ -479,21 +570,14 @@ impl Subject {
                 }
                 continue;
             }
-            let problem = self.left(&error.to_string());
+            let problem = left(database, &error.to_string());
             return Err(if holders.is_empty() { problem } else { problem.detail(holders) });
         }
     }
 
-    /// The error for a schema left behind: where, why, and how to remove it.
-    fn left(&self, why: &str) -> Problem {
-        let database = &self.admin_options.database;
-        Problem::could_not(format!("schema {SCHEMA} was left in database {database}: {why}"))
-            .hint(format!("remove it once the server is up and accepts writes: DROP SCHEMA {SCHEMA} CASCADE"))
-    }
-
     /// Uses a new session, and terminates the old ones, which may be busy.
-    fn try_to_drop(&self, stopping: bool) -> Result<(), Undropped> {
-        let mut session = connect(&self.last_options()).map_err(Undropped::Unreached)?;
+    fn try_to_drop(&self, database: &str, stopping: bool) -> Result<(), Undropped> {
+        let mut session = connect(&self.last_options(database)).map_err(Undropped::Unreached)?;
         if stopping {
             session.within(Some(LAST_DROP));
         } else {
@@ -558,6 +642,12 @@ fn existing_names(job: &Job, reached: &ExistingServer) -> Vec<String> {
     all.into_iter().collect()
 }
 
+/// The error for a schema left behind: where, why, and how to remove it.
+fn left(database: &str, why: &str) -> Problem {
+    Problem::could_not(format!("schema {SCHEMA} was left in database {database}: {why}"))
+        .hint(format!("remove it once the server is up and accepts writes: DROP SCHEMA {SCHEMA} CASCADE"))
+}
+
 /// Why the schema still exists.
 enum Undropped {
     /// No connection to drop it.
@@ -603,6 +693,31 @@ fn report(events: &Events, event: &pgdyno_provision::Event) {
     }
 }
 
+/// Opens a session, and creates the schema of a run in its database.
+fn enter(options: &ConnectOptions, run: &str, stop: &Stop) -> Result<Session, Problem> {
+    let mut admin = open_session(options, stop)?;
+    let failed = |error: WireError| error.into_problem("could not prepare the database");
+    let is_there = |made: &Result<(), WireError>| {
+        made.as_ref().is_err_and(|error| error.code() == Some(DUPLICATE_SCHEMA))
+    };
+    let mut schema = create_schema(&mut admin, run);
+    if is_there(&schema) && is_schema_of(&mut admin, run).map_err(failed)? {
+        // The run is resumed: its process is gone, and its tables are recreated.
+        admin.execute(&format!("DROP SCHEMA {SCHEMA} CASCADE")).map_err(failed)?;
+        schema = create_schema(&mut admin, run);
+    }
+    if is_there(&schema) {
+        let database = &options.database;
+        return Err(Problem::could_not(format!("schema {SCHEMA} exists already in database {database}"))
+            .detail("another pgdyno is running there, or an earlier one was killed or kept it (--keep)")
+            .hint(format!(
+                "`pgdyno resume RUN` completes a run that was killed; if no pgdyno is running, you may also remove \
+                 what is left: DROP SCHEMA {SCHEMA} CASCADE"
+            )));
+    }
+    schema.map_err(failed).map(|()| admin)
+}
+
 /// Creates the schema, with the run in its comment.
 fn create_schema(admin: &mut Session, run: &str) -> Result<(), WireError> {
     admin.execute(&format!("CREATE SCHEMA {SCHEMA}"))?;
@@ -622,14 +737,6 @@ fn is_schema_of(admin: &mut Session, run: &str) -> Result<bool, WireError> {
 fn set_search_path(session: &mut Session, path: &str) -> Result<(), Problem> {
     let set = session.execute(&format!("SET search_path = {path}"));
     set.map_err(|error| error.into_problem("could not prepare the database"))
-}
-
-/// Options with `search_path` for our tables. It is given separately, which overrides `options`
-/// (`ProcessStartupPacket`).
-fn with_search_path(options: &ConnectOptions, path: &str) -> ConnectOptions {
-    let mut options = options.clone();
-    options.startup.push(("search_path".to_owned(), path.to_owned()));
-    options
 }
 
 /// The sessions' own `search_path`, followed by our schema.

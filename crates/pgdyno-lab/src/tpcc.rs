@@ -1,13 +1,15 @@
 //! The TPC-C part of a run: its tables and its terminals.
 
+use std::collections::BTreeSet;
+
 use pgdyno_core::{
     measure::TpccRun,
     problem::Problem,
     tpcc::{DERIVED, DISTRICTS, RunConstants, Shares, Transaction},
 };
 use pgdyno_engine::{Pace, Population};
-use pgdyno_plan::{Isolation, TpccWork};
-use pgdyno_postgres::load::{TpccFound, find_tpcc};
+use pgdyno_plan::{Isolation, SetPlace, TpccWork};
+use pgdyno_postgres::load::find_tpcc;
 use pgdyno_rows::load::Set;
 use pgdyno_script::tpcc::{TerminalParams, setup};
 
@@ -15,6 +17,7 @@ use crate::{
     context::Context,
     draw_seed,
     subject::Subject,
+    table_sets::{TableSet, of_set},
     tpcc_facts::{TpccFacts, check_warehouses},
 };
 
@@ -24,24 +27,47 @@ use crate::{
 /// # Errors
 /// How the tables differ.
 pub fn ready(context: Context<'_>, subject: &mut Subject) -> Result<(), Problem> {
+    let Some(wanted) = &context.prepared.plan.data.tpcc else { return Ok(()) };
+    let command = draw_seed() as u32;
+    let mut sets = Vec::new();
+    for (place, number) in wanted.places().into_iter().zip(0..) {
+        let set = table_set(context, subject, (place.clone(), number), wanted.warehouses, command);
+        sets.push(set.map_err(|problem| of_set(&place, problem))?);
+    }
+    let text = works(context).find_map(|work| setup(work.shape));
+    // Once for the schemas of a database, and once for each database.
+    let mut databases = BTreeSet::new();
+    for set in sets.iter().filter(|set| databases.insert(set.clients.database.as_str())) {
+        text.map_or(Ok(()), |text| subject.make_functions(set, text))?;
+    }
+    subject.sets = sets;
+    Ok(())
+}
+
+/// Finds a set of tables, the `number`th from 0.
+fn table_set(
+    context: Context<'_>,
+    subject: &mut Subject,
+    (place, number): (SetPlace, u64),
+    warehouses: u64,
+    command: u32,
+) -> Result<TableSet, Problem> {
     let prepared = context.prepared;
-    let Some(wanted) = prepared.plan.data.tpcc else { return Ok(()) };
-    let TpccFound { warehouses, loaded_by } = find_tpcc(&mut subject.session()?)?;
-    check_warehouses(warehouses, wanted.warehouses)?;
+    let found = find_tpcc(&mut subject.set_session(&place)?)?;
+    check_warehouses(found.warehouses, warehouses)?;
     // Tables loaded for this run have no ledger.
     let ours = prepared.first_load().filter(|load| load.set == Set::Tpcc);
-    let loaded_by = loaded_by.or_else(|| ours.map(|load| load.seed));
+    let loaded_by = found.loaded_by.or_else(|| ours.map(|load| load.seed.wrapping_add(number)));
     let constants = RunConstants::draw(prepared.seed, loaded_by.map(RunConstants::loaded));
-    let isolation = subject.default_isolation()?;
+    let clients = subject.client_options(&place)?;
+    let isolation = subject.default_isolation(&clients)?;
     works(context).try_for_each(|work| fits(&work, &isolation))?;
-    let command = draw_seed() as u32;
-    subject.tpcc = Some(TpccFacts {
+    let facts = TpccFacts {
         terminals: TerminalParams { warehouses, constants, seed: prepared.seed, command, run: 0 },
         load_constant_known: loaded_by.is_some(),
         isolation,
-    });
-    let mut texts = works(context).filter_map(|work| setup(work.shape));
-    texts.next().map_or(Ok(()), |text| subject.make_functions(text))
+    };
+    Ok(TableSet { place, clients, facts })
 }
 
 fn works(context: Context<'_>) -> impl Iterator<Item = TpccWork> {
@@ -61,36 +87,31 @@ fn fits(work: &TpccWork, isolation: &str) -> Result<(), Problem> {
     Err(Problem::wrong_request(what).hint("allow several tries, such as 10, or request read-committed"))
 }
 
-/// What a run needs to execute TPC-C.
-pub struct InRun {
-    /// Parameters of the terminals.
-    pub terminals: TerminalParams,
-    /// The terminals of a paced workload.
-    pub population: Option<Population>,
-    /// The record of how the run executes TPC-C; the run counts its shares.
-    pub record: TpccRun,
-}
-
-/// What a run of a workload needs to execute TPC-C. `draws` is the number of its random streams.
-pub fn in_run(work: &TpccWork, facts: &TpccFacts, seed: u64, draws: u32) -> InRun {
+/// The terminals of a paced workload, and the record of how a run executes TPC-C; the run counts its shares.
+pub fn in_run_of(work: &TpccWork, facts: &TpccFacts) -> (Option<Population>, TpccRun) {
     let isolation = work.isolation.map(|isolation| isolation.sql().to_owned());
     let warehouses = facts.terminals.warehouses;
+    let record = TpccRun {
+        warehouses,
+        shape: work.shape,
+        isolation: isolation.or_else(|| Some(facts.isolation.clone())),
+        max_tries: work.max_tries,
+        paced: work.paced,
+        transactions: work.transactions,
+        sets: None,
+        drivers: (work.drivers > 0).then_some(work.drivers),
+        weights: work.weights,
+        load_constant_known: facts.load_constant_known,
+        note: DERIVED.to_owned(),
+        shares: Shares::default(),
+    };
+    (population(work, warehouses), record)
+}
+
+/// The terminals of a paced workload on so many warehouses.
+pub fn population(work: &TpccWork, warehouses: u64) -> Option<Population> {
     let paces = || Transaction::ALL.map(pace).to_vec();
-    InRun {
-        terminals: facts.terminals.in_run(seed, draws),
-        population: work.paced.then(|| Population { users: warehouses * DISTRICTS, paces: paces() }),
-        record: TpccRun {
-            warehouses,
-            shape: work.shape,
-            isolation: isolation.or_else(|| Some(facts.isolation.clone())),
-            max_tries: work.max_tries,
-            paced: work.paced,
-            weights: work.weights,
-            load_constant_known: facts.load_constant_known,
-            note: DERIVED.to_owned(),
-            shares: Shares::default(),
-        },
-    }
+    work.paced.then(|| Population { users: warehouses * DISTRICTS, paces: paces() })
 }
 
 fn pace(transaction: Transaction) -> Pace {

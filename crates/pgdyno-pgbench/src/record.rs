@@ -188,7 +188,7 @@ impl PendingRecord {
             .and_then(|()| self.dir.begin_run(0, &workload, 0, start_s))
             .or_else(|problem| fail(say, &problem))?;
         Ok(Recorder {
-            slowest: SlowLog::new(scripts, options.extras.warmup_ns, self.seen.pooled),
+            slowest: SlowLog::new(scripts, options.extras.warmup_ns, self.seen.pooled, true),
             sampler: CountersSampler::new(self.seen.postmaster, None),
             pending: self,
             record,
@@ -345,6 +345,7 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         statements: statements(results.scripts, report),
         scripts: Vec::new(),
         tpcc: None,
+        sets: Vec::new(),
         nopm: None,
         retries: None,
         slowest: Vec::new(),

@@ -138,7 +138,7 @@ impl SizePlan {
         measure.blocks = self.blocks.unwrap_or(measure.blocks);
         plan.data.scale = self.scale.map_or(plan.data.scale, Scale::Given);
         plan.data.scaleup = self.scaleup.or(plan.data.scaleup);
-        plan.data.tpcc = self.tpcc.or(plan.data.tpcc);
+        plan.data.tpcc = self.tpcc.clone().or(plan.data.tpcc.take());
         plan.variables.extend(self.variables.clone());
     }
 }
@@ -187,14 +187,14 @@ impl Plan {
             return None;
         }
         let request = self.load.clone();
-        Some(match (scale, self.data.scaleup, self.data.tpcc) {
+        Some(match (scale, self.data.scaleup, &self.data.tpcc) {
             (Some(_), ..) => LoadRequest { scale, ..request },
             (None, Some(ScaleupPlan { rows, log_rows }), _) => {
                 LoadRequest { set: Set::Scaleup, scale: Some(rows), log_rows: Some(log_rows), ..request }
             }
-            (None, None, Some(TpccPlan { warehouses })) => LoadRequest {
+            (None, None, Some(TpccPlan { warehouses, .. })) => LoadRequest {
                 set: Set::Tpcc,
-                scale: Some(warehouses),
+                scale: Some(*warehouses),
                 seed: self.seed,
                 at_us: Some(LOADED_AT_S * 1_000_000),
                 ..request

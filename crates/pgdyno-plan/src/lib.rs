@@ -30,6 +30,6 @@ pub use parse::MAX_PLAN_BYTES;
 pub use scale::Scale;
 pub use server::{MAX_SUBJECTS, ServerPlan};
 pub use stage::{Action, StagePlan};
-pub use tpcc::{Isolation, LOADED_AT_S, TpccPlan, TpccWork};
+pub use tpcc::{Isolation, LOADED_AT_S, MAX_SETS, SetPlace, TpccPlan, TpccWork, divided};
 pub use work::{DataPlan, ScaleupPlan, ScriptPlan, SizePlan, Source, VariableValue, Variables, WorkloadPlan};
 pub use workload_files::{SqlText, Steps, Work, WorkloadFiles};

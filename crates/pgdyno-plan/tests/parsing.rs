@@ -114,9 +114,31 @@ fn the_plan_of_three_shapes_drives_the_same_transactions() {
     assert_eq!(title(&small), None, "what is there is not loaded");
 }
 
+const FOUR_DRIVERS: &str = include_str!("../../../plans/tpcc-four-drivers.toml");
+
+#[test]
+fn the_plan_of_four_drivers_has_as_many_sets() {
+    let plan = Plan::from_toml(FOUR_DRIVERS, "tpcc-four-drivers.toml").expect("it is a plan");
+    let drivers: Vec<_> = plan.workload.iter().filter_map(|of| Some(of.tpcc?.drivers)).collect();
+    assert_eq!(drivers, [0, 4]);
+    let sets = |plan: &Plan| plan.data.tpcc.as_ref().map(|tpcc| (tpcc.count(), tpcc.all_warehouses()));
+    assert_eq!(sets(&plan), Some((4, 4)));
+    let article = plan.at_size("article").expect("it has this size");
+    assert_eq!(sets(&article), Some((4, 4_000)));
+}
+
+#[test]
+fn several_sets_have_no_stages_but_loading_and_driving() {
+    let stages =
+        |more: &str| format!("{FOUR_DRIVERS}\n[[stage]]\ndo = \"load\"\n{more}[[stage]]\ndo = \"drive\"\n");
+    assert!(Plan::from_toml(&stages(""), "x.toml").is_ok());
+    let wrong = Plan::from_toml(&stages("[[stage]]\ndo = \"prewarm\"\n"), "x.toml").expect_err("which set?");
+    assert!(wrong.what.contains("cannot work on several sets of tables"), "{}", wrong.what);
+}
+
 #[test]
 fn a_plan_of_its_own_is_read_as_it_is_written() {
-    for text in [SCALE_UP, TPCC, include_str!("../../../fuzz/corpus/plan/own_sql")] {
+    for text in [SCALE_UP, TPCC, FOUR_DRIVERS, include_str!("../../../fuzz/corpus/plan/own_sql")] {
         let plan = Plan::from_toml(text, "x.toml").expect("it is a plan");
         let written = toml::to_string(&plan).expect("it can be written");
         assert_eq!(Plan::from_toml(&written, "x.toml"), Ok(plan), "{written}");

@@ -28,16 +28,32 @@ pub struct BalanceRecord {
 /// The consistency check of the TPC-C tables: the conditions of clause 3.3.2, and more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConsistencyRecord {
-    /// Warehouses found.
+    /// Warehouses found, in all sets of tables.
     pub warehouses: u64,
     /// Conditions checked.
     pub conditions: u32,
     /// Rows examined over all tables, in one snapshot.
     pub rows_examined: u64,
-    /// Violated conditions; 0 is good.
+    /// Violated conditions, added up over all sets of tables; 0 is good.
     pub violations: u64,
     /// Descriptions of the first violations.
     pub examples: Vec<String>,
     /// Duration of the check in seconds.
     pub duration_s: f64,
+    /// The sets of tables, if several were driven at one time.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<SetConsistency>,
+}
+
+/// The consistency check of one of several sets of tables.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetConsistency {
+    /// Its schema or database.
+    pub name: String,
+    /// Warehouses found.
+    pub warehouses: u64,
+    /// Rows examined over all its tables.
+    pub rows_examined: u64,
+    /// Violated conditions; 0 is good.
+    pub violations: u64,
 }

@@ -43,7 +43,7 @@ mod time;
 mod verification;
 mod workload_files;
 
-pub use checks::{BalanceRecord, ConsistencyRecord};
+pub use checks::{BalanceRecord, ConsistencyRecord, SetConsistency};
 pub use comparison::{BlockRecord, ComparisonRecord, TimedLoad};
 pub use dir::{RunDir, without_secrets};
 pub use event::{Event, EventLine};

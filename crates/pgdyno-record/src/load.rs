@@ -80,6 +80,39 @@ pub struct LoadProgressRecord {
 }
 
 impl LoadRecord {
+    /// Adds another set of tables, loaded after this one: amounts and times are sums.
+    #[must_use]
+    pub fn with_set(self, other: &Self) -> Self {
+        let copy_s = self.copy_s + other.copy_s;
+        let (rows, copy_bytes) = (self.rows + other.rows, self.copy_bytes + other.copy_bytes);
+        let mut stages = self.stages;
+        for (one, more) in stages.iter_mut().zip(&other.stages) {
+            one.duration_s += more.duration_s;
+            let sum = |one: Option<u64>, more: Option<u64>| Some(one? + more?);
+            one.wal_bytes = sum(one.wal_bytes, more.wal_bytes);
+            one.temp_bytes = sum(one.temp_bytes, more.temp_bytes);
+            one.rows_per_s = one.rows_per_s.map(|_| rows as f64 / one.duration_s);
+            for (phase, more) in one.phases.iter_mut().zip(&more.phases) {
+                phase.duration_s += more.duration_s;
+            }
+        }
+        let prewarm = self.prewarm.zip(other.prewarm.as_ref());
+        Self {
+            rows,
+            rows_per_s: self.rows_per_s.map(|_| rows as f64 / copy_s),
+            copy_bytes,
+            copy_bytes_per_s: self.copy_bytes_per_s.map(|_| (copy_bytes as f64 / copy_s) as u64),
+            copy_s,
+            vacuum_s: self.vacuum_s + other.vacuum_s,
+            index_s: self.index_s + other.index_s,
+            stages,
+            size_bytes: self.size_bytes + other.size_bytes,
+            prewarm: prewarm
+                .map(|(one, more)| PrewarmRecord { duration_s: one.duration_s + more.duration_s, ..one }),
+            ..self
+        }
+    }
+
     /// The method of loading rows, as shown in a comparison.
     pub fn words(&self) -> String {
         let frozen = if self.freeze { ", frozen" } else { "" };
@@ -188,4 +221,35 @@ pub struct PrewarmRecord {
     pub method: String,
     /// Duration in seconds.
     pub duration_s: f64,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sets_that_were_loaded_one_after_the_other_are_a_sum() {
+        let one = |rows: u64, copy_s: f64| LoadRecord {
+            rows,
+            rows_per_s: Some(rows as f64 / copy_s),
+            copy_bytes: rows * 10,
+            copy_bytes_per_s: Some((rows as f64 * 10.0 / copy_s) as u64),
+            copy_s,
+            size_bytes: rows * 100,
+            stages: vec![LoadStageRecord {
+                name: "rows".into(),
+                duration_s: copy_s,
+                wal_bytes: Some(rows),
+                temp_bytes: None,
+                rows_per_s: Some(rows as f64 / copy_s),
+                phases: Vec::new(),
+            }],
+            ..LoadRecord::default()
+        };
+        let both = one(100, 2.0).with_set(&one(300, 2.0));
+        assert_eq!((both.rows, both.rows_per_s, both.size_bytes), (400, Some(100.0), 40_000));
+        assert_eq!((both.copy_bytes_per_s, both.copy_s), (Some(1_000), 4.0));
+        let stage = &both.stages[0];
+        assert_eq!((stage.wal_bytes, stage.temp_bytes, stage.rows_per_s), (Some(400), None, Some(100.0)));
+    }
 }

@@ -124,6 +124,7 @@ fn every_pointer_is_one_that_a_record_can_have() {
         fixtures::absent_values(),
         fixtures::pgbench(),
         fixtures::tpcc(),
+        fixtures::tpcc_sets(),
         fixtures::several(),
         fixtures::cannot_tell(),
         fixtures::commands(),

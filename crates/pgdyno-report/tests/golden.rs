@@ -10,11 +10,12 @@ use pgdyno_report::{
 };
 use testkit::fixtures::{self, Fixture};
 
-fn variants() -> [(&'static str, Fixture); 13] {
+fn variants() -> [(&'static str, Fixture); 14] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
         ("tpcc", fixtures::tpcc()),
+        ("tpcc-sets", fixtures::tpcc_sets()),
         ("partial", fixtures::partial()),
         ("failed", fixtures::failed()),
         ("zero-cells", fixtures::zero_cells()),
@@ -358,6 +359,7 @@ fn a_record_that_was_read_is_judged_as_the_one_that_was_written() {
         fixtures::absent_values(),
         fixtures::pgbench(),
         fixtures::tpcc(),
+        fixtures::tpcc_sets(),
         fixtures::several(),
         fixtures::faster(),
         fixtures::cannot_tell(),

@@ -36,11 +36,12 @@ const FORMATS: [Format; 28] = [
     Format::Raw,
 ];
 
-fn variants() -> [(&'static str, Fixture); 13] {
+fn variants() -> [(&'static str, Fixture); 14] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
         ("tpcc", fixtures::tpcc()),
+        ("tpcc-sets", fixtures::tpcc_sets()),
         ("partial", fixtures::partial()),
         ("failed", fixtures::failed()),
         ("zero-cells", fixtures::zero_cells()),

@@ -36,12 +36,17 @@ mod progress;
 mod progress_lines;
 mod servers;
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{
+    ffi::OsString,
+    io::{self, BufReader},
+    process::ExitCode,
+};
 
 use context::PROGRAM;
 use detached::{inside, launch};
 use exit::Exit;
 use pgdyno_core::problem::Problem;
+use pgdyno_lab::driver;
 use pgdyno_pgbench as pgbench;
 
 fn main() -> ExitCode {
@@ -56,8 +61,16 @@ fn main() -> ExitCode {
             pgbench::main("pgdyno pgbench", pgbench::NAME, rest.to_vec(), None, PROGRAM)
         }
         [_, command, name] if command == inside::COMMAND => detached(&name.to_string_lossy()),
+        [_, command] if command == driver::COMMAND => drive(),
         _ => execute(args).unwrap_or_else(|problem| problem::print(&problem)),
     }
+}
+
+/// Makes this process a driver process of a run, which orders it through its standard input. A problem is told to that
+/// run, not printed.
+fn drive() -> ExitCode {
+    let done = driver::drive(BufReader::new(io::stdin()), io::stdout());
+    done.map_or(Exit::NotCompleted.into(), |()| ExitCode::SUCCESS)
 }
 
 /// Executes the command line of a detached run in this process.

@@ -73,6 +73,7 @@ pub fn consistency((rows_examined, violations): (u64, u64)) -> ConsistencyRecord
         violations,
         examples: Vec::new(),
         duration_s: 1.0,
+        sets: Vec::new(),
     }
 }
 
@@ -109,6 +110,7 @@ pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
         statements: Vec::new(),
         scripts: Vec::new(),
         tpcc: None,
+        sets: Vec::new(),
         nopm: None,
         retries: None,
         slowest: Vec::new(),

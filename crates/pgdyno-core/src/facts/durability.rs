@@ -117,7 +117,7 @@ impl RunDurability {
 }
 
 /// The settings of one session that determine its durability tier.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct CommitSettings {
     /// `synchronous_commit`, as the server shows it.
     pub synchronous_commit: String,
@@ -160,6 +160,15 @@ pub struct SessionsSeen {
 }
 
 impl SessionsSeen {
+    /// Adds the sessions of another set of tables.
+    pub fn merge(&mut self, other: Self) {
+        let weaker = |settings: &CommitSettings| settings.tier();
+        self.start = self.start.take().into_iter().chain(other.start).max_by_key(weaker);
+        for (settings, sessions) in other.end {
+            *self.end.entry(settings).or_default() += sessions;
+        }
+    }
+
     /// Weaknesses found in these settings.
     pub fn weaknesses(&self) -> Vec<Weakness> {
         let weak = |settings: &CommitSettings, of: &str| Weakness {

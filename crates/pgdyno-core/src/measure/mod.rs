@@ -26,7 +26,7 @@ pub use outage::Outage;
 pub use outcome::Outcome;
 pub use run::{
     Arm, CellRun, CellSummary, CpuUse, DataState, ErrorCount, IdleServers, Interval, IoUse,
-    MovedPerTransaction, Retries, ScriptRun, ServedFrom, StatementSummary, SteadyVerdict, WaitCount, Waits,
+    MovedPerTransaction, Retries, ScriptRun, ServedFrom, SetRun, StatementSummary, SteadyVerdict, WaitCount, Waits,
     Workload, runs_by_cell,
 };
 pub use slowest::{
@@ -34,4 +34,4 @@ pub use slowest::{
 };
 pub use sync::SyncCheck;
 pub use tally::{CommandTally, Ended, Ending, Failure, Tally};
-pub use tpcc::{Judged, TpccCell, TpccRun};
+pub use tpcc::{Judged, SetCell, TpccCell, TpccRun};

@@ -7,6 +7,7 @@ use super::{Counts, Estimate, LatencyRanges, LatencySummary, Outage, SlowAttempt
 use crate::{
     facts::{DurabilityTier, RunDurability},
     measure::{TpccCell, TpccRun},
+    tpcc::Shares,
 };
 
 /// One of the two subjects of a comparison.
@@ -222,6 +223,38 @@ impl ScriptRun {
     }
 }
 
+/// One of several sets of tables that a run drove at one time. The figures of the run are the sums over all sets.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct SetRun {
+    /// Its schema or database.
+    pub name: String,
+    /// Number of warehouses in its tables.
+    pub warehouses: u64,
+    /// Clients that drove it.
+    pub clients: u32,
+    /// Number of the driver process, from 1; absent if pgdyno drove it itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver: Option<u32>,
+    /// Attempts of the measured interval by outcome.
+    pub counts: Counts,
+    /// Attempts of the whole run.
+    pub counts_whole: Counts,
+    /// Commits per second within the measured interval.
+    pub tps: f64,
+    /// New-Orders per minute that were not rolled back.
+    pub nopm: Option<f64>,
+    /// Latency of the committed attempts that fell due in the measured interval.
+    pub latency: Option<LatencySummary>,
+    /// The five transactions.
+    pub scripts: Vec<ScriptRun>,
+    /// Whether the NURand constant of its load is known.
+    pub load_constant_known: bool,
+    /// Counts of inputs of the executed transactions.
+    pub shares: Shares,
+    /// The first error of each kind, with its count over the whole run.
+    pub errors: Vec<ErrorCount>,
+}
+
 /// Retries of transactions after serialization failures and deadlocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Retries {
@@ -274,6 +307,9 @@ pub struct CellRun {
     /// How TPC-C was executed; absent for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccRun>,
+    /// The sets of tables, if several were driven at one time; absent for one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sets: Vec<SetRun>,
     /// TPC-C New-Orders per minute that were not rolled back; absent for other workloads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub nopm: Option<f64>,

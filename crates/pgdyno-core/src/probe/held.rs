@@ -52,7 +52,44 @@ pub struct HeldRelation {
     pub resident_pages: Option<u64>,
 }
 
+impl Held {
+    /// Adds another set of tables. Sizes of databases and tablespaces are those of all that there are.
+    #[must_use]
+    pub fn with_set(self, other: Self) -> Self {
+        let mut tablespaces = self.tablespaces;
+        for one in other.tablespaces {
+            if tablespaces.iter().all(|known| known.name != one.name) {
+                tablespaces.push(one);
+            }
+        }
+        Self {
+            tables: self.tables.with(other.tables),
+            indexes: self.indexes.with(other.indexes),
+            database: match (self.database, other.database) {
+                (Some(one), Some(other)) if one.name != other.name => Some(Size {
+                    name: format!("{}, {}", one.name, other.name),
+                    bytes: one.bytes.zip(other.bytes).map(|(one, other)| one + other),
+                    ..one
+                }),
+                (one, other) => other.or(one),
+            },
+            tablespaces,
+        }
+    }
+}
+
 impl HeldList {
+    fn with(self, other: Self) -> Self {
+        let all = Self::of(self.largest.into_iter().chain(other.largest).collect());
+        Self {
+            count: self.count + other.count,
+            bytes: self.bytes + other.bytes,
+            pages: self.pages + other.pages,
+            resident_pages: self.resident_pages.zip(other.resident_pages).map(|(one, other)| one + other),
+            ..all
+        }
+    }
+
     /// Summarises all relations of a kind and keeps the largest.
     pub fn of(mut all: Vec<HeldRelation>) -> Self {
         all.sort_by(|a, b| b.bytes.cmp(&a.bytes).then_with(|| a.name.cmp(&b.name)));
@@ -71,6 +108,24 @@ mod tests {
 
     fn relation(name: String, bytes: u64, resident_pages: Option<u64>) -> HeldRelation {
         HeldRelation { name, bytes, pages: bytes / 8_192, resident_pages, partitions: 0 }
+    }
+
+    #[test]
+    fn sets_of_tables_add_up() {
+        let of = |schema: &str, database: &str, tables: u64| Held {
+            tables: HeldList::of(
+                (0..tables).map(|n| relation(format!("{schema}.t{n}"), (n + 1) * 8_192, Some(1))).collect(),
+            ),
+            database: Some(Size { name: database.into(), partitions: 0, bytes: Some(100) }),
+            ..Held::default()
+        };
+        let two = of("a", "x", 30).with_set(of("b", "x", 25));
+        let all = 30 * 31 / 2 + 25 * 26 / 2;
+        assert_eq!((two.tables.count, two.tables.pages, two.tables.largest.len()), (55, all, 20));
+        assert_eq!((&*two.tables.largest[0].name, two.tables.resident_pages), ("a.t29", Some(55)));
+        let database = |held: &Held| held.database.clone().map(|size| (size.name, size.bytes));
+        assert_eq!(database(&two), Some(("x".into(), Some(100))));
+        assert_eq!(database(&two.with_set(of("c", "y", 1))), Some(("x, y".into(), Some(200))));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Input data of the five transactions (clauses 2.4.1, 2.5.1, 2.6.1, 2.7.1 and 2.8.1).
 
+use serde::{Deserialize, Serialize};
+
 use super::{DISTRICTS, Draws, ITEMS, NuRand, Transaction};
 
 /// Per cent of New-Orders that name an unused item (clause 2.4.1.4).
@@ -16,7 +18,7 @@ pub const UNUSED_ITEM: u64 = ITEMS + 1;
 pub const MOST_LINES: usize = 15;
 
 /// NURand constants of a run (clause 2.1.6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct RunConstants {
     last_names: NuRand,
     customers: NuRand,

@@ -1,9 +1,11 @@
 //! Non-uniform random numbers (clause 2.1.6).
 
+use serde::{Deserialize, Serialize};
+
 use super::Draws;
 
 /// NURand(A, x, y) with its constant C.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct NuRand {
     a: u64,
     low: u64,

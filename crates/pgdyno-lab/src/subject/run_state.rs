@@ -14,7 +14,7 @@ use pgdyno_core::{
     problem::Problem,
 };
 use pgdyno_engine::Mark;
-use pgdyno_plan::{Steps, Work};
+use pgdyno_plan::{SetPlace, Steps, Work};
 use pgdyno_postgres::{
     load::{StepVariables, carry_out, data_state, has_unlogged},
     observe::{ask_commit_settings, weak_routines},
@@ -32,6 +32,7 @@ use crate::{
     context::Context,
     counters_sampler::Reading,
     server_storage,
+    table_sets::TableSet,
     wait_sampler::WaitSampler,
     waiting::waiting_for,
 };
@@ -197,7 +198,8 @@ impl Subject {
 
     /// Prepares to sample the wait events of its sessions; `None` if that is not wanted or not possible.
     fn sample_waits(&mut self) -> Option<WaitSampler> {
-        if !self.samples_waits {
+        // Only the sessions of one database are sampled.
+        if !self.samples_waits || !self.set_databases().is_empty() {
             return None;
         }
         // Of the server under test, bypassing a pooler if the admin connection does.
@@ -212,9 +214,10 @@ impl Subject {
         if let Some(waits) = self.waits.as_ref().filter(|_| edge == Mark::MeasureEnd) {
             waits.sample_while(false);
         }
+        let databases = self.set_databases();
         let session = self.elsewhere.as_mut().unwrap_or(&mut self.admin);
         let reading = waiting_for("the server's counters", &self.events, || {
-            self.sampler.read_all(session, self.facts.version_num)
+            self.sampler.read_all(session, self.facts.version_num, &databases)
         });
         if let Some(waits) = self.waits.as_ref().filter(|_| edge == Mark::MeasureStart) {
             waits.sample_while(true);
@@ -383,16 +386,38 @@ impl Subject {
 
     /// How the clients of a workload connect.
     fn options_of(&self, work: &Work, drive: Option<&ConnectOptions>) -> ConnectOptions {
-        let mut options = match drive {
-            Some(own) => super::with_search_path(own, &self.path),
-            None => self.options.clone(),
-        };
-        if let Some(isolation) = work.tpcc.and_then(|tpcc| tpcc.isolation) {
-            options.startup.push(("default_transaction_isolation".to_owned(), isolation.sql().to_owned()));
-        }
-        options
+        at_level(with_sessions_of(self.options.clone(), drive), work)
     }
 
+    /// How the clients of a workload connect to find the tables of a set.
+    pub fn options_in_set(
+        &self,
+        work: &Work,
+        set: &TableSet,
+        drive: Option<&ConnectOptions>,
+    ) -> ConnectOptions {
+        at_level(with_sessions_of(set.clients.clone(), drive), work)
+    }
+}
+
+/// Connection options with the settings of sessions of a subject that connects in its own way.
+fn with_sessions_of(mut options: ConnectOptions, drive: Option<&ConnectOptions>) -> ConnectOptions {
+    let Some(own) = drive else { return options };
+    options.options.clone_from(&own.options);
+    options.startup.retain(|(name, _)| !own.startup.iter().any(|(other, _)| other == name));
+    options.startup.extend(own.startup.iter().cloned());
+    options
+}
+
+/// Connection options with the isolation level of a workload.
+fn at_level(mut options: ConnectOptions, work: &Work) -> ConnectOptions {
+    if let Some(isolation) = work.tpcc.and_then(|tpcc| tpcc.isolation) {
+        options.startup.push(("default_transaction_isolation".to_owned(), isolation.sql().to_owned()));
+    }
+    options
+}
+
+impl Subject {
     /// Checks whether tables under test are unlogged or in memory; returns the durability tier and stores it in the
     /// facts.
     fn check_tables(&mut self) -> Result<DurabilityTier, Problem> {
@@ -401,7 +426,20 @@ impl Subject {
         let unlogged = has_unlogged(&mut self.admin, &table_scope).map_err(failed)?;
         let in_memory = server_storage::has_tables_in_memory(&mut self.admin, &self.facts).map_err(failed)?;
         self.facts.durability = self.facts.durability.of_tables(unlogged, in_memory);
+        for place in self.named_sets() {
+            let (mut session, scope) = (self.set_session(&place)?, self.set_scope(&place));
+            let unlogged = has_unlogged(&mut session, &scope).map_err(failed)?;
+            let in_memory =
+                server_storage::has_tables_in_memory(&mut session, &self.facts).map_err(failed)?;
+            self.facts.durability = self.facts.durability.of_tables(unlogged, in_memory);
+        }
         Ok(self.facts.durability)
+    }
+
+    /// Where the sets of tables are that only sessions of their own find.
+    fn named_sets(&self) -> Vec<SetPlace> {
+        let places = self.sets.iter().map(|set| set.place.clone());
+        places.filter(|place| *place != SetPlace::Found).collect()
     }
 
     /// Looks at the tables before the first run, and after the last.
@@ -422,6 +460,18 @@ impl Subject {
         self.revive().ok()?;
         let is_own = self.own_server().is_some();
         let buffers = if is_own { Buffercache::Make } else { Buffercache::AsItIs };
+        let mut whole: Option<Held> = None;
+        for place in self.named_sets() {
+            let mut session = self.set_session(&place).ok()?;
+            let of_set = held(&mut session, &self.set_scope(&place), buffers).ok()?;
+            whole = Some(match whole {
+                Some(whole) => whole.with_set(of_set),
+                None => of_set,
+            });
+        }
+        if whole.is_some() {
+            return whole;
+        }
         let place = self.table_scope();
         held(self.elsewhere.as_mut().unwrap_or(&mut self.admin), &place, buffers).ok()
     }

@@ -1,11 +1,15 @@
 //! Checks TPC-C in a plan.
 
+use pgdyno_core::problem::Problem;
 use pgdyno_script::Protocol;
 
 use crate::{
-    Isolation, Plan, TpccWork, WorkloadPlan,
-    fault::{Fault, fault},
+    Action, Auto, Isolation, MAX_SETS, Plan, SetPlace, TpccPlan, TpccWork, WorkloadPlan,
+    fault::{Fault, fault, shown},
 };
+
+/// Most bytes of a name in PostgreSQL (`NAMEDATALEN` - 1).
+const MAX_NAME_BYTES: usize = 63;
 
 /// Appends the faults of TPC-C.
 pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
@@ -13,6 +17,10 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
         let what = "the plan loads the tables of TPC-C and other tables";
         faults.push(fault("data.tpcc", what, "leave `scale` and `scaleup` out, and use no built-in script"));
     }
+    if let Some(tpcc) = &plan.data.tpcc {
+        sets("data.tpcc", tpcc, faults);
+    }
+    stages(plan, faults);
     for (index, workload) in plan.workload.iter().enumerate() {
         if let Some(tpcc) = &workload.tpcc {
             work(&format!("workload[{index}]"), plan, workload, tpcc, faults);
@@ -20,7 +28,98 @@ pub(super) fn faults(plan: &Plan, faults: &mut Vec<Fault>) {
     }
 }
 
+impl TpccPlan {
+    /// Checks the sets of tables.
+    ///
+    /// # Errors
+    /// The first fault, as a wrong request.
+    pub fn validate(&self) -> Result<(), Problem> {
+        let mut faults = Vec::new();
+        sets("data.tpcc", self, &mut faults);
+        match faults.into_iter().next() {
+            None => Ok(()),
+            Some(fault) => Err(Problem::wrong_request(fault.what).hint(fault.hint)),
+        }
+    }
+}
+
+/// Appends the faults of several sets of tables.
+pub(super) fn sets(path: &str, tpcc: &TpccPlan, faults: &mut Vec<Fault>) {
+    if !tpcc.schemas.is_empty() && !tpcc.databases.is_empty() {
+        let what = "the sets of tables are in schemas and in databases";
+        faults.push(fault(path, what, "name schemas of one database, or databases"));
+        return;
+    }
+    let (key, names) = match tpcc.databases.is_empty() {
+        true => ("schemas", &tpcc.schemas),
+        false => ("databases", &tpcc.databases),
+    };
+    let (count, named) = (tpcc.count() as usize, names.len());
+    if named > 0 && named != count {
+        let what = format!("{count} sets of tables are requested, and {named} named in `{key}`");
+        faults.push(fault(format!("{path}.{key}"), what, "name one for each set, or leave `sets` out"));
+    }
+    if named > MAX_SETS as usize {
+        let what = format!("{named} sets of tables are more than {MAX_SETS}");
+        faults.push(fault(format!("{path}.{key}"), what, "drive fewer sets"));
+    }
+    for (at, name) in names.iter().enumerate() {
+        if name.is_empty() || name.len() > MAX_NAME_BYTES || name.contains('\0') {
+            let what = format!("`{}` cannot be the name of a schema or a database", shown(name));
+            let hint = format!("use 1 to {MAX_NAME_BYTES} bytes");
+            faults.push(fault(format!("{path}.{key}"), what, hint));
+        }
+        if names[..at].contains(name) {
+            let what = format!("two sets of tables have the name `{}`", shown(name));
+            faults.push(fault(format!("{path}.{key}"), what, "name each set once"));
+        }
+    }
+}
+
+/// Appends the fault of stages that work on the tables that sessions find: those of several sets need sessions of their
+/// own.
+fn stages(plan: &Plan, faults: &mut Vec<Fault>) {
+    let one = plan.data.tpcc.as_ref().is_none_or(|tpcc| tpcc.places() == [SetPlace::Found]);
+    let other = plan.stage.iter().position(|stage| !matches!(stage.action, Action::Load | Action::Drive));
+    if let Some(index) = other.filter(|_| !one) {
+        let what = "a stage besides load and drive cannot work on several sets of tables";
+        faults.push(fault(format!("stage[{index}]"), what, "leave the stage out, or drive one set"));
+    }
+}
+
+/// Appends the faults of how the sets are driven.
+fn driving(path: &str, plan: &Plan, workload: &WorkloadPlan, tpcc: &TpccWork, faults: &mut Vec<Fault>) {
+    let sets = plan.data.tpcc.as_ref().map_or(1, TpccPlan::count);
+    let all = |number: u32| if number == 1 { "1 set".to_owned() } else { format!("{number} sets") };
+    if tpcc.drivers > sets {
+        let what = format!("{} drivers are more than the tables have sets ({sets})", tpcc.drivers);
+        let hint = "request at most one driver for each set";
+        faults.push(fault(format!("{path}.tpcc.drivers"), what, hint));
+    }
+    let is_one = plan.data.tpcc.as_ref().is_none_or(|tpcc| tpcc.places() == [SetPlace::Found]);
+    if tpcc.drivers == 1 && is_one {
+        let what = "a driver process drives one of several sets of tables, and there is one set";
+        let hint = "request several sets, or leave the drivers out";
+        faults.push(fault(format!("{path}.tpcc.drivers"), what, hint));
+    }
+    let given = match &plan.measure.clients {
+        Auto::Given(clients) => clients.as_slice(),
+        Auto::Auto => &[],
+    };
+    let clients = workload.clients.as_deref().unwrap_or(given);
+    if let Some(few) = clients.iter().find(|clients| **clients < sets) {
+        let what = format!("{few} clients cannot drive {} of tables at one time", all(sets));
+        let hint = "clients are divided among the sets: request at least one for each";
+        faults.push(fault("measure.clients", what, hint));
+    }
+    if tpcc.paced && tpcc.transactions.is_some() {
+        let what = "terminals with keying and think times end by the time, not by a number of transactions";
+        faults.push(fault(format!("{path}.tpcc.transactions"), what, "leave it out, or `paced`"));
+    }
+}
+
 fn work(path: &str, plan: &Plan, workload: &WorkloadPlan, tpcc: &TpccWork, faults: &mut Vec<Fault>) {
+    driving(path, plan, workload, tpcc, faults);
     if plan.data.tpcc.is_none() {
         let hint = "write tpcc = { warehouses = 10 } in [data]";
         faults.push(fault(path, "the plan runs TPC-C but has none of its tables", hint));

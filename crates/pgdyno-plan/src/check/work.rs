@@ -234,6 +234,9 @@ fn sizes(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
             let hint = "write tpcc = { warehouses = … } in [data] too: those are its tables without --size";
             faults.push(fault(format!("{path}.tpcc"), "there is no `tpcc` in [data]", hint));
         }
+        if let Some(tpcc) = &size.tpcc {
+            tpcc::sets(&format!("{path}.tpcc"), tpcc, faults);
+        }
         if let Some(missing) = size.variables.keys().find(|name| !plan.variables.contains_key(*name)) {
             let what = format!("the variable `{}` is not in [variables]", shown(missing));
             let hint = "write it there too: that is its value without --size";

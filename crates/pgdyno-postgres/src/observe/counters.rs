@@ -5,7 +5,7 @@ use pgdyno_wire::{Session, WireError};
 /// First version with functions that read the control file.
 pub(super) const CONTROL_SINCE: u32 = 90_600;
 
-/// Cumulative counters of a server and its current database.
+/// Cumulative counters of a server and of databases.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Counters {
     /// `pg_stat_database.blks_hit`.
@@ -19,17 +19,25 @@ pub struct Counters {
 }
 
 impl Counters {
-    /// Reads the counters. Backends report blocks at most once a second, so a difference is exact to within a
-    /// second's worth at either end. WAL and checkpoint are absent if they cannot be read (on a standby, or
-    /// without the privilege; the checkpoint of 9.5).
+    /// Reads the counters, those of blocks of all these databases, or of the current one if none is named. Backends
+    /// report blocks at most once a second, so a difference is exact to within a second's worth at either end. WAL and
+    /// checkpoint are absent if they cannot be read (on a standby, or without the privilege; the checkpoint of 9.5).
     ///
     /// # Errors
     /// The statistics of the database cannot be read.
-    pub fn read(session: &mut Session, version_num: u32) -> Result<Self, WireError> {
-        let blocks = session.query(
-            "SELECT blks_hit, blks_read FROM pg_catalog.pg_stat_database \
-             WHERE datname = pg_catalog.current_database()",
-        )?;
+    pub fn read(session: &mut Session, version_num: u32, databases: &[String]) -> Result<Self, WireError> {
+        let of_databases = match databases {
+            [] => "pg_catalog.current_database()".to_owned(),
+            names => {
+                let names: Vec<_> =
+                    names.iter().map(|name| format!("'{}'", name.replace('\'', "''"))).collect();
+                format!("ANY (ARRAY[{}]::name[])", names.join(", "))
+            }
+        };
+        let blocks = session.query(&format!(
+            "SELECT pg_catalog.sum(blks_hit), pg_catalog.sum(blks_read) FROM pg_catalog.pg_stat_database \
+             WHERE datname = {of_databases}"
+        ))?;
         let column = |index| blocks.first().and_then(|row| row.parse(index)).unwrap_or(0);
         let wal_bytes = session.value(match version_num {
             0..100_000 => {

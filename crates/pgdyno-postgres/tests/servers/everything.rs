@@ -303,10 +303,10 @@ fn a_server_tells_its_facts_and_counts_what_it_does(server: &Server) {
     assert!(defaults.contains_key("autovacuum") && !defaults.contains_key("data_directory"), "{defaults:?}");
     assert_eq!(facts.in_force("io_method").is_some(), facts.version_num >= 180_000);
     assert_eq!(facts.in_force("jit").is_some(), facts.version_num >= 110_000);
-    let before = Counters::read(database.session(), facts.version_num).expect("they can be read");
+    let before = Counters::read(database.session(), facts.version_num, &[]).expect("they can be read");
     database.load(Way::Chunks);
     database.session().execute("CHECKPOINT").expect("the role may ask for it");
-    let after = Counters::read(database.session(), facts.version_num).expect("they can be read");
+    let after = Counters::read(database.session(), facts.version_num, &[]).expect("they can be read");
     let wal_bytes = after.wal_bytes.zip(before.wal_bytes).map(|(after, before)| after - before);
     assert!(wal_bytes.is_some_and(|bytes| bytes > 10 << 20), "{before:?} {after:?}");
     assert!(after.blocks_hit + after.blocks_read >= before.blocks_hit + before.blocks_read);

@@ -34,7 +34,8 @@ pub fn all(run: &Run<'_>) -> Vec<Section> {
     let levels = run.record.levels.as_ref().map(|of| levels::section(run, of));
     let operated = operations::sections(run);
     let drove = !run.is_of_operations();
-    let found = compared.into_iter().chain(loads).chain(levels).chain(results::sections(run)).chain(operated);
+    let found = compared.into_iter().chain(loads).chain(levels).chain(results::sections(run));
+    let found = found.chain(tpcc::sets(run)).chain(operated);
     let trust = [Some(doubts::section(run)), drove.then(|| checks::section(run))].into_iter().flatten();
     let tpcc = tpcc::section(run).into_iter();
     let seen = tpcc.chain(differences::sections(run)).chain(waits::section(run)).chain(charts::sections(run));

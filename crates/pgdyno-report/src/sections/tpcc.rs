@@ -1,12 +1,15 @@
 //! Results of TPC-C cells: NOPM, transactions, and the clauses of the specification.
 
-use pgdyno_core::{measure::CellSummary, tpcc::DERIVED};
+use pgdyno_core::{
+    measure::{CellSummary, SetCell, TpccRun},
+    tpcc::DERIVED,
+};
 use pgdyno_record::ConsistencyRecord;
 
 use crate::{
     block::{Block, Column, Group, Row, Section, Table},
     figure::{
-        Format::{self, Count, Milliseconds, Rate, Seconds, Text},
+        Format::{self, Count, Milliseconds, Percent, Rate, Seconds, Text},
         Place,
     },
     phrase::{Phrase, joined, maybe, phrase},
@@ -22,6 +25,18 @@ const COLUMNS: [(&str, &str, Format); 8] = [
     ("p50 ms", "latency/p50_ns", Milliseconds),
     ("p90 ms", "p90_ns", Milliseconds),
     ("p99 ms", "latency/p99_ns", Milliseconds),
+    ("max ms", "latency/max_ns", Milliseconds),
+];
+
+/// Columns of the sets of tables: heading, field of `tpcc/sets` in a cell, and format.
+const SET_COLUMNS: [(&str, &str, Format); 8] = [
+    ("warehouses", "warehouses", Count),
+    ("clients", "clients", Count),
+    ("driver process", "driver", Count),
+    ("NOPM", "nopm/value", Rate),
+    ("TPM", "tpm/value", Rate),
+    ("share", "share", Percent),
+    ("p95 ms", "latency/p95_ns", Milliseconds),
     ("max ms", "latency/max_ns", Milliseconds),
 ];
 
@@ -93,6 +108,30 @@ fn of_transactions(run: &Run<'_>, index: usize, cell: &CellSummary) -> Group {
     }
 }
 
+/// The sets of tables of each cell that drove several, whose rates add up to those of the cell.
+pub fn sets(run: &Run<'_>) -> Option<Section> {
+    let cells: Vec<_> = cells(run).into_iter().filter(|(_, cell)| !sets_of(cell).is_empty()).collect();
+    let has_drivers = cells.iter().any(|(_, cell)| sets_of(cell).iter().any(|set| set.driver.is_some()));
+    let shown = || SET_COLUMNS.iter().filter(move |(_, field, _)| *field != "driver" || has_drivers);
+    let columns = [Column::words("set")].into_iter().chain(shown().map(|(name, ..)| column(name))).collect();
+    let group = |(index, cell): &(usize, &CellSummary)| {
+        let row = |set: usize| {
+            let at = run.cell(*index).at("tpcc/sets").at(set);
+            let figures = shown().map(|(_, field, format)| at.figure(field, *format).into());
+            Row::new(false, [at.figure("name", Text).into()].into_iter().chain(figures))
+        };
+        let rows = (0..sets_of(cell).len()).map(row).collect();
+        Group { name: run.name_of(*index), note: phrase!["together ", rate(&run.cell(*index))], rows }
+    };
+    let groups = cells.iter().map(group).collect();
+    let table = Table { group_name: "cell", columns, groups, ..Table::default() };
+    (!cells.is_empty()).then(|| Section::new("Sets of tables", vec![Block::Table(table)]))
+}
+
+fn sets_of(cell: &CellSummary) -> &[SetCell] {
+    cell.tpcc.as_ref().map(|tpcc| tpcc.sets.as_slice()).unwrap_or_default()
+}
+
 /// The clauses; unmet ones are warnings, and part of the summary.
 fn of_clauses(run: &Run<'_>, index: usize, cell: &CellSummary) -> Group {
     let judged = cell.tpcc.iter().flat_map(|tpcc| &tpcc.judged).enumerate();
@@ -107,7 +146,26 @@ fn of_clauses(run: &Run<'_>, index: usize, cell: &CellSummary) -> Group {
         let broken = one.holds == Some(false);
         Row { warning: broken, ..Row::new(broken, [clause.into(), verdict.into(), words.into()]) }
     };
-    Group { name: run.name_of(index), rows: judged.map(row).collect(), ..Group::default() }
+    let rows = judged.map(row).chain(unmet_by_sets(run, index, cell)).collect();
+    Group { name: run.name_of(index), rows, ..Group::default() }
+}
+
+/// The clauses that a single set of tables does not meet.
+fn unmet_by_sets(run: &Run<'_>, index: usize, cell: &CellSummary) -> Vec<Row> {
+    let judged = sets_of(cell).iter().enumerate().flat_map(|(set, of)| {
+        let judged = of.judged.iter().enumerate();
+        judged.filter(|(_, one)| one.holds == Some(false)).map(move |(number, _)| (set, number))
+    });
+    let row = |(set, number): (usize, usize)| {
+        let set = run.cell(index).at("tpcc/sets").at(set);
+        let at = set.at("judged").at(number);
+        let words = phrase![set.figure("name", Text), ": ", at.figure("words", Text)];
+        Row {
+            warning: true,
+            ..Row::new(true, [at.figure("clause", Text).into(), "NOT MET".into(), words.into()])
+        }
+    };
+    judged.map(row).collect()
 }
 
 /// NOPM and TPM.
@@ -135,11 +193,23 @@ fn how(run: &Run<'_>, index: usize, cell: &CellSummary) -> Phrase {
         |is: fn(&pgdyno_core::measure::TpccRun) -> bool| cell.tpcc.as_ref().is_some_and(|of| is(&of.run));
     phrase![
         at.figure("tpcc/run/warehouses", Count),
-        if of(|run| run.warehouses == 1) { " warehouse, " } else { " warehouses, " },
+        if of(|run| run.warehouses == 1) { " warehouse" } else { " warehouses" },
+        cell.tpcc.as_ref().map(|tpcc| in_sets(&at, &tpcc.run)).unwrap_or_default(),
+        ", ",
         at.figure("tpcc/run/shape", Text),
         if of(|run| run.paced) { ", paced" } else { ", unpaced" },
         maybe(" at ", at.figure("workload/rate_per_s", Rate), " TPS offered"),
+        maybe(", ", at.figure("tpcc/run/transactions", Count), " transactions of each client"),
         maybe(", ", at.figure("tpcc/run/isolation", Text), ""),
+    ]
+}
+
+/// How many sets of tables there are, and how many processes drove them.
+fn in_sets(at: &Place<'_>, run: &TpccRun) -> Phrase {
+    let processes = if run.drivers == Some(1) { " driver process" } else { " driver processes" };
+    phrase![
+        maybe(" in ", at.figure("tpcc/run/sets", Count), " sets"),
+        maybe(", driven by ", at.figure("tpcc/run/drivers", Count), processes),
     ]
 }
 
@@ -221,7 +291,7 @@ fn checked_words(at: &Place<'_>, checked: &ConsistencyRecord) -> Phrase {
     phrase![
         verdict,
         at.figure("rows_examined", Count),
-        " rows in one snapshot (",
+        if checked.sets.is_empty() { " rows in one snapshot (" } else { " rows, a snapshot of each set (" },
         at.figure("duration_s", Seconds),
         ").",
         joined(examples.map(|example| maybe(" Example: ", example, ".")), ""),

@@ -6,6 +6,8 @@ use pgdyno_core::tpcc::{
     Customer, DISTRICTS, Draws, Input, Line, RunConstants, Shares, Terminal, Transaction, last_name,
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::DELIVERED;
 use crate::{Names, Slot, Value, Variables};
 
@@ -37,7 +39,7 @@ pub const VARIABLES: [&str; 16] = [
 const STREAM: u64 = 1 << 32;
 
 /// Parameters shared by all clients of a run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 pub struct TerminalParams {
     /// Number of warehouses; each has ten terminals.
     pub warehouses: u64,

@@ -164,7 +164,7 @@ mod tests {
         let problem = applied("clients=8", "clients=9,command=true", plan()).expect_err("it is not told");
         assert_eq!(problem.what, "could not use 9 clients for B: its command has no {clients}");
         assert!(applied("clients=8", "clients=9,command=x -c {clients}", plan()).is_ok());
-        let tpcc = Some(TpccPlan { warehouses: 1 });
+        let tpcc = Some(TpccPlan::of(1));
         let there = Plan { data: DataPlan { tpcc, loaded: true, ..DataPlan::default() }, ..plan() };
         assert!(applied("load:unlogged", "default", there).is_err());
     }

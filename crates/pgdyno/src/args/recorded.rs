@@ -26,7 +26,7 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 69] = [
+const AS_GIVEN: [&str; 74] = [
     "allow",
     "at",
     "bindir",
@@ -38,8 +38,10 @@ const AS_GIVEN: [&str; 69] = [
     "check",
     "clients",
     "data",
+    "databases",
     "detach",
     "driver_cpus",
+    "drivers",
     "duration",
     "file",
     "fillfactor",
@@ -51,6 +53,7 @@ const AS_GIVEN: [&str; 69] = [
     "jobs",
     "key_workers",
     "limit",
+    "limit_per_minute",
     "load_jobs",
     "load_method",
     "lock_timeout",
@@ -85,12 +88,14 @@ const AS_GIVEN: [&str; 69] = [
     "server_cpus",
     "server_version",
     "sessions",
+    "sets",
     "shape",
     "size",
     "strategy",
     "table_options",
     "tables",
     "tablespace",
+    "transactions",
     "until",
     "username",
     "waldir",

@@ -41,5 +41,6 @@ mod tables;
 mod tpcc;
 mod tpcc_load;
 mod tpcc_run;
+mod tpcc_sets;
 mod ways;
 mod wrong_flags;

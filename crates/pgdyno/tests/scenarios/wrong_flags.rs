@@ -721,3 +721,29 @@ fn help_offers_only_methods_that_are_taken() {
     let wrong = ["load", "tpcc", "--warehouses", "1", "--method", "server"];
     is_wrong(&place, &wrong, &["'server' for '--method <METHOD>'", "stream, chunks"]);
 }
+
+/// Several sets of tables: what contradicts itself is refused before anything is begun.
+const SETS: [(&str, &[&str]); 11] = [
+    ("--sets|0", &["0 is not between 1 and 256"]),
+    ("--sets|2|--drivers|3", &["3 drivers are more than the tables have sets (2)"]),
+    ("--drivers|1", &["a driver process drives one of several sets of tables"]),
+    ("--drivers|2", &["2 drivers are more than the tables have sets (1)"]),
+    ("--sets|4|--clients|8,2", &["2 clients cannot drive 4 sets of tables at one time"]),
+    ("--sets|3|--schemas|a,b", &["3 sets of tables are requested, and 2 named in `schemas`"]),
+    ("--databases|a,b,a", &["two sets of tables have the name `a`"]),
+    ("--databases|a,b|--schemas|a,b", &["--schemas", "--databases"]),
+    ("--databases|a,,b", &["cannot be the name of a schema or a database"]),
+    ("--transactions|5|--duration|1s", &["--transactions", "--duration"]),
+    ("--limit-per-minute|600|--rate|10", &["--limit-per-minute", "--rate"]),
+];
+
+#[test]
+fn wrong_sets() {
+    let place = Place::new();
+    let lacking = SETS.iter().filter_map(|(line, words)| {
+        let args: Vec<_> = ["tpcc", "run", "--pg", "18"].into_iter().chain(line.split('|')).collect();
+        lacks(&place, &args, words)
+    });
+    assert_eq!(lacking.collect::<Vec<_>>(), Vec::<String>::new());
+    nothing_was_begun(&place);
+}

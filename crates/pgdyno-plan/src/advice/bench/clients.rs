@@ -3,7 +3,7 @@
 use pgdyno_core::{facts::Choice, problem::Problem};
 
 use super::facts::{BenchFacts, choose, size};
-use crate::{Auto, Plan};
+use crate::{Auto, Plan, TpccPlan};
 
 /// Most connections that pgdyno needs for itself: administration, checks, resets, observation.
 const OWN_CONNECTIONS: u32 = 4;
@@ -32,7 +32,10 @@ pub(super) fn levels(
         Auto::Auto if !plan.workload.is_empty() && plan.workload.iter().all(|one| one.clients.is_some()) => {
             Vec::new()
         }
-        Auto::Auto => chosen(facts, &limits, choices),
+        Auto::Auto => {
+            let sets = plan.data.tpcc.as_ref().map_or(1, TpccPlan::count);
+            chosen(facts, &limits, sets, choices)
+        }
     };
     let levels: Vec<_> =
         plan.workload.iter().map(|one| one.clients.clone().unwrap_or_else(|| shared.clone())).collect();
@@ -103,15 +106,18 @@ impl Limits {
     }
 }
 
-fn chosen(facts: &BenchFacts<'_>, limits: &Limits, choices: &mut Vec<Choice>) -> Vec<u32> {
+/// Client counts from the number of CPUs, with at least one client for each of so many sets of tables.
+fn chosen(facts: &BenchFacts<'_>, limits: &Limits, sets: u32, choices: &mut Vec<Choice>) -> Vec<u32> {
     let cpus = super::cpus::usable(facts.host).len() as u32;
     let most = limits.most();
-    let mut counts = [1, 2 * cpus, 8 * cpus].map(|count| count.min(most)).to_vec();
+    let mut counts = [1, 2 * cpus, 8 * cpus].map(|count| count.max(sets).min(most)).to_vec();
     counts.dedup();
     let list = counts.iter().map(u32::to_string).collect::<Vec<_>>().join(", ");
     let capped = if 8 * cpus > most { format!("; at most {most} can connect") } else { String::new() };
+    let first =
+        if sets > 1 { format!("a client for each of {sets} sets of tables") } else { "one client".into() };
     let reason =
-        format!("one client, twice and eight times the {cpus} processors: alone, busy and crowded{capped}");
+        format!("{first}, twice and eight times the {cpus} processors: alone, busy and crowded{capped}");
     choose(choices, "clients", list, reason);
     counts
 }

@@ -11,7 +11,7 @@ use pgdyno_rows::{
 use pgdyno_script::Builtin;
 
 use super::facts::BenchFacts;
-use crate::{BalanceCheckMode, Plan, WorkloadPlan};
+use crate::{BalanceCheckMode, Plan, TpccPlan, WorkloadPlan};
 
 /// Rows loaded per second, including their primary keys.
 pub const LOAD_ROWS_PER_S: f64 = 400_000.0;
@@ -87,8 +87,13 @@ impl Data {
             streams: plan.load.streams(),
         };
         let Estimate { main, others, .. } = Estimate::new(&load, &need);
-        let bytes = [main, others].iter().map(|size| size.heap.bytes + size.index.bytes).sum();
-        Self { rows: load.rows_total(), bytes, account_pages: 0 }
+        let bytes: u64 = [main, others].iter().map(|size| size.heap.bytes + size.index.bytes).sum();
+        let sets = plan.data.tpcc.as_ref().map_or(1, |tpcc| u64::from(tpcc.count()));
+        Self {
+            rows: load.rows_total().saturating_mul(sets),
+            bytes: sets.saturating_mul(bytes),
+            account_pages: 0,
+        }
     }
 }
 
@@ -97,27 +102,42 @@ pub fn loaded_bytes(plan: &Plan, scale: Option<u64>, facts: &BenchFacts<'_>) -> 
     Data::new(plan, scale, facts).bytes
 }
 
+/// Highest assumed rate of TPC-C transactions.
+fn tpcc_rate(plan: &Plan, server_cpus: usize) -> f64 {
+    plan.measure.rate.unwrap_or(f64::MAX).min(TPCC_PER_CPU_S * server_cpus as f64)
+}
+
+/// Seconds of one run of a workload: as planned, or of its number of transactions at the assumed rate.
+fn run_s(plan: &Plan, workload: &WorkloadPlan, clients: u32, server_cpus: usize) -> f64 {
+    match workload.tpcc.and_then(|work| work.transactions) {
+        Some(each) => each as f64 * f64::from(clients) / tpcc_rate(plan, server_cpus),
+        None => plan.measure.duration.as_secs_f64() + plan.measure.warmup.as_secs_f64(),
+    }
+}
+
 /// Most TPC-C transactions of all runs together. Terminals with keying and think times are bounded by those.
 fn of_tpcc(plan: &Plan, levels: &[Vec<u32>], server_cpus: usize) -> u64 {
     let measure = &plan.measure;
-    let run_s = measure.duration.as_secs_f64() + measure.warmup.as_secs_f64();
-    let most = measure.rate.unwrap_or(f64::MAX).min(TPCC_PER_CPU_S * server_cpus as f64);
-    let terminals = plan.data.tpcc.map_or(0.0, |tpcc| tpcc.warehouses as f64 * DISTRICTS as f64);
+    let most = tpcc_rate(plan, server_cpus);
+    let tpcc = plan.data.tpcc.as_ref();
+    let terminals = tpcc.map_or(0.0, |tpcc| tpcc.all_warehouses() as f64 * DISTRICTS as f64);
     let of = |(workload, levels): (&WorkloadPlan, &Vec<u32>)| {
         let rate = match workload.tpcc {
             None => return 0,
             Some(work) if work.paced => most.min(terminals / TPCC_ROUND_S),
             Some(_) => most,
         };
-        ((rate * run_s) as u64).saturating_mul(levels.len() as u64 * u64::from(measure.blocks))
+        let seconds: f64 = levels.iter().map(|clients| run_s(plan, workload, *clients, server_cpus)).sum();
+        ((rate * seconds) as u64).saturating_mul(measure.blocks.into())
     };
     plan.workload.iter().zip(levels).map(of).fold(0, u64::saturating_add)
 }
 
 /// Seconds of the consistency check after the runs, which also covers tables that were loaded before.
 fn check_of_tpcc_s(plan: &Plan) -> f64 {
-    let rows = plan.data.tpcc.filter(|_| plan.check.consistency).map_or(0, |tpcc| tpcc.warehouses);
-    rows as f64 * TPCC_WAREHOUSE_ROWS / CHECK_ROWS_PER_S
+    let tpcc = plan.data.tpcc.as_ref().filter(|_| plan.check.consistency);
+    let warehouses = tpcc.map_or(0, TpccPlan::all_warehouses);
+    warehouses as f64 * TPCC_WAREHOUSE_ROWS / CHECK_ROWS_PER_S
 }
 
 /// Estimated cost of a whole run.
@@ -127,6 +147,8 @@ pub struct Cost {
     pub runs: u64,
     /// Seconds from start to report.
     pub seconds: f64,
+    /// Seconds of one run on average, without the pause after it.
+    pub run_s: f64,
     /// Bytes written to storage: data, indexes, WAL, and pages written again by checkpoints.
     pub written_bytes: u64,
     /// Most bytes that the data directory will hold.
@@ -148,9 +170,16 @@ impl Cost {
         let writes = |workload: &WorkloadPlan| workload.as_builtin().is_some_and(Builtin::writes);
         let writing = plan.workload.iter().zip(levels).filter(|(workload, _)| writes(workload));
         let writing_runs = writing.map(|(_, levels)| levels.len() as u64).sum::<u64>() * blocks;
-        let run_s = measure.duration.as_secs_f64() + measure.warmup.as_secs_f64();
+        let planned_s = measure.duration.as_secs_f64() + measure.warmup.as_secs_f64();
+        let of_workload = |(workload, levels): (&WorkloadPlan, &Vec<u32>)| -> f64 {
+            levels.iter().map(|clients| run_s(plan, workload, *clients, server_cpus)).sum()
+        };
+        let by_number =
+            plan.workload.iter().any(|of| of.tpcc.is_some_and(|work| work.transactions.is_some()));
+        let all_s = plan.workload.iter().zip(levels).map(of_workload).sum::<f64>() * blocks as f64;
+        let run_s = if by_number && runs > 0 { all_s / runs as f64 } else { planned_s };
         let rate = measure.rate.unwrap_or(f64::MAX).min(TRANSACTIONS_PER_CPU_S * server_cpus as f64);
-        let transactions = (rate * run_s) as u64;
+        let transactions = (rate * planned_s) as u64;
 
         let of_tpcc = of_tpcc(plan, levels, server_cpus);
         let all = transactions.saturating_mul(writing_runs);
@@ -168,6 +197,7 @@ impl Cost {
         let kept = cluster + data_bytes + history + grown;
         Self {
             runs,
+            run_s,
             seconds: FIXED_S
                 + runs as f64 * (run_s + BETWEEN_S)
                 + data.rows as f64 / LOAD_ROWS_PER_S
@@ -183,6 +213,7 @@ impl Cost {
         Self {
             runs: self.runs * servers,
             seconds: self.seconds * servers as f64,
+            run_s: self.run_s,
             written_bytes: self.written_bytes.saturating_mul(servers),
             disk_bytes: self.disk_bytes.saturating_mul(servers),
         }

@@ -16,7 +16,7 @@ pub use cost::{Cost, LOAD_ROWS_PER_S, TRANSACTIONS_PER_CPU_S, loaded_bytes};
 pub use cpus::{CpuSplit, split};
 pub use facts::BenchFacts;
 
-use crate::{Auto, BalanceCheckMode, Plan, Scale, WorkloadPlan};
+use crate::{Auto, BalanceCheckMode, Plan, Scale, TpccPlan, WorkloadPlan};
 use facts::{choose, size};
 
 /// How much time a run may take.
@@ -141,29 +141,24 @@ pub fn resolve(plan: &Plan, level: Level, facts: &BenchFacts<'_>) -> Result<Benc
 
 fn jobs(plan: &Plan, clients: &[u32], cpus: &CpuSplit, choices: &mut Vec<Choice>) -> u32 {
     let most = clients.iter().copied().max().unwrap_or(1);
+    let sets = plan.data.tpcc.as_ref().map_or(1, TpccPlan::count);
     let driver = cpus.driver.len().max(1) as u32;
-    match plan.measure.jobs {
-        Auto::Given(jobs) if jobs <= most => jobs,
-        Auto::Given(jobs) => {
-            choose(
-                choices,
-                "jobs",
-                most,
-                format!("{jobs} threads requested, but {most} clients need no more than one each"),
-            );
-            most
+    let (jobs, reason) = match plan.measure.jobs {
+        Auto::Given(jobs) if jobs > most => {
+            (most, format!("{jobs} threads requested, but {most} clients need no more than one each"))
         }
+        Auto::Given(jobs) if jobs < sets => {
+            (sets, format!("{jobs} threads requested, but each of {sets} sets of tables needs one"))
+        }
+        Auto::Given(jobs) => return jobs,
+        Auto::Auto if driver < sets => (sets, "one thread for each set of tables".to_owned()),
         Auto::Auto => {
-            let jobs = driver.min(most);
-            choose(
-                choices,
-                "jobs",
-                jobs,
-                "one thread for each processor of the driver, never more than clients".into(),
-            );
-            jobs
+            let reason = "one thread for each processor of the driver, never more than clients";
+            (driver.min(most), reason.to_owned())
         }
-    }
+    };
+    choose(choices, "jobs", jobs, reason);
+    jobs
 }
 
 /// The largest client counts.

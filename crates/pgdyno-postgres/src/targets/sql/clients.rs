@@ -73,6 +73,10 @@ pub struct SqlClients {
     pub seed: u64,
     /// Number of the run within the plan, so that each run draws other random numbers.
     pub run: u32,
+    /// Number of the first client: of clients that run at one time, each has a number of its own.
+    pub first_client: u32,
+    /// Number of attempts after which each client ends; `None` is as many as the time allows.
+    pub attempts: Option<u64>,
     /// Initial values of variables, in addition to pgbench's.
     pub definitions: Vec<Definition>,
     /// Whether scripts may run programs.
@@ -94,6 +98,8 @@ impl SqlClients {
             scale: 1,
             seed: 1,
             run: 0,
+            first_client: 0,
+            attempts: None,
             definitions: Vec::new(),
             trust: false,
             max_tries: 1,
@@ -137,13 +143,15 @@ impl SqlClients {
             }
             let backend_pid = session.backend_pid();
             let (io, records) = session.into_parts().map_err(|error| no_descriptor(&error))?;
-            let start = self.start(client, &again);
+            let number = self.first_client + client;
+            let start = self.start(number, &again);
             let target = SqlTarget::new(shared.for_client(&start.variables), start).by_backend(backend_pid);
             let target = match &self.sessions {
                 Some(sessions) => target.asked_at_the_end(sessions.clone()),
                 None => target,
             };
-            let target = Paced::new(Link::new(target, records), client, true, Pacing::default());
+            let pacing = Pacing { attempts: self.attempts, ..Pacing::default() };
+            let target = Paced::new(Link::new(target, records), number, true, pacing);
             workers[client as usize % count].push(Client { target, io: Some(io) });
         }
         Ok((workers, start.elapsed()))

@@ -25,6 +25,11 @@ impl Sessions {
         SessionsSeen { end, ..seen.clone() }
     }
 
+    /// Adds what another process collected.
+    pub fn add(&self, seen: SessionsSeen) {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner).merge(seen);
+    }
+
     /// Counts a session that ends with these settings.
     pub(super) fn end(&self, settings: CommitSettings) {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);

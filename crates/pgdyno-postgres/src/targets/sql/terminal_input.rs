@@ -20,6 +20,11 @@ impl InputCounts {
         place
     }
 
+    /// Adds what another process counted.
+    pub fn add(&self, shares: &Shares) {
+        self.place().lock().unwrap_or_else(PoisonError::into_inner).merge(shares);
+    }
+
     /// Sum over all clients since the last call.
     pub fn take(&self) -> Shares {
         let mut sum = Shares::default();

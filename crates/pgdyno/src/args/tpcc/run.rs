@@ -8,11 +8,11 @@ use pgdyno_core::{
     span::Span,
     tpcc::{DISTRICTS, Shape},
 };
-use pgdyno_lab::{External, check_warehouses};
+use pgdyno_lab::{External, find_sets, within_set};
 use pgdyno_plan::{
-    Auto, Isolation, Plan, TpccPlan, TpccWork, WorkloadFiles, WorkloadPlan, advice::bench::Level,
+    Auto, Isolation, MAX_SETS, Plan, SetPlace, TpccPlan, TpccWork, WorkloadFiles, WorkloadPlan,
+    advice::bench::Level,
 };
-use pgdyno_postgres::load::find_tpcc;
 
 use crate::{
     args::{bench, measure, way::without_server},
@@ -38,10 +38,11 @@ const TERMINALS_PER_CONNECTION: u64 = 100;
     Examples:\n  \
     pgdyno tpcc run --warehouses 10 --clients 8,32\n  \
     pgdyno tpcc run --server main --clients 64 --shape functions --duration 60s\n  \
+    pgdyno tpcc run --server main --sets 4 --drivers 4 --clients 96 --mix 40/36/8/8/8\n  \
     pgdyno tpcc run --dsn 'host=db user=me dbname=tpcc' --paced --warmup 5min --duration 20min"
 )]
 pub struct Run {
-    /// Number of warehouses [default: all that are loaded; 10 on a temporary server]
+    /// Number of warehouses of each set of tables [default: all that are loaded; 10 on a temporary server]
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=10_000_000),
           help_heading = "What")]
     warehouses: Option<u64>,
@@ -63,6 +64,22 @@ pub struct Run {
     /// Simulate ten terminals per warehouse with keying and think times; clients are their connections
     #[arg(long, help_heading = "What")]
     paced: bool,
+    /// Number of sets of tables, driven at one time by the clients divided among them [default: the names given, or 1]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SETS)),
+          help_heading = "What")]
+    sets: Option<u32>,
+    /// Schemas of the sets [default: tpcc_1 to tpcc_N, as of `load tpcc --schemas N`]
+    #[arg(
+        long,
+        value_name = "NAME,…",
+        value_delimiter = ',',
+        conflicts_with = "databases",
+        help_heading = "What"
+    )]
+    schemas: Vec<String>,
+    /// Databases of the sets, as of `load copy --into-databases N`
+    #[arg(long, value_name = "NAME,…", value_delimiter = ',', help_heading = "What")]
+    databases: Vec<String>,
     /// Skip the consistency check after the run
     #[arg(long, help_heading = "What")]
     no_check: bool,
@@ -75,11 +92,15 @@ pub struct Run {
     /// For numbers to publish: more and longer blocks
     #[arg(long, help_heading = "How")]
     thorough: bool,
-    /// Client counts, such as 8,32 [default: from the number of CPUs; with --paced one per 100 terminals, 10 to 200]
+    /// Client counts of all sets, such as 8,32 [default: from the CPUs; with --paced one per 100 terminals, 10 to 200]
     #[arg(long, short, value_name = "N,…", value_delimiter = ',',
           value_parser = clap::value_parser!(u32).range(1..=100_000), help_heading = "How")]
     clients: Option<Vec<u32>>,
-    /// Driver threads [default: one per driver CPU]
+    /// Processes that drive the sets of tables, at most one for each set [default: threads of pgdyno itself]
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=i64::from(MAX_SETS)),
+          help_heading = "How")]
+    drivers: Option<u32>,
+    /// Driver threads, at least one for each set of tables [default: one per driver CPU]
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u32).range(1..=1_024),
           help_heading = "How")]
     jobs: Option<u32>,
@@ -96,6 +117,14 @@ pub struct Run {
     #[arg(long, short = 'R', value_name = "TPS", value_parser = bench::rate, allow_hyphen_values = true,
           conflicts_with = "paced", help_heading = "How")]
     rate: Option<f64>,
+    /// The same in transactions per minute, over all terminals (limitTxnsPerMin of BenchmarkSQL)
+    #[arg(long, value_name = "N", value_parser = bench::rate, allow_hyphen_values = true,
+          conflicts_with_all = ["paced", "rate"], help_heading = "How")]
+    limit_per_minute: Option<f64>,
+    /// Transactions of each client, after which it ends, without a warm-up (runTxnsPerTerminal of BenchmarkSQL)
+    #[arg(long, short = 't', value_name = "N", value_parser = clap::value_parser!(u64).range(1..),
+          conflicts_with_all = ["duration", "warmup", "paced"], help_heading = "How")]
+    transactions: Option<u64>,
     /// CPUs of the driver, such as 0 or 0-3,8 [default: the last quarter]
     #[arg(long, value_name = "LIST", value_parser = bench::cpu_list, help_heading = "How")]
     driver_cpus: Option<String>,
@@ -165,12 +194,17 @@ impl Run {
 
     /// The tables: those of the existing server, or the requested number of warehouses.
     fn data(&self, external: Option<&External>) -> Result<TpccPlan, Problem> {
-        let Some(external) = external else {
-            return Ok(TpccPlan { warehouses: self.warehouses.unwrap_or(WAREHOUSES) });
+        let sets = TpccPlan {
+            warehouses: self.warehouses.unwrap_or(WAREHOUSES),
+            sets: self.sets,
+            schemas: self.schemas.clone(),
+            databases: self.databases.clone(),
         };
-        let found = find_tpcc(&mut pgdyno_wire::connect(&external.drive)?)?.warehouses;
-        check_warehouses(found, self.warehouses.unwrap_or(found))?;
-        Ok(TpccPlan { warehouses: found })
+        let Some(external) = external else { return Ok(sets) };
+        sets.validate()?;
+        let open = &mut |place: &SetPlace| pgdyno_wire::connect(&within_set(&external.drive, place));
+        let found = find_sets(&sets, self.warehouses, open)?;
+        Ok(TpccPlan { warehouses: found.scale, ..sets })
     }
 
     fn plan(&self, level: Level, data: TpccPlan) -> Plan {
@@ -182,9 +216,12 @@ impl Run {
             weights: self.mix.unwrap_or(usual.weights),
             max_tries: self.max_tries.unwrap_or(usual.max_tries),
             paced: self.paced,
+            drivers: self.drivers.unwrap_or(0),
+            transactions: self.transactions,
         };
         let mut plan = Plan::new("tpcc", vec![WorkloadPlan::tpcc(work)]);
         plan.description = "TPC-C's five transactions, derived from the specification.".into();
+        let all_warehouses = data.all_warehouses();
         plan.data.tpcc = Some(data);
         plan.check.consistency = !self.no_check;
         level.apply(&mut plan);
@@ -194,11 +231,11 @@ impl Run {
         measure.duration = self.duration.unwrap_or(measure.duration);
         measure.clients = match &self.clients {
             Some(clients) => Auto::Given(clients.clone()),
-            None if self.paced => Auto::Given(vec![connections(data.warehouses)]),
+            None if self.paced => Auto::Given(vec![connections(all_warehouses)]),
             None => Auto::Auto,
         };
         measure.jobs = self.jobs.map_or(Auto::Auto, Auto::Given);
-        measure.rate = self.rate;
+        measure.rate = self.rate.or(self.limit_per_minute.map(|limit| limit / 60.0));
         measure.driver_cpus.clone_from(&self.driver_cpus);
         plan.server.cpus.clone_from(&self.server_cpus);
         plan
