@@ -183,7 +183,8 @@ fn connect_here(
             trust: job.trust,
             sessions: Some(part.sessions.clone()),
         };
-        let options = set.map_or_else(|| ready.options.clone(), |set| subject.options_in_set(cell.work, set, cell.drive));
+        let options = set
+            .map_or_else(|| ready.options.clone(), |set| subject.options_in_set(cell.work, set, cell.drive));
         let connected = sql.connect(&options, part.share.clients, part.share.jobs, stop);
         let (workers, connect) =
             connected.map_err(|problem| set.map_or(problem.clone(), |set| of_set(&set.place, problem)))?;

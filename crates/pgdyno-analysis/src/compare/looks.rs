@@ -231,7 +231,8 @@ mod tests {
         assert!((last / CONTINUED_LEVEL - 1.0).abs() < 0.02, "{last}");
         let twice = continued(&once, 40).expect("there is something left");
         assert!(twice[5].alpha < last, "{twice:?}");
-        assert_eq!((continued(&first, 16), continued(&levels(&[8, 16], FALSE_ALARMS), 32)), (None, None));
+        let spent = levels(&[8, 16], CONTINUED_ALARMS);
+        assert_eq!((continued(&first, 16), continued(&spent, 32)), (None, None));
     }
 
     /// What the integration promises, in random walks: the looks of a comparison of equal arms and of three

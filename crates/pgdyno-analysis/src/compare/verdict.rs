@@ -168,9 +168,9 @@ mod tests {
             (-5.0, 2.0, Slower),
             (-5.0, 5.3, Slower),
             (100.0, 1.0, Faster),
-            (0.0, 2.5, CannotTell { more_blocks: Some(9) }),
-            (5.0, 6.1, CannotTell { more_blocks: Some(8) }),
-            (-5.0, 10.0, CannotTell { more_blocks: Some(25) }),
+            (0.0, 2.5, CannotTell { more_blocks: Some(6) }),
+            (5.0, 6.1, CannotTell { more_blocks: Some(5) }),
+            (-5.0, 10.0, CannotTell { more_blocks: Some(17) }),
             (0.9, 200.0, CannotTell { more_blocks: None }),
             // Without scatter the interval is a point.
             (0.0, 0.0, NoDifference),

@@ -26,8 +26,8 @@ pub use outage::Outage;
 pub use outcome::Outcome;
 pub use run::{
     Arm, CellRun, CellSummary, CpuUse, DataState, ErrorCount, IdleServers, Interval, IoUse,
-    MovedPerTransaction, Retries, ScriptRun, ServedFrom, SetRun, StatementSummary, SteadyVerdict, WaitCount, Waits,
-    Workload, runs_by_cell,
+    MovedPerTransaction, Retries, ScriptRun, ServedFrom, SetRun, StatementSummary, SteadyVerdict, WaitCount,
+    Waits, Workload, runs_by_cell,
 };
 pub use slowest::{
     Part, SLOWEST, SLOWEST_OF_RUN, Slow, SlowAttempt, SlowInterval, Slowest, Work, slowest_of,

@@ -370,7 +370,7 @@ impl Args {
             ("--slots", self.slots),
             ("--tables existing", self.tables.existing() == Some(true) || plan.data.loaded),
             ("tables made by SQL of the plan", plan.data.is_own()),
-            ("several sets of tables", plan.data.tpcc.as_ref().is_some_and(|tpcc| tpcc.sets() > 1)),
+            ("several sets of tables", plan.data.tpcc.as_ref().is_some_and(|tpcc| tpcc.count() > 1)),
         ];
         let Some((flag, _)) = given.into_iter().find(|(_, given)| *given) else { return Ok(()) };
         let what = format!(
