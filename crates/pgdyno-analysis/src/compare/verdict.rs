@@ -170,7 +170,7 @@ mod tests {
             (100.0, 1.0, Faster),
             (0.0, 2.5, CannotTell { more_blocks: Some(6) }),
             (5.0, 6.1, CannotTell { more_blocks: Some(5) }),
-            (-5.0, 10.0, CannotTell { more_blocks: Some(17) }),
+            (-5.0, 10.0, CannotTell { more_blocks: Some(19) }),
             (0.9, 200.0, CannotTell { more_blocks: None }),
             // Without scatter the interval is a point.
             (0.0, 0.0, NoDifference),
