@@ -176,7 +176,7 @@ fn tables(run: &Run<'_>) -> Vec<Section> {
     let levels = levels.and_then(|levels| table("Compared with the baseline", levels));
     let speed = table("Throughput and latency", results::of_a_terminal(run));
     let operated = operations::sections(run).into_iter().filter_map(only_tables);
-    levels.into_iter().chain(speed).chain(operated).collect()
+    levels.into_iter().chain(speed).chain(tpcc::sets(run)).chain(operated).collect()
 }
 
 /// The tables of a section and its warnings; `None` without a table.
