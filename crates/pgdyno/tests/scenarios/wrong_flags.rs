@@ -186,7 +186,7 @@ const AB: &[(&str, &[&str])] = &[
     ("pg=18,dsn=host=/tmp|default", &["A: it names an existing server and describes a temporary one"]),
     ("--dsn|host=/tmp|--dsn|host=/tmp hots=b", &["hots", "host"]),
     (
-        "--dsn|host=/tmp|--set|jit=on|--set|jit=off",
+        "--dsn|host=/tmp|--pg|17|--pg|18",
         &["it names an existing server and describes a temporary one"],
     ),
     ("--dsn|host=/tmp|default|command=x", &["B: a command names its own server"]),
