@@ -185,10 +185,7 @@ const AB: &[(&str, &[&str])] = &[
     ("-b|select-only|-f|a.sql", &["A: it has more than one workload"]),
     ("pg=18,dsn=host=/tmp|default", &["A: it names an existing server and describes a temporary one"]),
     ("--dsn|host=/tmp|--dsn|host=/tmp hots=b", &["hots", "host"]),
-    (
-        "--dsn|host=/tmp|--pg|17|--pg|18",
-        &["it names an existing server and describes a temporary one"],
-    ),
+    ("--dsn|host=/tmp|--pg|17|--pg|18", &["it names an existing server and describes a temporary one"]),
     ("--dsn|host=/tmp|default|command=x", &["B: a command names its own server"]),
     ("data=/tmp/x|data=/tmp/x", &["two servers cannot share a data directory"]),
     ("--bundle|--bindir|/x", &["--bundle", "--bindir"]),
