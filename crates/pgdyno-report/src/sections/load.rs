@@ -41,6 +41,17 @@ pub fn facts(run: &Run<'_>, index: usize, load: &LoadRecord) -> Facts {
     Facts { title: phrase!["Data", run.whose(index)], items }
 }
 
+/// A load in a line.
+pub fn in_short(at: &Place<'_>) -> Phrase {
+    phrase![
+        at.figure("rows", Count),
+        " rows",
+        maybe(" at ", at.figure("rows_per_s", Rate), " rows/s"),
+        maybe(", keys in ", at.figure("index_s", Seconds), ""),
+        maybe(", ", at.figure("size_bytes", Bytes), ""),
+    ]
+}
+
 /// Tables that were there before the run.
 pub fn existing(run: &Run<'_>, index: usize) -> Facts {
     let at = run.subject(index).at("existing");
@@ -119,6 +130,7 @@ fn stage(load: &LoadRecord, at: &Place<'_>, index: usize) -> Phrase {
         own.figure("name", Text),
         ": ",
         own.figure("duration_s", Seconds),
+        maybe(", ", own.figure("rows_per_s", Rate), " rows/s"),
         maybe(", WAL ", own.figure("wal_bytes", Bytes), ""),
         maybe(", temporary files ", own.figure("temp_bytes", Bytes).filter(|bytes| bytes.value != 0), ""),
         if phases.is_empty() { "" } else { "; server: " },

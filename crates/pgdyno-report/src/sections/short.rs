@@ -9,7 +9,7 @@ use crate::{
     figure::Format::{Bytes, Count, Nanoseconds, Rate, Text, Word},
     phrase::{Phrase, Piece, joined, maybe, phrase},
     run::{Run, clients},
-    sections::{brief, checks, choices, doubts, head, levels, operations, results, tpcc, verdict},
+    sections::{brief, checks, choices, doubts, head, levels, load, operations, results, tpcc, verdict},
 };
 
 /// The parts of the short report, from top to bottom.
@@ -64,8 +64,10 @@ fn what(run: &Run<'_>) -> Vec<Fact> {
     let server = server(run).map(|server| Fact::new("server", server));
     let machine = cut("machine", brief::machine(run));
     let measured = (!run.is_of_operations()).then(|| cut("measured", measured(run)));
+    let has_load = matches!(run.record.subjects.as_slice(), [only] if only.load.is_some());
+    let loaded = has_load.then(|| cut("loaded", load::in_short(&run.subject(0).at("load"))));
     let durability = Fact::new("durability", head::durability(run));
-    server.into_iter().chain([machine]).chain(measured).chain([durability]).collect()
+    server.into_iter().chain([machine]).chain(loaded).chain(measured).chain([durability]).collect()
 }
 
 /// The only server, with the settings that somebody chose for it. Several are in the sentences and the tables.
@@ -152,8 +154,14 @@ fn has_failed(operation: &OperationRecord) -> bool {
 fn found(run: &Run<'_>) -> Vec<Phrase> {
     let mut found = match (&run.record.comparison, &run.record.levels) {
         (Some(of), _) => {
-            let by = "A and B are compared by New-Orders per second (NOPM over 60).";
-            let by = (of.by == ComparedRate::NewOrders).then(|| Piece::Fixed(by).into());
+            let by = match of.by {
+                ComparedRate::Tps => None,
+                ComparedRate::NewOrders => {
+                    Some("A and B are compared by New-Orders per second (NOPM over 60).")
+                }
+                ComparedRate::LoadedRows => Some("A and B are compared by rows loaded per second."),
+            };
+            let by = by.map(|by| Piece::Fixed(by).into());
             head::compared(run, of).into_iter().chain(by).collect()
         }
         (None, Some(_)) => levels::subjects(run),

@@ -38,10 +38,12 @@ echo configured
 echo configured > config.log
 "#;
 
+/// A make that is stopped deletes what it is making; whether it has just made `objfiles.txt` must not matter.
 const MAKEFILE: &str = r#"
 SOURCE = @source@
 PREFIX = @prefix@
 .SECONDARY:
+.PRECIOUS: objfiles.txt
 all: objfiles.txt b.o
 objfiles.txt: a.o
 	echo $^ > $@
