@@ -28,7 +28,7 @@ enum At {
 use At::{Comparison, OfCell, Record, Subject, Tps};
 
 /// The columns. Names end with the unit.
-const COLUMNS: [(&str, At); 51] = [
+const COLUMNS: [(&str, At); 54] = [
     ("run_id", Record("id")),
     ("status", Record("status")),
     ("server_version", Subject("server/version")),
@@ -49,6 +49,7 @@ const COLUMNS: [(&str, At); 51] = [
     ("tps_least_per_s", OfCell("tps/min")),
     ("tps_most_per_s", OfCell("tps/max")),
     ("qps_per_s", OfCell("qps/value")),
+    ("rows_per_s", OfCell("rows_per_s/value")),
     ("latency_count", OfCell("latency/count")),
     ("latency_mean_ns", OfCell("latency/mean_ns")),
     ("latency_stddev_ns", OfCell("latency/stddev_ns")),
@@ -76,6 +77,8 @@ const COLUMNS: [(&str, At); 51] = [
     ("tpcc_nopm", OfCell("tpcc/nopm/value")),
     ("tpcc_nopm_half_width", OfCell("tpcc/nopm/half_width")),
     ("tpcc_tpm", OfCell("tpcc/tpm/value")),
+    ("tpcc_conditions_broken", Subject("consistency/violations")),
+    ("tpcc_note", OfCell("tpcc/run/note")),
     ("effect_share", Comparison("effect")),
     ("effect_low_share", Comparison("low")),
     ("effect_high_share", Comparison("high")),

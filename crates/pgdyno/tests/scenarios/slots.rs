@@ -69,8 +69,19 @@ mod long {
     fn clients_keep_their_connections_from_slot_to_slot() {
         let place = Place::new();
         let args = ["ab", "--slots", "--bundle", "--pg", "18", "default", "default", "--margin", "0.01%"];
-        let tiny =
-            ["--scale", "2", "--clients", "2", "--warmup", "50ms", "--duration", brief(), "--blocks", "16"];
+        let tiny = [
+            "--scale",
+            "2",
+            "--clients",
+            "2",
+            "--warmup",
+            "50ms",
+            "--duration",
+            brief(),
+            "--blocks",
+            "16",
+            "--full",
+        ];
         let out = place.done(&[&args[..], &tiny].concat());
         let run = place.only_run();
         is_complete(&run);

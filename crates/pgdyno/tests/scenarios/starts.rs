@@ -48,7 +48,7 @@ mod long {
     #[ignore = "takes long: `.ci/run` runs it"]
     fn servers_start_anew_and_pass_on_their_data() {
         let place = Place::new();
-        let out = place.done(&ab(&["--pg", "18", "default", "default", "--margin", "50%"]));
+        let out = place.done(&ab(&["--pg", "18", "default", "default", "--margin", "50%", "--full"]));
         let run = place.only_run();
         is_complete(&run);
         let starts = &run.record.starts;
@@ -83,7 +83,7 @@ mod long {
             || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell can be run");
         let mut hogs: Vec<Child> = (0..4).map(|_| spin()).collect();
         let args = ["ab", "--bundle", "--pg", "18", "--scale", "1", "--clients", "1", "--warmup", "50ms"];
-        let more = ["--duration", "1s", "--blocks", "3", "-b", "select-only", "default", "default"];
+        let more = ["--duration", "1s", "--blocks", "3", "-b", "select-only", "--full", "default", "default"];
         let output = place.run(&[&args[..], &more].concat());
         for hog in &mut hogs {
             hog.kill().expect("it is ours");

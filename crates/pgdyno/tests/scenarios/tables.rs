@@ -244,7 +244,7 @@ mod long {
     #[ignore = "takes long: `.ci/run` runs it"]
     fn arms_are_loaded_alike() {
         let place = Place::new();
-        let tiny = "ab --scale 1 --clients 1 --duration 1s --warmup 50ms --blocks 3 pg=17 pg=18";
+        let tiny = "ab --full --scale 1 --clients 1 --duration 1s --warmup 50ms --blocks 3 pg=17 pg=18";
         let args: Vec<_> = tiny.split(' ').chain(["--partitions", "2", "--unlogged"]).collect();
         let said = place.done(&args);
         let run = place.only_run();

@@ -299,7 +299,7 @@ fn one_plan_runs_on_several_servers(versions: &[&str]) {
     let place = Place::new();
     fs::write(place.path("warehouses.toml"), PLAN).expect("it is ours");
     let subjects: Vec<String> = versions.iter().map(|pg| format!("pg={pg},bundle")).collect();
-    let mut args = vec!["run", "warehouses.toml"];
+    let mut args = vec!["run", "warehouses.toml", "--full"];
     subjects.iter().for_each(|subject| args.extend(["--subject", subject]));
     let said = place.done(&args);
     let words = said.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -360,7 +360,7 @@ mod long {
     #[ignore = "takes long: `.ci/run` runs it"]
     fn paced_terminals_keep_their_pace() {
         let loaded = loaded("18", "2");
-        let more = ["--paced", "--clients", "3", "--warmup", "1s", "--duration", "8s"];
+        let more = ["--paced", "--clients", "3", "--warmup", "1s", "--duration", "8s", "--full"];
         let (record, said) = loaded.driven(&more);
         consistent(&record);
         let run = &record.runs[0];
@@ -384,7 +384,7 @@ mod long {
             .session()
             .execute("UPDATE customer SET c_balance = c_balance + 1 WHERE c_d_id = 3 AND c_id = 5")
             .expect("ours");
-        let output = loaded.place.run(&loaded.flags(&["--clients", "2"]));
+        let output = loaded.place.run(&loaded.flags(&["--clients", "2", "--full"]));
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(1), "{out}{err}");
         assert!(out.contains("The TPC-C tables are inconsistent: do not use these numbers."), "{out}");

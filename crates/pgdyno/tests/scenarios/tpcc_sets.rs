@@ -272,7 +272,7 @@ blocks = 2
     fn a_plan_drives_sets_in_databases_by_one_program_and_by_several() {
         let place = Place::new();
         fs::write(place.path("four.toml"), PLAN).expect("it is ours");
-        let said = place.done(&["run", "four.toml", "--pg", "18", "--bundle"]);
+        let said = place.done(&["run", "four.toml", "--pg", "18", "--bundle", "--full"]);
         assert!(words(&said).contains("driven by 2 driver processes"), "{said}");
         let run: Run = place.only_run();
         holds_together(&run);

@@ -577,7 +577,7 @@ mod long {
         let (one, other) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=other"));
         let size =
             ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
-        let said = there.place.done(&[&["ab", "--dsn", &one, "--dsn", &other], &size[..]].concat());
+        let said = there.place.done(&[&["ab", "--full", "--dsn", &one, "--dsn", &other], &size[..]].concat());
         let run = there.place.only_run();
         let comparable = run.record.subjects[1].comparable.as_ref().expect("it was judged");
         assert_eq!(comparable.verdict, Fairness::DiffersBesides, "{comparable:?}");
