@@ -43,7 +43,7 @@ pub struct Cell<'a> {
 pub struct Clients {
     /// The server as it was prepared for them.
     pub ready: Ready,
-    /// The clients of each set of tables; of one without a name, if the server has no several sets.
+    /// The clients of each set of tables; a single set has no name.
     pub parts: Vec<Part>,
     /// The processes that drive them, if it is not this one.
     pub processes: Option<Processes>,

@@ -299,7 +299,7 @@ impl<'a> Rounds<'a> {
         Ok(rate)
     }
 
-    /// Loads the tables of a subject anew, without those of the load before and with nothing left to write out.
+    /// Loads the tables of a subject again; those of the load before are dropped, and nothing is left to write out.
     fn load(&mut self, place: usize, round: &Round) -> Result<f64, Problem> {
         let Context { job, prepared, events, .. } = self.context;
         let subject = &job.subjects[place];

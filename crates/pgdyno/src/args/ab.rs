@@ -287,6 +287,7 @@ impl Args {
         leave_out_unused(&mut plan, named || own.iter().any(|own| own.load.is_some()));
         let Servers { servers, of_arm, drives } = self.servers(&arms, &plan)?;
         arms_own::refuse_shared(&own, of_arm)?;
+        self.refuse_sessions_of_loads(&drives)?;
         let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
         let asked = [Asked::default(), arms[0].asked(&arms[1])];
         let jobs = works.into_iter().zip(said).zip(of_arm).zip(asked).zip(own).zip(["A", "B"]).zip(drives);
@@ -379,6 +380,17 @@ impl Args {
         Err(Problem::wrong_request(what).hint(
             "leave it out; arms differ in servers, settings and load:NAME=VALUE, and --load-jobs is the number of \
              loading sessions",
+        ))
+    }
+
+    /// Refuses settings of sessions where runs are loads: those are for the clients of a workload.
+    fn refuse_sessions_of_loads(&self, drives: &[Option<ConnectOptions>; 2]) -> Result<(), Problem> {
+        if self.by != ComparedRate::LoadedRows || drives.iter().all(Option::is_none) {
+            return Ok(());
+        }
+        let what = "could not compare loads by settings of sessions: the sessions that load do not get them";
+        Err(Problem::wrong_request(what).hint(
+            "leave --dsn and --server out: pgdyno then starts a server for each of A and B with its settings",
         ))
     }
 

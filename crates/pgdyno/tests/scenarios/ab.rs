@@ -93,6 +93,14 @@ fn what_no_load_has_is_refused() {
             "{flag:?}: {said}"
         );
     }
+    // The sessions that load are not those of clients.
+    for more in [
+        &["--dsn", "host=/tmp", "--set", "maintenance_work_mem=1MB", "--set", "maintenance_work_mem=2MB"][..],
+        &["--dsn", "host=/tmp", "--dsn", "host=/tmp options=-cjit=off"],
+    ] {
+        let said = place.refused(&[&["ab", "--by", "loaded-rows", "--dry-run"], more].concat(), 2);
+        assert!(said.contains("could not compare loads by settings of sessions"), "{more:?}: {said}");
+    }
     place.nothing_is_left();
 }
 
