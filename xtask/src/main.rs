@@ -49,6 +49,8 @@ enum Chore {
     BenchLoad(bench::load::Args),
     /// Compare `pgdyno load tpcc` with the load of go-tpc, alternating, until all data is durable
     BenchTpcc(bench::tpcc::Args),
+    /// Measure what observing costs: a driver with all observers awake and asleep, alternating
+    BenchObserve(bench::observe::Args),
     /// Run PostgreSQL's own tests of pgbench against a pgbench and against pgdyno under that name
     PgbenchTests(pgbench_tests::Args),
     /// Run every test, including all majors, kills and long truth tests
@@ -66,6 +68,7 @@ fn main() -> ExitCode {
         Chore::BenchKeeping(args) => bench::keeping::run(&args),
         Chore::BenchLoad(args) => bench::load::run(&args),
         Chore::BenchTpcc(args) => bench::tpcc::run(&args),
+        Chore::BenchObserve(args) => bench::observe::run(&args),
         Chore::PgbenchTests(args) => pgbench_tests::run(&args),
         Chore::TestAll(args) => test_all::run(&args),
     };

@@ -14,6 +14,9 @@ const VARIABLE: &str = "PGDYNO_TEST_ALL";
 /// How many tests run at a time: most of the long ones compute.
 const THREADS: &str = "4";
 
+/// Tests that must have the machine to themselves: they run after all others.
+const ALONE: &str = "::alone::";
+
 /// Flags of `test-all`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
@@ -45,25 +48,42 @@ impl Sum {
     }
 }
 
-/// Arguments of `cargo test`, and of the tests after `--`, which always include those that are ignored.
-fn with_ignored(rest: &[String]) -> Vec<String> {
+/// Arguments of `cargo test`, and of the tests after `--`, which always include those that are ignored. Without tests
+/// by name: once for all that run side by side, and once for those that run alone.
+fn passes(rest: &[String]) -> Vec<Vec<String>> {
     let at = rest.iter().position(|argument| argument == "--").unwrap_or(rest.len());
-    let of_tests = rest[at..].iter().skip(1).cloned();
-    let all = ["--".to_owned(), "--include-ignored".to_owned()];
-    rest[..at].iter().cloned().chain(all).chain(of_tests).collect()
+    let of_tests: Vec<&str> = rest[at..].iter().skip(1).map(String::as_str).collect();
+    let pass = |more: &[&str]| -> Vec<String> {
+        let of_tests = ["--", "--include-ignored"].iter().chain(more).map(|&argument| argument.to_owned());
+        rest[..at].iter().cloned().chain(of_tests).collect()
+    };
+    match of_tests.as_slice() {
+        [] => vec![pass(&["--skip", ALONE]), pass(&["--test-threads=1", ALONE])],
+        named => vec![pass(named)],
+    }
 }
 
 /// Runs the tests in the default profile of `cargo test`: debug assertions and overflow checks are part of the test.
 pub fn run(args: &Args) -> Result<bool, Failure> {
+    let mut sum = Sum::default();
+    let mut succeeded = true;
+    for pass in passes(&args.rest) {
+        succeeded &= run_pass(&pass, &mut sum)?;
+    }
+    println!("{} passed, {} failed", sum.passed, sum.failed);
+    Ok(succeeded)
+}
+
+fn run_pass(arguments: &[String], sum: &mut Sum) -> Result<bool, Failure> {
     let mut command = cargo();
     let mut child = command
         .args(["test", "--no-fail-fast"])
-        .args(with_ignored(&args.rest))
+        .args(arguments)
         .env(VARIABLE, "1")
         .env("RUST_TEST_THREADS", THREADS)
         .stdout(Stdio::piped())
         .spawn()?;
-    let mut sum = Sum::default();
+    let failed_before = sum.failed;
     let lines = child.stdout.take().ok_or("cargo has no standard output")?;
     for line in BufReader::new(lines).lines() {
         let line = line?;
@@ -71,10 +91,9 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
         println!("{line}");
     }
     let status = child.wait()?;
-    if !status.success() && sum.failed == 0 {
+    if !status.success() && sum.failed == failed_before {
         return Err(format!("cargo test failed ({status}) before or beside its tests").into());
     }
-    println!("{} passed, {} failed", sum.passed, sum.failed);
     Ok(status.success())
 }
 
@@ -85,11 +104,13 @@ mod tests {
     #[test]
     fn tests_that_are_ignored_are_included() {
         let with = |rest: &[&str]| {
-            with_ignored(&rest.iter().map(|&argument| argument.to_owned()).collect::<Vec<_>>()).join(" ")
+            let rest: Vec<String> = rest.iter().map(|&argument| argument.to_owned()).collect();
+            passes(&rest).iter().map(|pass| pass.join(" ")).collect::<Vec<_>>()
         };
-        assert_eq!(with(&[]), "-- --include-ignored");
-        assert_eq!(with(&["-p", "pgdyno"]), "-p pgdyno -- --include-ignored");
-        assert_eq!(with(&["--release", "--", "tpcc"]), "--release -- --include-ignored tpcc");
+        let alone = "-- --include-ignored --test-threads=1 ::alone::";
+        assert_eq!(with(&[]), ["-- --include-ignored --skip ::alone::", alone]);
+        assert_eq!(with(&["-p", "pgdyno"])[0], "-p pgdyno -- --include-ignored --skip ::alone::");
+        assert_eq!(with(&["--release", "--", "tpcc"]), ["--release -- --include-ignored tpcc"]);
     }
 
     #[test]

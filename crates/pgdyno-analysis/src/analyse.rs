@@ -1,10 +1,10 @@
 //! Computes cells, comparisons, noise and doubts from the measurements of a record, and from nothing else.
 
 use pgdyno_core::{
-    measure::{CellRun, CellSummary, Histograms, Workload},
+    measure::{CellRun, CellSummary, Estimate, Histograms, Workload},
     results::fewest_commits,
 };
-use pgdyno_record::{ComparisonRecord, RunLatencies, RunRecord, TimeRecord};
+use pgdyno_record::{BlockRecord, ComparisonRecord, RunLatencies, RunRecord, TimeRecord};
 
 use crate::{
     cells,
@@ -12,7 +12,9 @@ use crate::{
         Levels, Verdict, disturbances, floor_of_starts, is_too_disturbed, judge_starts, levels, outliers,
         scatter_of_starts,
     },
-    doubts, noise,
+    doubts,
+    estimate::estimate,
+    noise,
 };
 
 /// The effect for which a comparison says how many blocks would show it, over its margin: 3 % for the usual 2 %.
@@ -22,7 +24,7 @@ const EFFECT_OVER_MARGIN: f64 = 1.5;
 /// cells; a cell without one keeps the latencies of the record.
 pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     let is_enough = |run: &CellRun| run.counts.committed >= fewest_commits(run.workload.clients);
-    let enough_commits = record.runs.iter().all(is_enough);
+    let enough_commits = record.measured_runs().iter().all(is_enough);
     mark_disturbed(record);
     if let Some(comparison) = &mut record.comparison {
         conclude(comparison, record.plan.blocks_per_start, enough_commits);
@@ -35,15 +37,17 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     let others = record.cells.iter_mut().filter(|cell| !is_known(&cell.workload));
     others.for_each(|cell| keep_latency(cell, &before));
     let names = record.names().into_iter().map(str::to_owned).collect::<Vec<_>>();
-    if let Some(of_levels) = &mut record.levels {
-        let names: Vec<_> = names.iter().map(String::as_str).collect();
-        let Levels { scripts, list } = levels(&record.runs, &names, of_levels.margin);
+    let margin = record.levels.as_ref().map(|of_levels| of_levels.margin);
+    let names: Vec<_> = names.iter().map(String::as_str).collect();
+    let judged = margin.map(|margin| levels(record.measured_runs(), &names, margin));
+    if let Some((of_levels, Levels { scripts, list })) = record.levels.as_mut().zip(judged) {
         (of_levels.scripts, of_levels.list) = (scripts, list);
         of_levels.judged = of_levels.list.iter().filter(|level| level.result.is_some()).count() as u32;
     }
-    record.noise = noise::pooled(&record.runs);
-    record.noise_by_script = noise::by_script(&record.runs);
+    record.noise = noise::pooled(record.measured_runs());
+    record.noise_by_script = noise::by_script(record.measured_runs());
     record.time = TimeRecord::from_stages(&record.stages, &record.runs, &record.starts, &record.resumed);
+    record.limits = pgdyno_diagnosis::limits(record);
     record.doubts = doubts::judge(record);
 }
 
@@ -52,7 +56,7 @@ pub fn latencies_of_cells(record: &RunRecord, runs: Vec<RunLatencies>) -> Vec<(W
     let counted = record.comparison.as_ref().map(ComparisonRecord::counted_blocks);
     let mut cells: Vec<(Workload, Histograms)> = Vec::new();
     for RunLatencies { run, histograms } in runs {
-        let Some(of_run) = record.runs.get(run as usize) else { continue };
+        let Some(of_run) = record.measured_runs().get(run as usize) else { continue };
         if counted.as_ref().is_some_and(|counted| !counted.contains(&of_run.block)) {
             continue;
         }
@@ -107,8 +111,17 @@ fn conclude(comparison: &mut ComparisonRecord, blocks_per_start: Option<u32>, en
     };
     comparison.more_s = more.zip(comparison.block_s).map(|(more, block_s)| f64::from(more) * block_s);
     comparison.result = result;
+    comparison.a_per_s = mean_of_arm(comparison, |block| block.a_per_s);
+    comparison.b_per_s = mean_of_arm(comparison, |block| block.b_per_s);
     let last = comparison.looks.last().copied();
     let effect = EFFECT_OVER_MARGIN * comparison.margin;
     comparison.floor = last.and_then(|last| floor_of_starts(&ln_ratios, of_unit, last, effect));
     comparison.starts = blocks_per_start.and_then(|blocks| scatter_of_starts(&ln_ratios, blocks));
+}
+
+/// The mean of an arm over the blocks that the result is computed from.
+fn mean_of_arm(comparison: &ComparisonRecord, rate: fn(&BlockRecord) -> f64) -> Option<Estimate> {
+    let counted = comparison.counted_blocks();
+    let blocks = comparison.blocks.iter().filter(|block| counted.contains(&(block.number - 1)));
+    estimate(&blocks.map(rate).collect::<Vec<_>>(), "1/s")
 }

@@ -44,7 +44,7 @@ pub fn served_from(io: &IoUse, committed: u64) -> Option<ServedFrom> {
 /// For other than built-in scripts it is counted from the statements listed in the run. `None` if none are listed, as
 /// for several scripts, or a script with conditional statements.
 pub fn statements_per_transaction(run: &CellRun) -> Option<u32> {
-    if let Some(builtin) = Builtin::by_name(&run.workload.script) {
+    if let Some(builtin) = Builtin::by_name(run.workload.script_name()) {
         return Some(builtin.scripts().get(0).statements_per_transaction());
     }
     let counted = run.statements.iter().map(|one| match Scripts::one("statement", &one.statement) {

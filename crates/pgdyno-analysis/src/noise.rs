@@ -6,15 +6,15 @@ use pgdyno_record::{NoiseRecord, ScriptNoise};
 use crate::statistics::{sum_of_squares, two_sided};
 
 /// The pooled noise floor of all cells with at least two runs; `None` if no cell has two, since noise is unknown
-/// without repetition. Runs without a commit are ignored.
+/// without repetition. Cells with a run without a commit are left out: it has no logarithm, and their means count it.
 ///
 /// With logarithms, cells of different speed are comparable and a difference is a ratio. The difference of two means of
 /// k blocks is significant if it exceeds t(95 %) · s · √(2/k); k is that of the cell with the fewest runs.
 pub fn pooled(runs: &[CellRun]) -> Option<NoiseRecord> {
     let cells: Vec<Vec<f64>> = runs_by_cell(runs)
         .into_iter()
-        .map(|(_, runs)| runs.iter().filter(|run| run.tps > 0.0).map(|run| run.tps.ln()).collect())
-        .filter(|logs: &Vec<f64>| logs.len() >= 2)
+        .filter(|(_, runs)| runs.len() >= 2 && runs.iter().all(|run| run.tps > 0.0))
+        .map(|(_, runs)| runs.iter().map(|run| run.tps.ln()).collect())
         .collect();
     let fewest = cells.iter().map(Vec::len).min()?;
     let degrees: usize = cells.iter().map(|logs| logs.len() - 1).sum();
@@ -72,6 +72,23 @@ mod tests {
             by_script(&runs).into_iter().map(|of| (of.script, of.noise.between_blocks)).collect();
         assert_eq!(found.iter().map(|(script, _)| script.as_str()).collect::<Vec<_>>(), ["a", "b"]);
         assert!((found[0].1 - 1.1f64.ln() / 2f64.sqrt()).abs() < 1e-12 && found[1].1 == 0.0);
+    }
+
+    /// A run in which the server was gone counts neither in the mean nor as noise; one that merely committed nothing
+    /// counts in the mean, so that no noise floor is claimed next to it.
+    #[test]
+    fn the_mean_and_the_noise_are_of_the_same_runs() {
+        let three = |last: f64| [100.0, 110.0, last].map(|tps| run("select-only", 2, tps)).to_vec();
+        let mean = |runs: &[CellRun]| crate::cells::summarise(runs, &[])[0].tps.value;
+        let mut runs = three(0.0);
+        assert_eq!((pooled(&runs), by_script(&runs).len()), (None, 0));
+        assert!((mean(&runs) - 70.0).abs() < 1e-9);
+        runs[2].ended_by_outage = true;
+        assert_eq!(pooled(&runs), pooled(&runs[..2]));
+        assert!(pooled(&runs).is_some() && (mean(&runs) - 105.0).abs() < 1e-9);
+        assert_eq!(crate::cells::summarise(&runs, &[])[0].tps.count, 2);
+        // The only run of a cell is no result either.
+        assert!(crate::cells::summarise(&runs[2..], &[]).is_empty());
     }
 
     #[test]

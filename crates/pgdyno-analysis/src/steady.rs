@@ -55,14 +55,17 @@ pub fn judge(windows: &[f64]) -> SteadyVerdict {
     }
     let mean = mean(windows).unwrap_or(0.0);
     if mean <= 0.0 {
-        return SteadyVerdict::NotSteady { cut_s: windows.len() as f64 };
+        return SteadyVerdict::NotSteady { cut_s: windows.len() as f64, change: None };
     }
     let trend = Some(slope(windows, mean)).filter(Change::matters);
     let head = head(windows).filter(|(_, change)| change.matters());
     match (trend, head) {
         (None, None) => SteadyVerdict::Steady,
         (Some(trend), Some((_, head))) if trend.left_over <= head.left_over => trending(&trend),
-        (_, Some((cut, _))) => SteadyVerdict::NotSteady { cut_s: cut as f64 },
+        (_, Some((cut, head))) => SteadyVerdict::NotSteady {
+            cut_s: cut as f64,
+            change: Some(head.size).filter(|size| size.is_finite()),
+        },
         (Some(trend), None) => trending(&trend),
     }
 }
@@ -135,6 +138,7 @@ fn correction(residuals: &[f64]) -> f64 {
 #[cfg(test)]
 pub(super) mod tests {
     use pgdyno_core::random::{Draw, Random};
+    use proptest::prelude::*;
 
     use super::*;
 
@@ -172,7 +176,7 @@ pub(super) mod tests {
     fn short_runs_are_not_judged() {
         assert_eq!(judge(&[1.0; 9]), SteadyVerdict::TooShort);
         assert_eq!(judge(&[1.0; 10]), SteadyVerdict::Steady);
-        assert_eq!(judge(&[0.0; 12]), SteadyVerdict::NotSteady { cut_s: 12.0 });
+        assert_eq!(judge(&[0.0; 12]), SteadyVerdict::NotSteady { cut_s: 12.0, change: None });
     }
 
     /// Noise of 5 %, independent and with a correlation of 0.5 from one second to the next.
@@ -189,7 +193,7 @@ pub(super) mod tests {
     fn a_warm_up_that_was_too_short_is_cut() {
         let ramp = |i: f64| 1.0 - 0.5 * (-i / 2.0).exp();
         let cut = |seed| match judge(&series(30, 0.03, 0.0, seed, ramp)) {
-            SteadyVerdict::NotSteady { cut_s } => cut_s,
+            SteadyVerdict::NotSteady { cut_s, .. } => cut_s,
             verdict => panic!("seed {seed}: {verdict:?}"),
         };
         let mut cuts: Vec<f64> = (0..50).map(cut).collect();
@@ -204,6 +208,38 @@ pub(super) mod tests {
             let verdict = judge(&series(60, 0.03, 0.0, seed, |i| 1.0 - 0.2 * (i / 60.0 - 0.5)));
             let SteadyVerdict::Trending { change } = verdict else { panic!("seed {seed}: {verdict:?}") };
             assert!((-0.26..=-0.14).contains(&change), "seed {seed}: {change}");
+        }
+    }
+
+    proptest! {
+        /// First seconds that clearly differ are never called steady, and their size is told. A long cut may dilute
+        /// them so much that a line fits as well: that is a trend.
+        #[test]
+        fn first_seconds_that_differ_are_told_with_their_size(
+            n in 40_usize..200,
+            share in 0.1_f64..0.25,
+            size in prop_oneof![-0.9_f64..-0.5, 0.5_f64..2.0],
+            seed in any::<u64>(),
+        ) {
+            let head = (n as f64 * share).ceil();
+            let shape = |i: f64| if i < head { 1.0 + size } else { 1.0 };
+            let verdict = judge(&series(n, 0.02, 0.0, seed, shape));
+            prop_assert!(verdict != SteadyVerdict::Steady);
+            if let SteadyVerdict::NotSteady { cut_s, change } = verdict {
+                let change: f64 = change.expect("there are commits");
+                let want = size * head.min(cut_s) / cut_s;
+                prop_assert!((change - want).abs() <= 0.1 * (1.0 + size.abs()), "{change} instead of {want}");
+            }
+        }
+
+        /// The verdict is about shares: another unit does not change it.
+        #[test]
+        fn a_verdict_does_not_depend_on_the_unit(
+            windows in prop::collection::vec(1.0..1e4, 10..80),
+            power in -8_i32..8,
+        ) {
+            let scaled: Vec<f64> = windows.iter().map(|tps| tps * 2_f64.powi(power)).collect();
+            prop_assert_eq!(judge(&windows), judge(&scaled));
         }
     }
 

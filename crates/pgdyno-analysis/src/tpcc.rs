@@ -346,8 +346,8 @@ fn steady(runs: &[&SteadyVerdict]) -> Judged {
         SteadyVerdict::Trending { change } => {
             (format!("not steady: throughput changed by {:.1} %", change * 100.0), Some(false))
         }
-        SteadyVerdict::NotSteady { cut_s } => {
-            (format!("not steady: the first {cut_s:.0} s differ from the rest"), Some(false))
+        verdict @ SteadyVerdict::NotSteady { .. } => {
+            (format!("not steady: {}", verdict.words()), Some(false))
         }
         SteadyVerdict::TooShort => ("too short to judge steady state".to_owned(), None),
     };
@@ -536,7 +536,7 @@ mod tests {
             true,
             &[],
             None,
-            &[&SteadyVerdict::TooShort, &SteadyVerdict::NotSteady { cut_s: 3.0 }],
+            &[&SteadyVerdict::TooShort, &SteadyVerdict::NotSteady { cut_s: 3.0, change: None }],
         );
         assert_eq!(worst.last().map(|one| one.holds), Some(Some(false)));
     }

@@ -7,11 +7,15 @@
 pub mod cpus;
 pub mod facts;
 pub mod measure;
+pub mod observe;
 pub mod probe;
 pub mod problem;
+pub mod profile;
 pub mod random;
+pub mod redact;
 pub mod results;
 pub mod span;
+pub mod statement;
 pub mod stop;
 pub mod tpcc;
 pub mod units;

@@ -133,13 +133,14 @@ pub fn duration(seconds: f64) -> String {
     }
 }
 
-/// A rough duration given in seconds, for estimates: `40 s`, `6 min`, `2 h`.
+/// A rough duration given in seconds, for estimates: `40 s`, `6 min`, `2 h`, `3 days`.
 pub fn about(seconds: f64) -> String {
     match seconds {
         v if !v.is_finite() || v < 0.0 => ABSENT.to_owned(),
         v if v < 90.0 => format!("{v:.0} s"),
         v if v < 90.0 * 60.0 => format!("{:.0} min", v / 60.0),
-        v => format!("{:.0} h", v / 3600.0),
+        v if v < 48.0 * 3600.0 => format!("{:.0} h", v / 3600.0),
+        v => format!("{:.0} days", v / 86_400.0),
     }
 }
 

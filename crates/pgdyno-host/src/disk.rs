@@ -14,6 +14,8 @@ use pgdyno_core::{
     stop::Stop,
 };
 
+use crate::observe::DeviceCounters;
+
 /// Bytes of a write: a WAL page, as in pg_test_fsync.
 const WRITE_BYTES: usize = 8192;
 /// Size of the file in bytes; writes wrap around at its end, as WAL goes to recycled segments.
@@ -30,18 +32,23 @@ pub fn check_sync_writes(dir: &Path, duration: Duration, stop: &Stop) -> Result<
             .hint("this needs 16 MiB of free space and write permission")
     };
     let file = scratch_file(dir).map_err(io_problem)?;
+    let booked = || DeviceCounters::of_this_thread().map(|io| io.written_bytes);
+    let before = booked();
     let (latency, took) = overwrite(&file, duration, stop)
         .map_err(|error| Problem::could_not(format!("{}: {error}", what())))?;
     let Some(latency) = latency.summary() else {
         let why = if stop.requested() { "stopped" } else { "no write completed" };
         return Err(Problem::could_not(format!("{}: {why}", what())));
     };
+    let written_bytes = latency.count * WRITE_BYTES as u64;
+    let booked_bytes = booked().zip(before).map(|(after, before)| after.saturating_sub(before));
     Ok(SyncCheck {
         path: dir.display().to_string(),
         write_bytes: WRITE_BYTES as u64,
         duration_ns: took.as_nanos() as u64,
         rate_per_s: latency.count as f64 / took.as_secs_f64(),
         latency,
+        booked_per_byte: booked_bytes.map(|bytes| bytes as f64 / written_bytes as f64),
     })
 }
 
@@ -86,6 +93,9 @@ mod tests {
         let check = check_sync_writes(dir.path(), Duration::from_millis(100), &Stop::default())
             .expect("it can write");
         assert!(check.rate_per_s > 0.0 && check.latency.count > 0);
+        // Every page was clean before it was overwritten, so that the kernel booked it at least once. Linux may be
+        // built without this account, and memory file systems have no device.
+        assert!(check.booked_per_byte.is_none_or(|booked| booked == 0.0 || booked >= 1.0), "{check:?}");
         assert_eq!(fs::read_dir(dir.path()).expect("it is there").count(), 0);
     }
 

@@ -65,6 +65,9 @@ pub fn boot_id() -> String {
     id.map(|id| id.trim().to_owned()).unwrap_or_default()
 }
 
+/// Clock ticks of a second in `/proc`: Linux reports 100 to user space on the platforms of PostgreSQL.
+const TICKS_PER_S: f64 = 100.0;
+
 /// Fields of `/proc/PID/stat` that are used here (`proc_pid_stat(5)`).
 #[derive(Debug, PartialEq, Eq)]
 struct Stat {
@@ -105,6 +108,13 @@ pub fn name(pid: u32) -> Option<String> {
 /// PID of the parent process, which may have adopted this one.
 pub fn parent(pid: u32) -> Option<u32> {
     Stat::read(pid).map(|stat| stat.parent)
+}
+
+/// Seconds since a process began, to a hundredth; `None` if it is not visible.
+pub fn age_s(pid: u32) -> Option<f64> {
+    let up = fs::read_to_string("/proc/uptime").ok()?;
+    let up_s: f64 = up.split_whitespace().next()?.parse().ok()?;
+    Some(up_s - Stat::read(pid)?.start_ticks as f64 / TICKS_PER_S)
 }
 
 /// Whether this process ignores a signal, such as HUP after `nohup` (`SigIgn` of `/proc/self/status`, one bit for each
@@ -226,7 +236,7 @@ fn holder_of_socket(inode: u64) -> Option<(u32, String)> {
 
 #[cfg(test)]
 mod tests {
-    use std::{net::TcpListener, process::Command};
+    use std::{net::TcpListener, os::unix::process::ExitStatusExt, process::Command};
 
     use super::*;
 
@@ -275,7 +285,13 @@ mod tests {
         let earlier = ProcessId { start_ticks: id.start_ticks - 1, ..id };
         assert!(!earlier.interrupt().expect("there is nothing to refuse") && id.is_alive());
         assert!(id.interrupt().expect("it is ours"));
-        child.wait().expect("it can be collected");
+        // What a shell starts in the background may ignore this signal, and passes that on.
+        let ignored = ignores_signal(Signal::INT.as_raw());
+        if ignored {
+            child.kill().expect("it runs");
+        }
+        let ended = child.wait().expect("it can be collected").signal();
+        assert_eq!(ended, Some(if ignored { Signal::KILL } else { Signal::INT }.as_raw()));
         assert!(!id.interrupt().expect("it has ended"));
         assert_eq!(boot_id().len(), 36);
     }

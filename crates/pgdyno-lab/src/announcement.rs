@@ -161,6 +161,9 @@ impl Announcement {
                 self.fact(label, job.of_subject(at, &words));
             }
         }
+        if job.has_loads_of_workloads() {
+            return self.tables_of_workloads(job, prepared);
+        }
         if job.loads().into_iter().all(LoadRequest::is_default) {
             return;
         }
@@ -185,6 +188,19 @@ impl Announcement {
         }
     }
 
+    /// How tables are loaded for each workload, on each server if they differ.
+    fn tables_of_workloads(&mut self, job: &Job, prepared: &Prepared) {
+        let shown = if job.loads_alike() { 1 } else { job.servers.len() };
+        for (at, work) in job.workload_files.work.iter().enumerate() {
+            for server in 0..shown {
+                let Some(load) = prepared.load_for(server, at) else { continue };
+                let words = format!("{}: {}", work.name, load.words(job.load_for(server, at).streams()));
+                let words = if shown == 1 { words } else { job.of_subject(server, &words) };
+                self.fact("load", words);
+            }
+        }
+    }
+
     /// CPUs of pgdyno's own servers and of the driver, unless both may use all.
     fn cpus(&mut self, job: &Job, prepared: &Prepared) {
         let (cpus, all) = (&prepared.bench.cpus, prepared.host.cpu.allowed.len());
@@ -198,7 +214,10 @@ impl Announcement {
         let own = job.workload_files.is_own();
         let beside =
             |what: &str| if own { format!(", plus what the plan's own SQL {what}") } else { String::new() };
-        let loads = if job.loads_in_runs() { u64::from(prepared.plan.measure.blocks) + 2 } else { 1 };
+        let loads = match job.loads_in_runs() {
+            true => u64::from(prepared.plan.measure.blocks) + 2,
+            false => prepared.loads_made(),
+        };
         let bytes = units::bytes(prepared.bench.cost.written_bytes.saturating_mul(loads));
         let writes =
             format!("about {bytes} {}{}", write_targets(job, prepared.uses_existing), beside("writes"));
@@ -320,7 +339,7 @@ fn run_s(compare: &Compare, prepared: &Prepared) -> f64 {
 }
 
 /// Seconds of `blocks` blocks of two runs, with the starts of the servers.
-fn blocks_s(compare: &Compare, prepared: &Prepared, blocks: u32) -> f64 {
+pub(crate) fn blocks_s(compare: &Compare, prepared: &Prepared, blocks: u32) -> f64 {
     let starts = prepared.blocks_per_start.map_or(1, |of_start| blocks.div_ceil(of_start));
     f64::from(2 * blocks) * run_s(compare, prepared) + f64::from(2 * starts) * start_s(prepared)
 }
@@ -333,7 +352,7 @@ fn start_s(prepared: &Prepared) -> f64 {
 }
 
 /// Seconds of all starts of a run over levels.
-fn level_starts_s(job: &Job, prepared: &Prepared) -> f64 {
+pub(crate) fn level_starts_s(job: &Job, prepared: &Prepared) -> f64 {
     let blocks = prepared.blocks_per_start.map_or(1, |of_start| {
         prepared.plan.measure.blocks.div_ceil(of_start) * prepared.bench.levels.len() as u32
     });

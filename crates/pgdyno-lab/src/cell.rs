@@ -6,14 +6,16 @@ use pgdyno_analysis::{cells::served_from, steady, tpcc::nopm};
 use pgdyno_core::{
     facts::{RunDurability, SessionsSeen},
     measure::{
-        CellRun, ErrorCount, Histograms, Interval, Retries, ScriptRun, SetRun, SlowAttempt, StatementSummary,
-        TpccRun, Waits, Workload,
+        CellRun, ErrorCount, Histograms, Interval, IoUse, Retries, ScriptRun, SetRun, SlowAttempt,
+        StatementSummary, TpccRun, Waits, Workload,
     },
+    observe::Digest,
     problem::Problem,
     stop::Stop,
     tpcc::Shares,
     units,
 };
+use pgdyno_driving::{Listening, Outcome, Part, Terms};
 use pgdyno_engine::{Mark, MergedInterval, Phase, Report, ScriptReport, Settings};
 use pgdyno_script::{Script, Scripts};
 
@@ -22,11 +24,13 @@ use crate::{
     clients::{Cell, Clients},
     context::Context,
     counters_sampler::Reading,
-    driving::{self, Listening, Outcome, Part, Terms},
+    profiles::Of,
     recording::{Recording, cell_words, whose},
+    sampling::Sampling,
     search_path::where_was_looked,
     slow::SlowLog,
     subject::{Subject, run_state::Ready},
+    watch::Observing,
 };
 
 /// Length of an interval of the timeline.
@@ -35,6 +39,8 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 const UNREACHED_NS: u64 = 100 * 365 * 86_400 * 1_000_000_000;
 /// Time for attempts in flight to finish at the end of a run.
 const DRAIN_NS: u64 = 10_000_000_000;
+/// Why a run has no profile.
+const NOT_MEASURED: &str = "the run ended before its measured interval";
 
 /// Executes one run of one cell: warm-up, measured interval, drain; before them CHECKPOINT and connections, unless the
 /// clients of the run before are `kept`. In slots they are kept for the next. Returns its index in the record.
@@ -61,10 +67,19 @@ pub fn run(
     let ready = clients.ready.clone();
     let here = clients.processes.is_none();
     let slowest = SlowLog::new(&ready.scripts, settings.warmup_ns, subject.pooled, here);
-    let driven = drive(context, recording, subject, (&mut clients, &terms), slowest)?;
+    recording.follow(subject);
+    let seconds = (settings.duration_ns < UNREACHED_NS).then(|| settings.duration_ns as f64 / 1e9);
+    let mut sampling = recording.sampling(subject.watched, seconds);
+    let driven = drive(context, recording, subject, (&mut clients, &terms), (slowest, &mut sampling))?;
+    if let Some(sampled) = sampling.finish(events) {
+        // There is one time, unless the measured interval did not begin.
+        let sampled = sampled.and_then(|all| all.into_iter().next().ok_or_else(|| NOT_MEASURED.to_owned()));
+        recording.add_profile(&Of::Cell((*workload).clone()), sampled);
+    }
     recording.dir.end_run()?;
     let same_sessions = !subject.pooled && driven.report.outage.lost == 0;
     let seen = SessionsSeen { same_sessions, ..clients.sessions() };
+    let gone = gone(context, subject, cell, &driven.report);
     let weak: Vec<_> = ready.weak.iter().cloned().chain(seen.weaknesses()).collect();
     let run = Finished {
         workload: workload.clone(),
@@ -78,9 +93,40 @@ pub fn run(
         driven,
         tpcc: clients.tpcc_runs(),
         durability: RunDurability::new(subject.facts.durability, &weak),
+        gone,
     };
     *kept = clients.for_next_slot(workload.clients);
     keep(context, recording, run).map(|()| index)
+}
+
+/// The error if the server was gone when a run ended, and does not come back: an outage that ends is measured like
+/// anything else, one that does not leaves nothing to measure.
+fn gone(
+    Context { stop, events, .. }: Context<'_>,
+    subject: &mut Subject,
+    cell: &Cell<'_>,
+    report: &Report,
+) -> Option<Problem> {
+    let of = cell_words(&cell.workload);
+    let what = |more: &str| Problem::could_not(format!("the server was gone at the end of {of}{more}"));
+    let hint = match subject.own_server() {
+        Some(_) => "`pgdyno resume` measures this block again. Earlier results are kept",
+        None => "start the server; `pgdyno resume` measures this block again. Earlier results are kept",
+    };
+    if let Some(death) = subject.death().filter(|_| stop.requested()) {
+        return Some(what("").detail(death).hint(hint));
+    }
+    let away = report.outage.lost.saturating_sub(report.outage.made_again);
+    if away < u64::from(cell.workload.clients) {
+        return None;
+    }
+    // Clients that gave up waited as long as is waited here.
+    if report.clients_lost > 0 {
+        return Some(what("").hint(hint));
+    }
+    events.doing("waiting for the server to come back");
+    let problem = subject.await_return().err()?;
+    Some(what(" and did not come back").detail(problem.what).hint(hint))
 }
 
 pub(crate) fn settings(prepared: &Prepared, script: &Scripts, cell: &Cell<'_>) -> Settings {
@@ -108,17 +154,16 @@ fn drive(
     recording: &mut Recording,
     subject: &mut Subject,
     (clients, terms): (&mut Clients, &Terms),
-    mut slowest: SlowLog<'_>,
+    (mut slowest, sampling): (SlowLog<'_>, &mut Sampling),
 ) -> Result<Driven, Problem> {
     let index = recording.record.runs.len() as u32;
     let (mut begin, mut end) = (None, None);
+    let mut observed = Observing::of(subject);
     let first_s = f64::from(index) * prepared.run_s;
     let (mut written, mut retries, mut rows, mut seconds) = (Ok(()), 0, 0, Vec::new());
     let subject = RefCell::new(subject);
     let mut on_interval = |interval: &MergedInterval| {
         events.measured(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
-        let at_s = recording.seconds();
-        let observation = subject.borrow_mut().sampler.observe(interval, at_s);
         if let Some(death) = subject.borrow().death() {
             stop.request(death);
         }
@@ -133,26 +178,41 @@ fn drive(
         if interval.phase == Phase::Drain {
             recording.dir.drain(interval.start_ns, interval.duration_ns, slow);
         } else if written.is_ok() {
-            written = recording
-                .dir
-                .interval(timeline(interval, index), &interval.latency, slow)
-                .and_then(|()| recording.dir.observation(&observation));
+            written = recording.dir.interval(timeline(interval, index), &interval.latency, slow);
         }
     };
     let mut on_mark = |mark| {
-        let reading = subject.borrow_mut().read_counters(mark);
+        if mark == Mark::MeasureEnd {
+            sampling.stop();
+            observed.end(&recording.observers);
+        }
+        let reading = subject.borrow_mut().read_counters();
         match mark {
-            Mark::MeasureStart => begin = Some(reading),
+            Mark::MeasureStart => {
+                begin = Some(reading);
+                observed.begin(&recording.observers);
+                sampling.start();
+            }
             Mark::MeasureEnd => end = Some(reading),
         }
     };
     let listening = Listening { on_interval: &mut on_interval, on_mark: &mut on_mark };
     let Clients { parts, processes, .. } = clients;
-    let Outcome { whole, each } = driving::run(parts, processes.as_mut(), terms, stop, listening)?;
+    let Outcome { whole, each } = pgdyno_driving::run(parts, processes.as_mut(), terms, stop, listening)?;
     written?;
-    let waits = subject.into_inner().sampled_waits();
     let slowest = slowest.worst();
-    Ok(Driven { report: whole, each, edges: begin.zip(end), retries, rows, seconds, slowest, waits })
+    let (waits, observed) = observed.found();
+    Ok(Driven {
+        report: whole,
+        each,
+        edges: begin.zip(end),
+        retries,
+        rows,
+        seconds,
+        slowest,
+        waits,
+        observed,
+    })
 }
 
 /// Seconds whose largest latency is kept.
@@ -171,7 +231,7 @@ fn keep(
     recording: &mut Recording,
     run: Finished,
 ) -> Result<(), Problem> {
-    let early = run.ended_early(stop).or_else(|| run.all_failed());
+    let early = run.ended_early(stop).or_else(|| run.gone.clone()).or_else(|| run.all_failed());
     if let (1.., None) = (unanswered(&run.driven.report), &early) {
         let many = units::plural(unanswered(&run.driven.report), "transaction");
         let (cell, drain_s) = (run.cell(), DRAIN_NS / 1_000_000_000);
@@ -189,7 +249,9 @@ fn keep(
             sets: of_sets.collect(),
         };
         let run = run.into_run();
-        events.send(&recorded(recording.record.runs.len() as u32, &run));
+        if !run.ended_by_outage {
+            events.send(&recorded(recording.record.runs.len() as u32, &run));
+        }
         recording.add_run(run, latency)?;
     }
     early.map_or(Ok(()), Err)
@@ -216,6 +278,7 @@ struct Driven {
     seconds: Vec<u64>,
     slowest: Vec<SlowAttempt>,
     waits: Option<Waits>,
+    observed: Option<Digest>,
 }
 
 /// A finished run.
@@ -232,6 +295,8 @@ struct Finished {
     /// TPC-C in each set of tables.
     tpcc: Vec<TpccRun>,
     durability: RunDurability,
+    /// The error if the server was gone at the end.
+    gone: Option<Problem>,
 }
 
 impl Finished {
@@ -337,14 +402,17 @@ impl Finished {
             sets,
             tpcc,
             durability,
+            gone,
         } = self;
         let of_sets = sets.into_iter().zip(&tpcc);
         let sets = of_sets.map(|(set, tpcc)| SetRun { shares: tpcc.shares, ..set }).collect();
         let tpcc = tpcc.into_iter().reduce(with_set);
         let script = &*ready.scripts;
-        let Driven { report, edges, retries, rows, seconds, slowest, waits, .. } = driven;
+        let Driven { report, edges, retries, rows, seconds, slowest, waits, observed, .. } = driven;
         let cpu = edges.as_ref().map(|(begin, end)| end.cpu_since(begin, &report)).unwrap_or_default();
         let io = edges.as_ref().and_then(|(begin, end)| end.io_since(begin));
+        let device_written_bytes = observed.as_ref().and_then(Digest::written_bytes);
+        let io = io.map(|io| IoUse { device_written_bytes, ..io });
         // Statements per transaction are known only if every transaction executes all of them.
         let alike = script.len() == 1 && !script.iter().any(Script::has_branches);
         let labels = script.statements().filter(|_| alike).map(|sql| sql.label.clone());
@@ -384,7 +452,9 @@ impl Finished {
             checkpoint_s: Some(ready.checkpoint_s),
             durability: Some(durability),
             waits,
+            observed: observed.map(|digest| Box::new(digest.with_rates(&report.rates_per_s))),
             outage: Some(report.outage).filter(|outage| outage.lost > 0),
+            ended_by_outage: gone.is_some(),
             idle: None,
             workload,
         }

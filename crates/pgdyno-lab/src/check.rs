@@ -26,15 +26,45 @@ pub fn check(
     record: &mut RunRecord,
 ) -> Result<(), Problem> {
     for (at, (subject, ledger)) in servers.iter_mut().zip(ledgers).enumerate() {
-        let expected = expected(context, record, at);
-        let mode = context.prepared.balance_checks[at];
-        let balance = mode.map(|mode| balance(context, mode, subject, ledger, &expected)).transpose()?;
-        context.job.records_at(record, at).for_each(|(_, record)| record.balance.clone_from(&balance));
+        check_server(context, subject, ledger, record, at)?;
         let consistency = consistency(context, subject)?;
         context
             .job
             .records_at(record, at)
             .for_each(|(_, record)| record.consistency.clone_from(&consistency));
+    }
+    Ok(())
+}
+
+/// Checks the balances of a server. Where its tables were loaded again, the result is added to that of those before.
+///
+/// # Errors
+/// The check could not be executed.
+pub fn check_server(
+    context: Context<'_>,
+    subject: &mut Subject,
+    ledger: Ledger,
+    record: &mut RunRecord,
+    at: usize,
+) -> Result<(), Problem> {
+    let expected = expected(context, record, at);
+    let first = context.prepared.first_way_to(at);
+    if first != at {
+        // The same tables, which were checked with the runs of both.
+        let found =
+            context.job.records_at(record, first).next().and_then(|(_, record)| record.balance.clone());
+        context.job.records_at(record, at).for_each(|(_, record)| record.balance.clone_from(&found));
+        return Ok(());
+    }
+    let mode = context.prepared.balance_check(at);
+    let found = mode.map(|mode| balance(context, mode, subject, ledger, &expected)).transpose()?;
+    let adds = context.job.has_loads_of_workloads();
+    for (_, record) in context.job.records_at(record, at) {
+        let before = record.balance.take().filter(|_| adds);
+        record.balance = match (before, &found) {
+            (Some(before), Some(found)) => Some(before.with(found, EXAMPLES)),
+            (before, found) => before.or_else(|| found.clone()),
+        };
     }
     Ok(())
 }
@@ -72,13 +102,16 @@ fn expected(Context { job, prepared, .. }: Context<'_>, record: &RunRecord, serv
     let servers = job.servers.len();
     let data = record.data_of(server, f64::INFINITY, servers);
     let is_there = |place: Option<usize>, at_s: f64| {
-        let of = place.and_then(|place| job.subjects[place].server);
+        let of = place.and_then(|place| job.subjects[place].server).map(|of| prepared.first_way_to(of));
         of.is_some_and(|of| record.data_of(of, at_s, servers) == data)
     };
     // After a resume, servers were recreated and have no rows of earlier runs.
-    let since = record.first_run_of_session().min(record.runs.len());
-    let since_s = record.resumed.last().map_or(0.0, |resumed| resumed.at_s);
-    let runs = record.runs[since..].iter().filter(|run| writes(&run.workload.script));
+    let place = job.subjects_at(server).next().map(|(place, _)| place);
+    let loaded = place.and_then(|place| record.subjects.get(place)?.loads_of_workloads.last());
+    let (since, since_s) = loaded.map_or((0, 0.0), |load| (load.first_run as usize, load.at_s));
+    let since = since.max(record.first_run_of_session()).min(record.runs.len());
+    let since_s = record.resumed.last().map_or(since_s, |resumed| resumed.at_s.max(since_s));
+    let runs = record.runs[since..].iter().filter(|run| writes(run.workload.script_name()));
     let runs = runs.filter(|run| is_there(record.place_of(&run.workload), run.start_s));
     let mut rows: Vec<_> = runs.map(|run| (run.counts_whole.committed, run.counts_whole.in_doubt)).collect();
     for start in record.starts.iter().filter(|start| start.at_s >= since_s) {
@@ -89,7 +122,8 @@ fn expected(Context { job, prepared, .. }: Context<'_>, record: &RunRecord, serv
     }
     let committed = rows.iter().map(|(committed, _)| committed).sum();
     let in_doubt = rows.iter().map(|(_, in_doubt)| in_doubt).sum();
-    let tellers_and_branches = !job.builtins_at(server).contains(&Builtin::SimpleUpdate);
+    let mut builtins = prepared.ways_to(server).flat_map(|way| job.builtins_at(way));
+    let tellers_and_branches = !builtins.any(|builtin| builtin == Builtin::SimpleUpdate);
     Expected { scale: prepared.bench.scale.unwrap_or(1), committed, in_doubt, tellers_and_branches }
 }
 

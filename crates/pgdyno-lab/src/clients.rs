@@ -7,6 +7,7 @@ use pgdyno_core::{
     measure::{TpccRun, Workload},
     problem::Problem,
 };
+use pgdyno_driving::{Part, Processes, SetTask, Share, Task, Terms};
 use pgdyno_engine::Settings;
 use pgdyno_plan::{TpccWork, Work, divided};
 use pgdyno_postgres::targets::{InputCounts, Sessions, SqlClients, Workers};
@@ -16,7 +17,6 @@ use pgdyno_wire::{ConnectOptions, Handover};
 use crate::{
     Prepared,
     context::Context,
-    driving::{Part, Processes, SetTask, Share, Task, Terms},
     subject::{Subject, run_state::Ready},
     table_sets::{TableSet, of_set},
     tpcc::in_run_of,
@@ -31,6 +31,8 @@ pub struct Cell<'a> {
     pub protocol: Protocol,
     /// The scripts, with their variables.
     pub work: &'a Work,
+    /// Index of the subject.
+    pub place: usize,
     /// How the clients connect, if not as those of other subjects at the server do.
     pub drive: Option<&'a ConnectOptions>,
     /// Number of the block.
@@ -140,7 +142,7 @@ fn parts(prepared: &Prepared, subject: &Subject, cell: &Cell<'_>) -> Vec<Part> {
     let shares = Share::each(cell.workload.clients, prepared.bench.jobs, sets.len() as u32);
     let part = |(set, share): (Option<&TableSet>, Share)| {
         let in_run = cell.work.tpcc.zip(set);
-        let in_run = in_run.map(|(work, set)| in_run_of(&work, &set.facts));
+        let in_run = in_run.map(|(work, set)| in_run_of(&work, &set.facts, cell.place));
         let (users, tpcc) = in_run.unzip();
         Part {
             name: set.and_then(|set| set.place.name()).map(str::to_owned),

@@ -1,8 +1,8 @@
-//! Samples counters of the host and the server during a run.
+//! Reads counters of the host and the server at the edges of a measured interval.
 
-use pgdyno_core::measure::{CpuUse, HostShares, IoUse, Observation};
-use pgdyno_engine::{Clock, MergedInterval, Report};
-use pgdyno_host::observe::{DeviceCounters, ProcessorTimes, TreeUsage, TreeUse, own_threads_waited_ns};
+use pgdyno_core::measure::{CpuUse, HostShares, IoUse};
+use pgdyno_engine::{Clock, Report};
+use pgdyno_host::observe::{ProcessorTimes, TreeUsage, TreeUse, own_threads_waited_ns};
 use pgdyno_postgres::observe::Counters;
 use pgdyno_wire::Session;
 
@@ -16,35 +16,26 @@ pub struct Reading {
     drivers: Vec<TreeUsage>,
     host: Option<ProcessorTimes>,
     server: Option<TreeUsage>,
-    device: Option<DeviceCounters>,
     counters: Option<Counters>,
 }
 
-/// Samples the server's processes and the device under its data.
+/// Reads the counters of the host and of a server's processes.
 #[derive(Debug, Clone, Default)]
 pub struct CountersSampler {
     postmaster: Option<u32>,
-    device: Option<String>,
     /// Processes that drive the clients, besides this one.
     drivers: Vec<u32>,
-    /// The reading at the previous observation.
-    last: Reading,
 }
 
 impl CountersSampler {
-    /// A sampler for a server's processes and a device, as far as they are on this machine.
-    pub fn new(postmaster: Option<u32>, device: Option<String>) -> Self {
-        let mut watch = Self { postmaster, device, drivers: Vec::new(), last: Reading::default() };
-        watch.last = watch.read();
-        watch
+    /// A sampler for a server's processes, as far as they are on this machine.
+    pub fn new(postmaster: Option<u32>) -> Self {
+        Self { postmaster, drivers: Vec::new() }
     }
 
     /// Switches to the processes of a new postmaster, after a restart.
     pub fn follow(&mut self, postmaster: Option<u32>) {
-        if self.postmaster != postmaster {
-            self.postmaster = postmaster;
-            self.last = self.read();
-        }
+        self.postmaster = postmaster;
     }
 
     /// Sets the processes that drive the clients of the next run, besides this one.
@@ -61,7 +52,6 @@ impl CountersSampler {
             drivers: self.drivers.iter().filter_map(|pid| TreeUsage::read(*pid)).collect(),
             host: ProcessorTimes::read(),
             server: self.postmaster.and_then(TreeUsage::read),
-            device: self.device.as_deref().and_then(DeviceCounters::read),
             counters: None,
         }
     }
@@ -69,25 +59,9 @@ impl CountersSampler {
     /// Reads the kernel's counters and the server's: of these databases, or of the session's if there are none. The
     /// latter are absent if the session cannot read them.
     pub fn read_all(&self, session: &mut Session, version_num: u32, databases: &[String]) -> Reading {
-        let counters = Counters::read(session, version_num, databases).ok();
-        Reading { counters, ..self.read() }
-    }
-
-    /// Activity since the last observation. `at_s` is the end of the interval in seconds since the start of the run.
-    pub fn observe(&mut self, interval: &MergedInterval, at_s: f64) -> Observation {
-        let now = self.read();
-        let last = std::mem::replace(&mut self.last, now.clone());
-        let seconds = now.at_ns.saturating_sub(last.at_ns) as f64 / 1e9;
-        let per_second = |bytes: u64| (seconds > 0.0).then(|| bytes as f64 / seconds);
-        let device = now.device.zip(last.device).map(|(now, last)| now.since(&last));
-        Observation {
-            at_s,
-            host: now.shares_since(&last).unwrap_or_default(),
-            driver_cpus: interval.cpu_ns as f64 / interval.duration_ns.max(1) as f64,
-            server_cpus: now.server_cpu_s_since(&last).filter(|_| seconds > 0.0).map(|cpu_s| cpu_s / seconds),
-            device_read_bytes_per_s: device.and_then(|device| per_second(device.read_bytes)),
-            device_write_bytes_per_s: device.and_then(|device| per_second(device.written_bytes)),
-        }
+        // The kernel first: clients end right after their interval, and what their backends waited ends with them.
+        let kernel = self.read();
+        Reading { counters: Counters::read(session, version_num, databases).ok(), ..kernel }
     }
 }
 
@@ -107,21 +81,27 @@ impl Reading {
     /// CPU time between two readings at the edges of a measured interval.
     pub fn cpu_since(&self, earlier: &Self, report: &Report) -> CpuUse {
         let server_s = self.server_cpu_s_since(earlier);
+        let driver_waited_s = self.driver_waited_s_since(earlier);
         CpuUse {
             driver_s: report.cpu_ns as f64 / 1e9,
             server_s,
             busiest_worker: report.busiest_worker,
             steal: self.shares_since(earlier).map(|shares| shares.steal),
             others_cpus: server_s.and_then(|server_s| self.others_cpus(earlier, server_s)),
-            waited_s: self.waited_s_since(earlier),
+            waited_s: self.server_waited_s_since(earlier).map(|server_s| server_s + driver_waited_s),
+            driver_waited_s: Some(driver_waited_s),
         }
     }
 
-    /// Seconds that threads of server and driver waited for a CPU.
-    fn waited_s_since(&self, earlier: &Self) -> Option<f64> {
-        let of_server = self.server.as_ref()?.since(earlier.server.as_ref()?).waited_s;
+    /// Seconds that the server's processes waited for a CPU.
+    fn server_waited_s_since(&self, earlier: &Self) -> Option<f64> {
+        Some(self.server.as_ref()?.since(earlier.server.as_ref()?).waited_s)
+    }
+
+    /// Seconds that threads of pgdyno waited for a CPU.
+    fn driver_waited_s_since(&self, earlier: &Self) -> f64 {
         let of_drivers: f64 = self.drivers_since(earlier).map(|used| used.waited_s).sum();
-        Some(of_server + of_drivers + self.own_waited_ns.saturating_sub(earlier.own_waited_ns) as f64 / 1e9)
+        of_drivers + self.own_waited_ns.saturating_sub(earlier.own_waited_ns) as f64 / 1e9
     }
 
     /// CPUs used by neither the server nor pgdyno.
@@ -143,7 +123,8 @@ impl Reading {
             blocks_hit: now.blocks_hit.saturating_sub(then.blocks_hit),
             blocks_read: now.blocks_read.saturating_sub(then.blocks_read),
             device_read_bytes: server.and_then(|(now, then)| now.since(then).device_read_bytes),
-            device_written_bytes: server.and_then(|(now, then)| now.since(then).device_written_bytes),
+            // By the devices themselves, which observers read.
+            device_written_bytes: None,
             wal_bytes: wal,
             checkpoints: now.checkpoints_since(then),
         })

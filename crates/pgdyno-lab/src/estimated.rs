@@ -12,8 +12,8 @@ use crate::{Job, SubjectJob, SubjectWork};
 /// The plan with the largest tables of any server. If the subjects of a comparison have client counts of their own,
 /// each has a workload of its own, with half of the runs.
 pub fn estimated(job: &Job, plan: &Plan) -> Plan {
-    let mut estimated = match job.loads().into_iter().min_by_key(|load| load.fillfactor()) {
-        Some(largest) => plan.with_load(largest),
+    let mut estimated = match job.all_loads().into_iter().min_by_key(LoadRequest::fillfactor) {
+        Some(largest) => plan.with_load(&largest),
         None => plan.clone(),
     };
     if job.has_own_clients() {
@@ -43,9 +43,9 @@ pub fn smallest_tables_bytes(
     scale: Option<u64>,
     facts: &BenchFacts<'_>,
 ) -> Option<u64> {
-    let bytes = |load: &LoadRequest| loaded_bytes(&plan.with_load(load), scale, facts);
-    let is_known = !job.loads_alike() && plan.data.setup.is_none();
-    job.loads().into_iter().map(bytes).min().filter(|_| is_known)
+    let bytes = |load: LoadRequest| loaded_bytes(&plan.with_load(&load), scale, facts);
+    let is_known = !job.loads_all_alike() && plan.data.setup.is_none();
+    job.all_loads().into_iter().map(bytes).min().filter(|_| is_known)
 }
 
 #[cfg(test)]
@@ -105,6 +105,7 @@ mod tests {
         BenchFacts {
             host,
             disk_available_bytes: None,
+            disk_path: None,
             side_by_side: 2,
             own_server: true,
             server_local: true,

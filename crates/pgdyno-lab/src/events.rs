@@ -5,7 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
-pub use pgdyno_record::Event;
+pub use pgdyno_record::{Bound, Event};
 
 /// Receives events, in the order they happen.
 pub trait Sink: Send {

@@ -75,7 +75,7 @@ fn fits(plan: &Plan, found: &ExistingTables) -> Result<(), Problem> {
     let hint = match found.set {
         Set::Tpcb => "leave the scale out: it is read from the tables",
         _ => {
-            "request that number, or name the schema of other tables by options=-csearch_path=SCHEMA in --dsn"
+            "request that number, or name the schema of other tables by options=-csearch_path=SCHEMA in -d or --dsn"
         }
     };
     Err(Problem::wrong_request(what).hint(hint))

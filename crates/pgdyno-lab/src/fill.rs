@@ -5,9 +5,10 @@ use std::time::Instant;
 use pgdyno_core::problem::Problem;
 use pgdyno_plan::{SetPlace, Steps, advice::bench::BUFFERS_SHARE};
 use pgdyno_postgres::load::{
-    KeyWorkers, LoadOutcome, LoadProgress, PhaseObserver, PrewarmOutcome, accounts_state, check_connections,
-    load_tables, prewarm, prewarm_own, ready, settle,
+    KeyWorkers, LoadOutcome, LoadProgress, PhaseObserver, accounts_state, check_connections, load_tables,
+    ready, settle,
 };
+use pgdyno_probe::loaded::{PrewarmOutcome, prewarm, prewarm_own};
 use pgdyno_record::{LoadRecord, LoadTerms, PrewarmRecord, SetupDone, SubjectRecord, redact_sql};
 use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
 use pgdyno_wire::Session;
@@ -31,7 +32,7 @@ pub fn load(
     subject: &mut Subject,
 ) -> Result<LoadRecord, Problem> {
     each_set(context, plan, subject, |plan, subject, (place, sets)| {
-        let (record, mut session) = load_rows(context, plan, streams, subject, place)?;
+        let (record, mut session) = load_rows(context, plan, streams, subject, (place, ""))?;
         // The sets that follow are as large as this one.
         let size_bytes = record.size_bytes.saturating_mul(sets);
         let set = (Some(plan.set), place);
@@ -51,9 +52,10 @@ pub fn load_again(
     plan: &LoadPlan,
     streams: u64,
     subject: &mut Subject,
+    whose: &str,
 ) -> Result<LoadRecord, Problem> {
     each_set(context, plan, subject, |plan, subject, (place, _)| {
-        load_rows(context, plan, streams, subject, place).map(|(record, _)| record)
+        load_rows(context, plan, streams, subject, (place, whose)).map(|(record, _)| record)
     })
 }
 
@@ -79,20 +81,21 @@ fn each_set(
     whole.ok_or_else(|| Problem::could_not("there is nothing to load"))
 }
 
-/// Loads one set of tables; the session is one of those that did.
+/// Loads one set of tables; the session is one of those that did. What it shows begins with whose load it is, if that
+/// is not empty.
 fn load_rows(
     context: Context<'_>,
     plan: &LoadPlan,
     streams: u64,
     subject: &mut Subject,
-    place: &SetPlace,
+    (place, whose): (&SetPlace, &str),
 ) -> Result<(LoadRecord, Session), Problem> {
     let Context { stop, events, .. } = context;
     let of = place.name().map(|name| format!(" {name}")).unwrap_or_default();
-    events.counting(&format!("loading{of}"), plan.rows_total(), "rows");
+    events.counting(&format!("{whose}loading{of}"), plan.rows_total(), "rows");
     let show = &mut |at: LoadProgress| match at.stage {
         Stage::Copy => events.counted(at.rows),
-        stage => events.doing(stage.name()),
+        stage => events.doing(&format!("{whose}{}", stage.name())),
     };
     let mut sessions = vec![subject.set_session(place)?];
     if streams > 1 {

@@ -49,6 +49,10 @@ pub fn first_record(
         pgbench: None,
         comparison: job.comparison().map(first_comparison),
         levels: (job.has_several() && job.comparison().is_none()).then(first_levels),
+        observers: None,
+        profiles: Vec::new(),
+        joined: Vec::new(),
+        limits: Vec::new(),
         doubts: Vec::new(),
         error: None,
         resumed: Vec::new(),
@@ -72,6 +76,7 @@ pub fn resumed_record(job: &Job, prepared: &Prepared, program: &Program, known: 
         operations: known.operations,
         runs: known.runs,
         resumed: known.resumed,
+        profiles: known.profiles,
         comparison,
         ..fresh
     }
@@ -149,6 +154,8 @@ fn first_comparison(compare: &Compare) -> ComparisonRecord {
         idle_cpus: None,
         starts: None,
         keep_disturbed: compare.keep_disturbed,
+        a_per_s: None,
+        b_per_s: None,
         too_disturbed: false,
         floor: None,
     }

@@ -42,6 +42,8 @@ pub struct ExistingServer {
     pub tables: FoundTables,
     /// The server as subjects with sessions of their own see it, by the index of the subject.
     pub seen_by: BTreeMap<usize, ServerFacts>,
+    /// Index of the server before it in the job's list that is the same database, reached in another way.
+    pub shares: Option<usize>,
     /// Server and database in which tables are prepared.
     prepared_at: (Instance, String),
 }
@@ -72,7 +74,7 @@ pub fn inspect_all(job: &Job, plan: &mut Plan, stop: &Stop) -> Result<Vec<Option
         let mut reached =
             reached.map_err(|problem| Problem { what: job.of_subject(at, &problem.what), ..problem })?;
         reached.choices.iter_mut().for_each(|choice| choice.reason = job.of_subject(at, &choice.reason));
-        refuse_same_database(job, (at, &reached), &all)?;
+        reached.shares = same_database(job, (at, &reached), &all)?;
         reached.seen_by = seen_by(job.subjects_at(at), external, &reached.facts, reached.pooled(), stop)?;
         // What its tables promise is added to what sessions do; each subject has the weaker.
         let best = reached.seen_by.values().map(|facts| facts.durability).min();
@@ -139,27 +141,32 @@ fn inspect(
         choices,
         tables,
         seen_by: BTreeMap::new(),
+        shares: None,
         prepared_at: (prepared, database),
     })
 }
 
-/// Refuses one database for two servers of a job: each would load its tables into the same schema.
-fn refuse_same_database(
+/// The first server of a job that is the same database as this one. That is refused where each would load its tables
+/// into the same schema; tables that are there are measured in two ways.
+fn same_database(
     job: &Job,
     (at, reached): (usize, &ExistingServer),
     before: &[Option<ExistingServer>],
-) -> Result<(), Problem> {
+) -> Result<Option<usize>, Problem> {
     let is_same = |other: &Option<ExistingServer>| {
         other.as_ref().is_some_and(|other| other.prepared_at == reached.prepared_at)
     };
-    let Some(first) = before.iter().position(is_same) else { return Ok(()) };
+    let Some(first) = before.iter().position(is_same) else { return Ok(None) };
+    if job.plan.data.loaded {
+        return Ok(Some(first));
+    }
     let name = |server: usize| job.subjects_at(server).next().map_or("", |(_, subject)| &subject.name);
     let (one, other, database) = (name(first), name(at), &reached.prepared_at.1);
     let what =
         format!("could not use database {database} for {one} and for {other}: it is reached in two ways");
     Err(Problem::wrong_request(what).hint(
-        "name it by the same connection string for both, which may differ in `options`, or CREATE DATABASE for one of \
-         them",
+        "measure tables that are there, which both then share (--tables existing), or name it by the same connection \
+         string for both, which may differ in `options`, or CREATE DATABASE for one of them",
     ))
 }
 

@@ -193,6 +193,25 @@ impl Job {
         self.subjects_at(server).find_map(|(_, subject)| subject.load.as_ref()).unwrap_or(&self.plan.load)
     }
 
+    /// How the tables of a server are loaded for a workload of the plan.
+    pub fn load_for(&self, server: usize, workload: usize) -> LoadRequest {
+        let of_server = self.load_at(server);
+        let own = self.plan.workload.get(workload).map(|workload| &workload.load);
+        own.map_or_else(|| of_server.clone(), |own| own.over(of_server))
+    }
+
+    /// Whether workloads have loads of their own.
+    pub fn has_loads_of_workloads(&self) -> bool {
+        self.plan.workload.iter().any(|workload| !workload.load.is_default())
+    }
+
+    /// How tables are loaded on any server for any workload; without either, how the plan loads tables.
+    pub fn all_loads(&self) -> Vec<LoadRequest> {
+        let workloads = 0..self.plan.workload.len().max(1);
+        let each = |server| workloads.clone().map(move |workload| self.load_for(server, workload));
+        (0..self.servers.len().max(1)).flat_map(each).collect()
+    }
+
     /// How the tables of each server are loaded; without servers, how the plan loads tables.
     pub fn loads(&self) -> Vec<&LoadRequest> {
         match self.servers.len() {
@@ -204,6 +223,11 @@ impl Job {
     /// Whether all servers are loaded alike.
     pub fn loads_alike(&self) -> bool {
         self.loads().windows(2).all(|two| two[0] == two[1])
+    }
+
+    /// Whether all tables of a run are loaded alike: on all servers, for all workloads.
+    pub fn loads_all_alike(&self) -> bool {
+        self.all_loads().windows(2).all(|two| two[0] == two[1])
     }
 
     /// Whether subjects have client counts of their own.

@@ -1,6 +1,7 @@
 //! A run of a subject right after a start, which is not added to the runs of the record.
 
 use pgdyno_core::problem::Problem;
+use pgdyno_driving::Listening;
 use pgdyno_engine::{MergedInterval, Settings};
 use pgdyno_record::PracticeRecord;
 
@@ -8,7 +9,6 @@ use crate::{
     cell::settings,
     clients::{Cell, Clients},
     context::Context,
-    driving::{self, Listening},
     search_path::where_was_looked,
     subject::Subject,
 };
@@ -46,7 +46,7 @@ pub fn practise(
     };
     let listening = Listening { on_interval: &mut on_interval, on_mark: &mut |_| () };
     let Clients { parts, processes, .. } = &mut clients;
-    let report = driving::run(parts, processes.as_mut(), &terms, stop, listening)?.whole;
+    let report = pgdyno_driving::run(parts, processes.as_mut(), &terms, stop, listening)?.whole;
     if stop.requested() {
         let why = stop.reason().unwrap_or_default();
         let problem = Problem::could_not(format!("stopped in a practice run of {name}: {why}"));
@@ -59,7 +59,7 @@ pub fn practise(
     *kept = clients.for_next_slot(cell.workload.clients);
     Ok(PracticeRecord {
         subject: name.to_owned(),
-        script: Some(cell.workload.script.clone()),
+        script: Some(cell.workload.script_name().to_owned()),
         per_s: report.counts.committed as f64 * 1e9 / report.duration_ns.max(1) as f64,
         committed: report.counts_whole.committed,
         in_doubt: report.counts_whole.in_doubt,

@@ -61,14 +61,19 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     let each = if job.comparison().is_none() { job.subjects.len() as u64 } else { 1 };
     bench.cost = bench.cost.times(each);
     bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
-    let loads = loads(job, &plan, bench.scale)?;
+    let workloads = if job.has_loads_of_workloads() { plan.workload.len() } else { 0 };
+    let loads_of_workloads = (0..workloads).map(|workload| loads(job, &plan, bench.scale, workload));
+    let loads_of_workloads = loads_of_workloads.collect::<Result<Vec<_>, _>>()?;
+    let loads = loads(job, &plan, bench.scale, 0)?;
     refuse_tables(job, &loads, &reached)?;
+    loads_of_workloads.iter().try_for_each(|loads| refuse_tables(job, loads, &reached))?;
+    let all_loads = if workloads == 0 { loads.clone() } else { loads_of_workloads.concat() };
     let own = own_servers(job);
     let has_preset = |wanted: &Wanted| matches!(wanted, Wanted::Own(request) if request.preset.is_some());
     let chooses = job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_)) && !has_preset(wanted));
     let shared_buffers_bytes = (own > 1 && chooses).then(|| shared_buffers_each(&host, own));
     let programs = programs::foresee(job)?;
-    let room = |request: &mut Request| make_room(request, job, &loads, &bench);
+    let room = |request: &mut Request| make_room(request, job, &all_loads, &bench);
     let presets = presets::foresee(job, &programs, &host, &room)?;
     bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
         name: "shared_buffers".into(),
@@ -93,6 +98,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         seed,
         bench,
         loads,
+        loads_of_workloads,
         host,
         storage,
         shared_buffers_bytes,
@@ -116,7 +122,7 @@ fn bench_facts<'a>(
     job: &Job,
     host: &'a HostFacts,
     reached: &[Option<ExistingServer>],
-    storage: Option<&StorageFacts>,
+    storage: Option<&'a StorageFacts>,
 ) -> Result<BenchFacts<'a>, Problem> {
     let there: Vec<&ExistingServer> = reached.iter().flatten().collect();
     let own = own_servers(job);
@@ -126,6 +132,7 @@ fn bench_facts<'a>(
     Ok(BenchFacts {
         host,
         disk_available_bytes: storage.map(|storage| storage.available_bytes / side_by_side),
+        disk_path: storage.map(|storage| storage.path.as_str()),
         side_by_side,
         own_server: own > 0,
         server_local: there.is_empty() || there.iter().any(|reached| reached.local),
@@ -201,9 +208,15 @@ fn refuse_slots(
     })
 }
 
-/// The load of each server of a job.
-fn loads(job: &Job, plan: &Plan, scale: Option<u64>) -> Result<Vec<Option<LoadPlan>>, Problem> {
-    (0..job.servers.len()).map(|server| plan.with_load(job.load_at(server)).loads(scale)).collect()
+/// The load of each server of a job for a workload.
+fn loads(
+    job: &Job,
+    plan: &Plan,
+    scale: Option<u64>,
+    workload: usize,
+) -> Result<Vec<Option<LoadPlan>>, Problem> {
+    let load = |server| plan.with_load(&job.load_for(server, workload)).loads(scale);
+    (0..job.servers.len()).map(load).collect()
 }
 
 /// The lowest known `max_connections` of the job's servers, and the index of that server. A pooler has its own limit,
@@ -330,6 +343,7 @@ mod tests {
         let facts = BenchFacts {
             host: &host,
             disk_available_bytes: None,
+            disk_path: None,
             side_by_side: 1,
             own_server: true,
             server_local: true,

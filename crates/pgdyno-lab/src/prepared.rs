@@ -20,8 +20,10 @@ pub struct Prepared {
     pub bench: BenchPlan,
     /// Seconds of one run, without the pause after it.
     pub run_s: f64,
-    /// The load of each server; `None` if nothing is loaded.
+    /// The load of each server for the first workload; `None` if nothing is loaded.
     pub loads: Vec<Option<LoadPlan>>,
+    /// The loads of all servers for each workload; empty unless workloads have loads of their own.
+    pub loads_of_workloads: Vec<Vec<Option<LoadPlan>>>,
     /// Estimated size of the smallest tables of any server in bytes, if the servers are loaded differently.
     pub(crate) smallest_tables_bytes: Option<u64>,
     /// The machine.
@@ -63,9 +65,53 @@ impl Prepared {
         self.first_load().is_some_and(|load| load.set == Set::Tpcb)
     }
 
-    /// The load of a server; `None` if nothing is loaded.
+    /// The load of a server; `None` if nothing is loaded. Of several, that for the first workload.
     pub fn load_at(&self, server: usize) -> Option<&LoadPlan> {
         self.loads.get(server)?.as_ref()
+    }
+
+    /// The load of a server for a workload; `None` if nothing is loaded.
+    pub fn load_for(&self, server: usize, workload: usize) -> Option<&LoadPlan> {
+        match self.loads_of_workloads.get(workload) {
+            Some(loads) => loads.get(server)?.as_ref(),
+            None => self.load_at(server),
+        }
+    }
+
+    /// Whether a workload has other tables than another one.
+    pub(crate) fn loads_differ(&self, workload: usize, other: usize) -> bool {
+        (0..self.loads.len()).any(|server| self.load_for(server, workload) != self.load_for(server, other))
+    }
+
+    /// The first server whose tables a server has: itself, unless it is another way to reach that one.
+    pub(crate) fn first_way_to(&self, server: usize) -> usize {
+        let reached = self.existing.get(server).and_then(Option::as_ref);
+        reached.and_then(|reached| reached.shares).unwrap_or(server)
+    }
+
+    /// The servers that have the tables of a server: itself, and other ways to reach it.
+    pub(crate) fn ways_to(&self, server: usize) -> impl Iterator<Item = usize> {
+        (0..self.balance_checks.len()).filter(move |other| self.first_way_to(*other) == server)
+    }
+
+    /// How the balances of a server are checked; `None` if that is not requested or not possible, or done for the first
+    /// way to reach the server.
+    pub(crate) fn balance_check(&self, server: usize) -> Option<CheckMode> {
+        self.ways_to(server).find_map(|way| self.balance_checks[way])
+    }
+
+    /// How often the tables of a server are loaded for all workloads in their order.
+    pub(crate) fn loads_made(&self) -> u64 {
+        let following = 1..self.loads_of_workloads.len();
+        1 + following.filter(|workload| self.loads_differ(*workload, workload - 1)).count() as u64
+    }
+
+    /// The loads of all servers for all workloads.
+    pub(crate) fn all_loads(&self) -> Vec<Option<LoadPlan>> {
+        match self.loads_of_workloads.is_empty() {
+            true => self.loads.clone(),
+            false => self.loads_of_workloads.concat(),
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use pgdyno_provision::{
     Dirs, Foreseen, Wanted as Version,
     builds::{self, Build, Manifest},
     bundle_archive::about_mb,
-    foresee_bundle,
+    foresee_bundle, foresee_settings,
 };
 
 use crate::{Event, Job, Prepared, SubjectJob, Wanted, dirs, inspect_server::ExistingServer};
@@ -20,11 +20,14 @@ use crate::{Event, Job, Prepared, SubjectJob, Wanted, dirs, inspect_server::Exis
 /// The programs of the own servers, in the job's order; `None` for an existing server.
 ///
 /// # Errors
-/// A named program does not exist.
+/// A named program does not exist, or refuses a setting that was given.
 pub fn foresee(job: &Job) -> Result<Vec<Option<Foreseen>>, Problem> {
     let of = |wanted: &Wanted| match wanted {
         Wanted::External(_) => Ok(None),
-        Wanted::Own(request) => pgdyno_provision::foresee(request, &dirs()?).map(Some),
+        Wanted::Own(request) => {
+            let program = pgdyno_provision::foresee(request, &dirs()?)?;
+            foresee_settings(request, &program).map(|()| Some(program))
+        }
     };
     job.servers.iter().map(of).collect()
 }

@@ -9,15 +9,21 @@ use jiff::Timestamp;
 use pgdyno_core::{
     facts::DurabilityTier,
     measure::{CellRun, Histograms, Workload},
+    observe::ObserveLevel,
     problem::Problem,
+    profile::Profiling,
     units,
 };
-use pgdyno_record::{BlockRecord, ResumedRecord, Run, RunDir, RunRecord, StageRecord, Status};
+use pgdyno_observe::{Observers, Span};
+use pgdyno_record::{
+    BlockRecord, ObserversRecord, ResumedRecord, Run, RunDir, RunRecord, StageRecord, Status,
+};
 
 use crate::{
     Event, Events, Job, Lab, Prepared,
     event_log::EventLog,
     first_record::{first_record, resumed_record},
+    profiles::Profiles,
 };
 
 /// The end of an experiment.
@@ -47,9 +53,15 @@ pub struct Recording {
     pub dir: RunDir,
     /// The record so far.
     pub record: RunRecord,
+    /// What observes the run.
+    pub observers: Observers,
+    /// Profiles of the servers' processes.
+    pub(crate) profiles: Profiles,
+    /// The stage that is under way, as observed.
+    stage: Option<Span>,
     /// The event log of the run directory.
     log: EventLog,
-    events: Events,
+    pub(crate) events: Events,
     started: Instant,
     latencies: Vec<(Workload, Histograms)>,
     /// Runs of a comparison that its result does not include yet, each with the number of its block.
@@ -71,24 +83,38 @@ impl Recording {
         let (now, started) = (Timestamp::now(), Instant::now());
         let dir = RunDir::create(&lab.runs, &prepared.plan.name, now)?;
         let record = first_record(job, prepared, &lab.program, dir.id(), &now);
-        Self::new(dir, record, started, events)
+        let measure = &prepared.plan.measure;
+        Ok(Self::new(dir, record, (started, measure.observe), events)?.profiled(measure.profile))
     }
 
-    /// The recording of a run in its new directory.
+    /// The recording with profiles, if they are wanted.
+    #[must_use]
+    pub fn profiled(self, wanted: Profiling) -> Self {
+        Self { profiles: Profiles::new(wanted, self.record.profiles.len()), ..self }
+    }
+
+    /// The recording of a run in its directory, which is observed from now on.
     ///
     /// # Errors
     /// The directory cannot be written.
     pub fn new(
         mut dir: RunDir,
         record: RunRecord,
-        started: Instant,
+        (started, level): (Instant, ObserveLevel),
         events: &Events,
     ) -> Result<Self, Problem> {
+        let observations = match level {
+            ObserveLevel::None => None,
+            ObserveLevel::Host | ObserveLevel::All => Some(dir.observation_log()?),
+        };
         let log = EventLog::new(dir.event_log()?, started);
         events.add(log.clone());
         Ok(Self {
             dir,
             record,
+            observers: Observers::begin(level, started, observations),
+            profiles: Profiles::default(),
+            stage: None,
             log,
             events: events.clone(),
             started,
@@ -128,7 +154,9 @@ impl Recording {
         });
         let record = resumed_record(job, prepared, &lab.program, record);
         let started = Instant::now().checked_sub(age).unwrap_or_else(Instant::now);
-        let mut recording = Self::new(dir, record, started, events)?;
+        let measure = &prepared.plan.measure;
+        let recording = Self::new(dir, record, (started, measure.observe), events)?;
+        let mut recording = recording.profiled(measure.profile);
         recording.shown = true;
         for (at, of_run) in latencies.into_iter().take(kept).enumerate() {
             let (block, workload) =
@@ -187,6 +215,7 @@ impl Recording {
             && !(points_to_log(problem) && self.dir.keeps_log())
         {
             self.log.close();
+            self.observers.end();
             self.dir.discard()?;
             return Ok(Outcome { result, recorded: None });
         }
@@ -196,10 +225,23 @@ impl Recording {
         self.record.finished_at = Some(Timestamp::now().to_string());
         let path = self.dir.path().to_path_buf();
         self.shown = true;
+        self.end_observers();
         let saved = self.save();
         self.log.close();
         let unwritten = saved.and(self.dir.finish(&self.record).map(drop)).err();
         Ok(Outcome { result, recorded: Some(Recorded { path, record: self.record, unwritten }) })
+    }
+
+    /// Ends the observers before their file gets its final name. What they could not write does not end the run.
+    fn end_observers(&mut self) {
+        let level = self.observers.level();
+        let Some(ended) = self.observers.end() else { return };
+        if let Some(why) = ended.unwritten {
+            self.events.warning(&format!("not all observations could be written: {why}"));
+        }
+        let (over_s, cost, dropped_lines) = (ended.over_s, ended.cost, ended.dropped_lines);
+        let clocks = ended.clocks;
+        self.record.observers = Some(ObserversRecord { level, over_s, cost, dropped_lines, clocks });
     }
 
     /// Makes the run directory visible with the next write of the record, before the first stage is over.
@@ -208,8 +250,9 @@ impl Recording {
     }
 
     /// Begins a stage, and returns its start in seconds since that of the run.
-    pub fn begin_stage(&self, name: &str) -> f64 {
+    pub fn begin_stage(&mut self, name: &str) -> f64 {
         self.events.send(&Event::StageBegan { stage: name.to_owned() });
+        self.stage = self.observers.span(&[]);
         self.seconds()
     }
 
@@ -220,7 +263,8 @@ impl Recording {
     pub fn end_stage(&mut self, name: &str, start_s: f64, succeeded: bool) -> Result<(), Problem> {
         let duration_s = self.seconds() - start_s;
         self.events.send(&Event::StageEnded { stage: name.to_owned(), duration_s });
-        self.record.stages.push(StageRecord { name: name.to_owned(), start_s, duration_s });
+        let observed = self.stage.take().and_then(Span::digest).map(Box::new);
+        self.record.stages.push(StageRecord { name: name.to_owned(), start_s, duration_s, observed });
         self.shown |= succeeded;
         self.save()
     }
@@ -231,7 +275,9 @@ impl Recording {
     /// The record cannot be written.
     pub fn add_run(&mut self, run: CellRun, latency: Histograms) -> Result<(), Problem> {
         self.dir.latencies_of_run(self.record.runs.len() as u32, &run, &latency)?;
-        self.add_latency_of(run.block, run.workload.clone(), latency);
+        if !run.ended_by_outage {
+            self.add_latency_of(run.block, run.workload.clone(), latency);
+        }
         let tier = run.durability.as_ref().map(|of_run| of_run.tier);
         if let Some((place, tier)) = self.record.place_of(&run.workload).zip(tier) {
             self.weaken(place, tier);
@@ -318,9 +364,10 @@ fn without_begun_start(mut record: RunRecord) -> RunRecord {
     record
 }
 
-/// Number of runs that are kept when a run is resumed: those of whole rounds, as far as their latencies are known.
+/// Number of runs that are kept when a run is resumed: those of whole rounds, as far as their latencies are known
+/// and the server was there.
 fn whole_rounds(record: &RunRecord, latencies: usize) -> usize {
-    let known = record.runs.len().min(latencies);
+    let known = record.measured_runs().len().min(latencies);
     match &record.comparison {
         Some(comparison) => {
             let blocks = comparison.blocks.len() as u32;

@@ -1,21 +1,22 @@
 //! Loads, copies and comparisons of tables as they are recorded.
 
-use pgdyno_postgres::{
-    load::{Copied, KeyWorkers, Phase, Proof, Span, StageTime},
-    verify::Structure,
-};
+use pgdyno_postgres::load::{Copied, KeyWorkers, Phase, Proof, Span, StageTime};
+use pgdyno_probe::Structure;
 use pgdyno_record::{
     CopyRecord, KeyWorkersRecord, LoadPhaseRecord, LoadStageRecord, RangeRecord, StructureRecord,
     VerificationRecord,
 };
+use pgdyno_rows::load::Set;
 
 /// The record of a comparison of all rows.
-pub fn verification(proof: &Proof, structure: Option<&Structure>) -> VerificationRecord {
+pub fn verification(set: Set, proof: &Proof, structure: Option<&Structure>) -> VerificationRecord {
     VerificationRecord {
         rows: proof.tables.iter().map(|table| table.found.rows).sum(),
         duration_s: proof.duration_s,
         keys_and_storage: proof.shape.is_some(),
         faults: proof.faults(),
+        set: Some(set),
+        remains: Vec::new(),
         structure: structure.map(self::structure),
     }
 }
@@ -27,13 +28,13 @@ pub fn structure(structure: &Structure) -> StructureRecord {
 }
 
 /// The records of copies.
-pub fn copies(copied: &[Copied]) -> Vec<CopyRecord> {
+pub fn copies(set: Set, copied: &[Copied]) -> Vec<CopyRecord> {
     let one = |copy: &Copied| CopyRecord {
         name: copy.name.clone(),
         duration_s: copy.duration_s,
         size_bytes: copy.size_bytes,
         bytes_per_s: copy.bytes_per_s(),
-        verification: copy.proof.as_ref().map(|proof| verification(proof, None)),
+        verification: copy.proof.as_ref().map(|proof| verification(set, proof, None)),
     };
     copied.iter().map(one).collect()
 }
@@ -47,6 +48,7 @@ pub fn stage(time: &StageTime, rows: Option<u64>) -> LoadStageRecord {
         temp_bytes: time.temp_bytes,
         rows_per_s: rows.filter(|_| time.seconds > 0.0).map(|rows| time.rate(rows)),
         phases: time.phases.0.iter().map(phase).collect(),
+        observed: None,
     }
 }
 

@@ -18,8 +18,14 @@ pub fn refuse_tables(
         return Err(Problem::wrong_request(what).hint("leave out the options for tables"));
     }
     refuse_for_one_arm(job)?;
+    if job.comparison().is_some() && job.has_loads_of_workloads() {
+        let what = "could not compare with a load of the workload: A and B have their own tables";
+        return Err(
+            Problem::wrong_request(what).hint("write load:NAME=VALUE into the arms, or [load] into the plan")
+        );
+    }
     for (at, ((wanted, reached), load)) in job.servers.iter().zip(reached).zip(loads).enumerate() {
-        let Some(load) = load.as_ref().filter(|_| !job.load_at(at).is_default()) else { continue };
+        let Some(load) = load else { continue };
         let refused = match (wanted, reached) {
             (Wanted::Own(request), _) => {
                 let version = request.pg.map_or(Ok(()), |pg| check_version(load, pg.least()));

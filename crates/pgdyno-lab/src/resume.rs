@@ -110,10 +110,10 @@ fn looks_of_more(record: &RunRecord, known: &ComparisonRecord, more: u32) -> Res
         Err(Problem::wrong_request(what).hint(hint))
     };
     if blocks > MAX_BLOCKS {
-        let hint = "longer runs scatter less: repeat the comparison with a larger --duration";
+        let hint = "longer runs scatter less: repeat the comparison with a larger `ab --duration`";
         return refuse(format!("{blocks} blocks are more than {MAX_BLOCKS}"), hint);
     }
-    let hint = "repeat the comparison with more blocks (--blocks)";
+    let hint = "repeat the comparison with more blocks (`ab --blocks`)";
     continued(&known.looks, blocks)
         .map_or_else(|| refuse("its looks left no error probability for others".to_owned(), hint), Ok)
 }

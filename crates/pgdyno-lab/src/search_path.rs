@@ -19,7 +19,8 @@ pub fn where_was_looked(options: &ConnectOptions, error: &str) -> Option<String>
              measures those that are there"
         ),
         Some(path) => format!(
-            "the sessions look in {path}: name the schema in the script, or by options=-csearch_path=SCHEMA in --dsn"
+            "the sessions look in {path}: name the schema in the script, or by options=-csearch_path=SCHEMA in -d or \
+             --dsn, in `pgdyno ab` by --set search_path=SCHEMA"
         ),
         None => "the sessions look in the search_path of their role: load or set up the tables first, or name their \
                  schema in the script"

@@ -17,10 +17,11 @@ use pgdyno_core::{
     stop::Stop,
 };
 use pgdyno_host::procs::ProcessId;
+use pgdyno_observe::ServerId;
 use pgdyno_plan::SetPlace;
 use pgdyno_postgres::{
     load::TableScope,
-    observe::{postmaster_of, server_facts, wait_for_replay},
+    observe::{postmaster_of, server_facts, show_statements, wait_for_replay},
 };
 use pgdyno_provision::{Request, RunningServer};
 use pgdyno_rows::load::Set;
@@ -35,7 +36,6 @@ use crate::{
     room::make_room,
     server_storage,
     table_sets::{TableSet, places, quoted, with_search_path, within, without_search_path},
-    wait_sampler::WaitSampler,
     waiting::waiting_for,
 };
 
@@ -94,13 +94,9 @@ pub struct Subject {
     stop: Stop,
     /// Where waits and clean-up problems are reported.
     events: Events,
-    /// Whether wait events are sampled during runs.
-    pub samples_waits: bool,
-    /// The session for sampling, between two runs.
-    wait_session: Option<Session>,
-    /// Samples the wait events of the next or current run.
-    waits: Option<WaitSampler>,
-    /// Samples the counters of its processes and its device.
+    /// What the observers call it.
+    pub(crate) watched: Option<ServerId>,
+    /// Reads the counters of its processes.
     pub sampler: CountersSampler,
     /// Whether its autovacuum is currently turned off.
     autovacuum_stopped: bool,
@@ -116,8 +112,12 @@ pub struct Subject {
     path: String,
     /// Names of the tables under test, if they were there before the run.
     existing: Option<Vec<String>>,
+    /// Whether the schema is that of another subject, which reaches the same database in another way.
+    is_guest: bool,
     /// Whether the clients connect through a pooler.
     pub pooled: bool,
+    /// Index of the workload for which its tables were loaded.
+    pub loaded_for: usize,
 }
 
 /// The state of the data after a workload's reset, to avoid repeating it.
@@ -158,7 +158,7 @@ impl Subject {
             }
             Wanted::Own(request) => {
                 let mut request = (**request).clone();
-                make_room(&mut request, job, &prepared.loads, &prepared.bench);
+                make_room(&mut request, job, &prepared.all_loads(), &prepared.bench);
                 if let Some(bytes) = prepared.shared_buffers_bytes.filter(|_| request.preset.is_none()) {
                     let given = request.settings.entry("shared_buffers".into());
                     given.or_insert_with(|| format!("{}MB", bytes >> 20));
@@ -175,6 +175,7 @@ impl Subject {
     fn own(context: Context<'_>, server: RunningServer) -> Result<Self, Problem> {
         let admin_options = by_socket(&server);
         let opened = open_session(&admin_options, context.stop).and_then(|mut admin| {
+            show_statements(&mut admin);
             let bindir = server.bindir.display().to_string();
             let mut facts = server_facts(&mut admin, server.source, Some(bindir))
                 .map_err(|error| error.into_problem("could not read the server's facts"))?;
@@ -223,9 +224,7 @@ impl Subject {
             home: Home::Gone,
             stop: stop.clone(),
             events: events.clone(),
-            samples_waits: false,
-            wait_session: None,
-            waits: None,
+            watched: None,
             sampler: CountersSampler::default(),
             autovacuum_stopped: false,
             untouched: None,
@@ -234,7 +233,9 @@ impl Subject {
             others: Vec::new(),
             path: SCHEMA.to_owned(),
             existing: None,
+            is_guest: false,
             pooled: false,
+            loaded_for: 0,
         }
     }
 
@@ -248,7 +249,8 @@ impl Subject {
     ) -> Result<Self, Problem> {
         let (options, stop) = (external.admin(), context.stop);
         let there = context.prepared.uses_existing;
-        let mut admin = enter(options, run, stop)?;
+        let is_guest = reached.shares.is_some();
+        let mut admin = if is_guest { open_session(options, stop)? } else { enter(options, run, stop)? };
         let path = if there { extended_search_path(&external.drive, stop)? } else { SCHEMA.to_owned() };
         set_search_path(&mut admin, &path)?;
         // A pooler loses what a session sets, and PgBouncer refuses clients with such startup parameters.
@@ -263,6 +265,7 @@ impl Subject {
         subject.path = path;
         subject.existing = there.then(|| existing_names(context.job, reached));
         subject.pooled = reached.pooled();
+        subject.is_guest = is_guest;
         subject.home = Home::Foreign;
         // From here on, the schema is dropped whatever happens.
         if reached.elsewhere {
@@ -279,7 +282,7 @@ impl Subject {
     fn enter_databases(&mut self, context: Context<'_>, run: &str) -> Result<(), Problem> {
         for place in places(context.prepared.plan.data.tpcc.as_ref()) {
             let SetPlace::Database(name) = place else { continue };
-            if name != self.admin_options.database {
+            if name != self.admin_options.database && !self.is_guest {
                 enter(&self.admin_options.with_database(&name), run, &self.stop)?;
                 self.others.push(name);
             }
@@ -329,6 +332,11 @@ impl Subject {
             SetPlace::Found => self.table_options(),
             place => within(&self.admin_options, place),
         }
+    }
+
+    /// How a session connects that observes the server under test, bypassing a pooler if the admin connection does.
+    pub(crate) fn observed_by(&self) -> &ConnectOptions {
+        if self.elsewhere.is_some() { &self.options } else { &self.admin_options }
     }
 
     /// Opens another session that finds the tables of a set.
@@ -385,6 +393,16 @@ impl Subject {
         }
         self.sampler.follow(self.postmaster);
         Ok(())
+    }
+
+    /// Waits for a server that has gone, as long as a restart may take: for pgdyno's sessions, and for those of the
+    /// clients, who may be behind a pooler.
+    ///
+    /// # Errors
+    /// It does not come back.
+    pub fn await_return(&mut self) -> Result<(), Problem> {
+        self.revive()?;
+        self.reach_again(&self.options).map(drop)
     }
 
     fn reach_again(&self, options: &ConnectOptions) -> Result<Session, Problem> {
@@ -467,6 +485,9 @@ impl Subject {
     /// # Errors
     /// An error of the server.
     pub fn make_functions(&self, set: &TableSet, sql: &str) -> Result<(), Problem> {
+        if self.is_guest {
+            return Ok(());
+        }
         let mut session = open_session(&self.admin_options.with_database(&set.clients.database), &self.stop)?;
         let path = set.clients.startup.iter().rev().find(|(name, _)| name == "search_path");
         let path = path.map_or(&*self.path, |(_, path)| path);
@@ -515,7 +536,7 @@ impl Subject {
                 waiting_for("the server's end", &self.events, || server.stop()).map(drop)
             }
             Home::Own(server) => waiting_for("the server's end", &self.events, || server.remove()),
-            Home::Foreign if !keep => self.drop_schemas(),
+            Home::Foreign if !keep && !self.is_guest => self.drop_schemas(),
             Home::Foreign | Home::Gone => Ok(()),
         };
         closed.and(restored)

@@ -1,22 +1,24 @@
 //! The TPC-C part of a run: its tables and its terminals.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_core::{
     measure::TpccRun,
     problem::Problem,
-    tpcc::{DERIVED, DISTRICTS, RunConstants, Shares, Transaction},
+    tpcc::{DERIVED, RunConstants, Shares},
 };
-use pgdyno_engine::{Pace, Population};
+use pgdyno_driving::population::population;
+use pgdyno_engine::Population;
 use pgdyno_plan::{Isolation, SetPlace, TpccWork};
 use pgdyno_postgres::load::find_tpcc;
 use pgdyno_rows::load::Set;
 use pgdyno_script::tpcc::{TerminalParams, setup};
+use pgdyno_wire::ConnectOptions;
 
 use crate::{
     context::Context,
     draw_seed,
-    subject::Subject,
+    subject::{Subject, run_state::with_sessions_of},
     table_sets::{TableSet, of_set},
     tpcc_facts::{TpccFacts, check_warehouses},
 };
@@ -26,12 +28,12 @@ use crate::{
 ///
 /// # Errors
 /// How the tables differ.
-pub fn ready(context: Context<'_>, subject: &mut Subject) -> Result<(), Problem> {
+pub fn ready(context: Context<'_>, subject: &mut Subject, server: usize) -> Result<(), Problem> {
     let Some(wanted) = &context.prepared.plan.data.tpcc else { return Ok(()) };
     let command = draw_seed() as u32;
     let mut sets = Vec::new();
     for (place, number) in wanted.places().into_iter().zip(0..) {
-        let set = table_set(context, subject, (place.clone(), number), wanted.warehouses, command);
+        let set = table_set(context, (subject, server), (place.clone(), number), wanted.warehouses, command);
         sets.push(set.map_err(|problem| of_set(&place, problem))?);
     }
     let text = works(context).find_map(|work| setup(work.shape));
@@ -44,10 +46,10 @@ pub fn ready(context: Context<'_>, subject: &mut Subject) -> Result<(), Problem>
     Ok(())
 }
 
-/// Finds a set of tables, the `number`th from 0.
+/// Finds a set of tables, the `number`th from 0, on a server of the job.
 fn table_set(
     context: Context<'_>,
-    subject: &mut Subject,
+    (subject, server): (&mut Subject, usize),
     (place, number): (SetPlace, u64),
     warehouses: u64,
     command: u32,
@@ -61,20 +63,40 @@ fn table_set(
     let constants = RunConstants::draw(prepared.seed, loaded_by.map(RunConstants::loaded));
     let clients = subject.client_options(&place)?;
     let isolation = subject.default_isolation(&clients)?;
-    works(context).try_for_each(|work| fits(&work, &isolation))?;
+    let isolation_of = isolation_of_subjects(context, subject, server, &clients)?;
+    let is_usual = context.job.subjects_at(server).any(|(_, subject)| subject.drive.is_none());
+    let levels = || isolation_of.values().chain(is_usual.then_some(&isolation));
+    works(context).try_for_each(|work| levels().try_for_each(|level| fits(&work, level)))?;
     let facts = TpccFacts {
         terminals: TerminalParams { warehouses, constants, seed: prepared.seed, command, run: 0 },
         load_constant_known: loaded_by.is_some(),
         isolation,
+        isolation_of,
     };
     Ok(TableSet { place, clients, facts })
+}
+
+/// The isolation levels of subjects whose sessions have settings of their own.
+fn isolation_of_subjects(
+    context: Context<'_>,
+    subject: &Subject,
+    server: usize,
+    clients: &ConnectOptions,
+) -> Result<BTreeMap<usize, String>, Problem> {
+    let own = context.job.subjects_at(server).filter_map(|(at, job)| Some((at, job.drive.as_ref()?)));
+    own.map(|(at, drive)| {
+        let options = with_sessions_of(clients.clone(), Some(drive));
+        Ok((at, subject.default_isolation(&options)?))
+    })
+    .collect()
 }
 
 fn works(context: Context<'_>) -> impl Iterator<Item = TpccWork> {
     context.job.workload_files.work.iter().filter_map(|work| work.tpcc)
 }
 
-/// Checks the default isolation level of role or database. A level in the plan itself was checked with the plan.
+/// Checks the default isolation level of role, database or sessions. A level in the plan itself was checked with the
+/// plan.
 fn fits(work: &TpccWork, isolation: &str) -> Result<(), Problem> {
     let strict = [Isolation::RepeatableRead, Isolation::Serializable].map(Isolation::sql);
     if work.isolation.is_some() || work.max_tries != 1 || !strict.contains(&isolation) {
@@ -87,14 +109,15 @@ fn fits(work: &TpccWork, isolation: &str) -> Result<(), Problem> {
     Err(Problem::wrong_request(what).hint("allow several tries, such as 10, or request read-committed"))
 }
 
-/// The terminals of a paced workload, and the record of how a run executes TPC-C; the run counts its shares.
-pub fn in_run_of(work: &TpccWork, facts: &TpccFacts) -> (Option<Population>, TpccRun) {
+/// The terminals of a paced workload, and the record of how a subject's run executes TPC-C; the run counts its
+/// shares.
+pub fn in_run_of(work: &TpccWork, facts: &TpccFacts, subject: usize) -> (Option<Population>, TpccRun) {
     let isolation = work.isolation.map(|isolation| isolation.sql().to_owned());
     let warehouses = facts.terminals.warehouses;
     let record = TpccRun {
         warehouses,
         shape: work.shape,
-        isolation: isolation.or_else(|| Some(facts.isolation.clone())),
+        isolation: isolation.or_else(|| Some(facts.isolation_of(subject).to_owned())),
         max_tries: work.max_tries,
         paced: work.paced,
         transactions: work.transactions,
@@ -106,20 +129,4 @@ pub fn in_run_of(work: &TpccWork, facts: &TpccFacts) -> (Option<Population>, Tpc
         shares: Shares::default(),
     };
     (population(work, warehouses), record)
-}
-
-/// The terminals of a paced workload on so many warehouses.
-pub fn population(work: &TpccWork, warehouses: u64) -> Option<Population> {
-    let paces = || Transaction::ALL.map(pace).to_vec();
-    work.paced.then(|| Population { users: warehouses * DISTRICTS, paces: paces() })
-}
-
-fn pace(transaction: Transaction) -> Pace {
-    let terms = transaction.terms();
-    Pace {
-        keying_ns: (terms.keying_s * 1e9) as u64,
-        think_ns: (terms.think_s * 1e9) as u64,
-        // A Delivery is queued, so its terminal continues at once (clause 2.7.2).
-        queued: transaction == Transaction::Delivery,
-    }
 }

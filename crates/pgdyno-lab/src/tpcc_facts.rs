@@ -1,5 +1,7 @@
 //! Facts of TPC-C's tables on one server.
 
+use std::collections::BTreeMap;
+
 use pgdyno_core::{problem::Problem, units};
 use pgdyno_script::tpcc::TerminalParams;
 
@@ -12,6 +14,15 @@ pub struct TpccFacts {
     pub load_constant_known: bool,
     /// The isolation level of sessions that request none.
     pub isolation: String,
+    /// That of the sessions of subjects that connect in their own way, by the index of the subject.
+    pub isolation_of: BTreeMap<usize, String>,
+}
+
+impl TpccFacts {
+    /// The isolation level of a subject's sessions that request none.
+    pub fn isolation_of(&self, subject: usize) -> &str {
+        self.isolation_of.get(&subject).unwrap_or(&self.isolation)
+    }
 }
 
 /// Refuses tables with a different number of warehouses than requested.

@@ -44,6 +44,7 @@ pub fn check(say: &Say, options: &mut Options, operands: &[String]) -> ExitResul
         say.error(format!("too many command-line arguments (first is \"{first}\")"));
         return say.see_help();
     }
+    named_server(say, options)?;
     if options.initialize {
         return initialization(say, options)
             .map(|initialization| Request::Initialize(Box::new(initialization)));
@@ -63,6 +64,17 @@ pub fn check(say: &Say, options: &mut Options, operands: &[String]) -> ExitResul
     }
     extras(say, options)?;
     Ok(Request::Run)
+}
+
+/// Checks `--server`, which says where the server is and which role connects.
+fn named_server(say: &Say, options: &Options) -> ExitResult<()> {
+    let (Some(_), Options { host, port, username, .. }) = (&options.server, options) else { return Ok(()) };
+    let others = [
+        (host.is_some(), "--host (-h)"),
+        (port.is_some(), "--port (-p)"),
+        (username.is_some(), "--username (-U)"),
+    ];
+    refuse_any(say, "--server", &others)
 }
 
 fn initialization(say: &Say, options: &Options) -> ExitResult<Initialization> {
@@ -199,6 +211,9 @@ fn extras(say: &Say, options: &Options) -> ExitResult<()> {
     }
     if extras.runs.is_some() && !extras.record {
         return say.fatal("--runs is allowed only with --record");
+    }
+    if extras.observe.is_some() && !extras.record {
+        return say.fatal("--observe is allowed only with --record");
     }
     if extras.warmup_ns > 0 && options.time_s == 0 {
         return say.fatal("--warmup requires a duration (-T)");

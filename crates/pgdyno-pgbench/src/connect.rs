@@ -1,5 +1,7 @@
 //! The server of a run, and connections to it.
 
+use pgdyno_core::problem::Problem;
+use pgdyno_lab::conninfo_of;
 use pgdyno_wire::{ConnectOptions, NoticeReceiver, OsUser, Session, Sources, libpq};
 
 use super::{
@@ -12,9 +14,16 @@ use super::{
 /// # Errors
 /// The options are invalid; already printed.
 pub fn target(say: &Say, options: &Options) -> ExitResult<ConnectOptions> {
-    let variable = |name: &str| std::env::var(name).ok();
+    let is_named = options.server.is_some();
+    // A server that is named has no other address, whatever the environment says.
+    let variable = |name: &str| {
+        std::env::var(name).ok().filter(|_| !(is_named && ["PGHOSTADDR", "PGSERVICE"].contains(&name)))
+    };
     let os_user = OsUser::of_process();
-    let database = database(say, options, &variable, &os_user)?;
+    let database = match &options.server {
+        Some(name) => named(say, name, options.dbname.as_deref())?,
+        None => database(say, options, &variable, &os_user)?,
+    };
     let resolved = ConnectOptions::resolve(&Sources {
         host: options.host.as_deref(),
         port: options.port.as_deref(),
@@ -33,14 +42,21 @@ pub fn target(say: &Say, options: &Options) -> ExitResult<ConnectOptions> {
                 ..resolved
             })
         }
-        Err(problem) => {
-            say.error(&problem.what);
-            if let Some(hint) = &problem.hint {
-                say.hint(hint);
-            }
-            Err(1)
-        }
+        Err(problem) => refuse(say, &problem),
     }
+}
+
+/// The connection string of a server of `pgdyno up`.
+fn named(say: &Say, name: &str, database: Option<&str>) -> ExitResult<String> {
+    conninfo_of(name, database, "could not connect").or_else(|problem| refuse(say, &problem))
+}
+
+fn refuse<T>(say: &Say, problem: &Problem) -> ExitResult<T> {
+    say.error(&problem.what);
+    if let Some(hint) = &problem.hint {
+        say.hint(hint);
+    }
+    Err(1)
 }
 
 /// Database by pgbench's rules: the given one, even if it is empty; then the variables, which may hold connection

@@ -3,6 +3,7 @@
 use std::path::PathBuf;
 
 use pgdyno_analysis::find_rate::Limit;
+use pgdyno_core::observe::ObserveLevel;
 
 use super::{
     flags::Opt,
@@ -36,6 +37,8 @@ pub struct Extras {
     pub record: bool,
     /// Directory for run directories, if not the default.
     pub runs: Option<PathBuf>,
+    /// What is observed during a run that is saved, if not everything.
+    pub observe: Option<ObserveLevel>,
 }
 
 impl Extras {
@@ -61,6 +64,7 @@ pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> ExitResu
         Opt::FindRate => extras.find_rate = Some(limit(say, text)?),
         Opt::Setrandom => extras.setrandom = true,
         Opt::Record => extras.record = true,
+        Opt::Observe => extras.observe = Some(level(say, text)?),
         Opt::Runs => extras.runs = Some(PathBuf::from(text)),
         _ => extras.reconnect_after = Some(option_int(say, text, "--reconnect", 1..=i32::MAX)? as u64),
     }
@@ -69,6 +73,10 @@ pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> ExitResu
 
 fn limit(say: &Say, text: &str) -> ExitResult<Limit> {
     text.parse().or_else(|error| say.fatal(format!("invalid value for option --find-rate: {error}")))
+}
+
+fn level(say: &Say, text: &str) -> ExitResult<ObserveLevel> {
+    text.parse().or_else(|error| say.fatal(format!("invalid value for option --observe: {error}")))
 }
 
 /// Parses percentiles separated by commas.

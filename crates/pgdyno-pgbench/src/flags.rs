@@ -61,6 +61,8 @@ pub enum Opt {
     Setrandom,
     Record,
     Runs,
+    Server,
+    Observe,
 }
 
 const fn flag(option: Opt, short: u8, long: &'static str, takes_value: bool) -> Flag<Opt> {
@@ -130,4 +132,6 @@ pub const EXTRA_FLAGS: &[Flag<Opt>] = &[
     flag(Opt::Setrandom, 0, "setrandom", false),
     flag(Opt::Record, 0, "record", false),
     flag(Opt::Runs, 0, "runs", true),
+    flag(Opt::Server, 0, "server", true),
+    flag(Opt::Observe, 0, "observe", true),
 ];

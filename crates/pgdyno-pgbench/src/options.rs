@@ -30,6 +30,8 @@ pub struct Options {
     pub port: Option<String>,
     pub username: Option<String>,
     pub dbname: Option<String>,
+    /// Name of a server of `pgdyno up`.
+    pub server: Option<String>,
     pub define: Vec<Definition>,
     pub fillfactor: i32,
     pub quiet: bool,
@@ -97,6 +99,7 @@ impl Options {
             port: None,
             username: None,
             dbname: None,
+            server: None,
             define: Vec::new(),
             fillfactor: 100,
             quiet: false,

@@ -112,7 +112,7 @@ impl Reading<'_, '_> {
             Opt::Builtin | Opt::File | Opt::SkipSomeUpdates | Opt::SelectOnly | Opt::ShowScript => {
                 self.script(option, &text, value)
             }
-            Opt::Host | Opt::Port | Opt::Username | Opt::Dbname => {
+            Opt::Host | Opt::Port | Opt::Username | Opt::Dbname | Opt::Server => {
                 self.connection(option, text);
                 Ok(())
             }
@@ -178,6 +178,7 @@ impl Reading<'_, '_> {
             Opt::Host => &mut options.host,
             Opt::Port => &mut options.port,
             Opt::Username => &mut options.username,
+            Opt::Server => &mut options.server,
             _ => &mut options.dbname,
         } = Some(text);
     }

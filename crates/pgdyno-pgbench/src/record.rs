@@ -1,6 +1,7 @@
 //! `--record`: saves the run as a run directory, for `list`, `show` and `report`.
 
 mod terms;
+mod watching;
 
 use std::{collections::BTreeSet, path::PathBuf, time::Instant};
 
@@ -18,7 +19,9 @@ use pgdyno_lab::{
     counters_sampler::{CountersSampler, Reading},
     instrument, server_storage,
     slow::SlowLog,
+    watch::of_session,
 };
+use pgdyno_observe::Watched;
 use pgdyno_postgres::{
     load::finds_unlogged,
     observe::{postmaster_of, server_facts, weak_routines},
@@ -27,9 +30,9 @@ use pgdyno_postgres::{
 use pgdyno_record::{
     FORMAT, PlanRecord, RunDir, RunRecord, Status, SubjectRecord, VERSION, command_line, redact_sql,
 };
-use pgdyno_report::Document;
+use pgdyno_report::{Details, OverTime};
 use pgdyno_script::{Action, Script, Scripts};
-use pgdyno_wire::{Address, Session};
+use pgdyno_wire::{Address, ConnectOptions, Session};
 
 use super::{
     options::Options,
@@ -37,6 +40,7 @@ use super::{
     say::{ExitResult, NAME, Say},
 };
 use terms::{add_results, pgbench_record, plan_record, short_name, statement};
+use watching::Watching;
 
 /// Facts of the server, read over the connection that pgbench itself makes.
 #[derive(Debug, Default)]
@@ -46,6 +50,8 @@ struct Observed {
     postmaster: Option<u32>,
     pooled: bool,
     transport: &'static str,
+    /// The server as observers see it.
+    watched: Option<Watched>,
 }
 
 /// Record of a run that has not begun. It is made before the first connection.
@@ -96,7 +102,7 @@ impl PendingRecord {
     }
 
     /// Reads facts of the server over the session that sets the run up. Unknown ones stay absent.
-    pub fn inspect_server(&mut self, session: &mut Session) {
+    pub fn inspect_server(&mut self, session: &mut Session, options: &ConnectOptions) {
         let postmaster = postmaster_of(session);
         let answer = session.value("SELECT pg_catalog.pg_backend_pid()").ok().flatten();
         let pooled = answer.and_then(|text| text.parse().ok()) != Some(session.backend_pid());
@@ -120,8 +126,17 @@ impl PendingRecord {
         });
         let transport = if is_unix { "unix" } else { "tcp" };
         self.sessions.begin(session);
+        let watched =
+            server.as_ref().filter(|_| !pooled).map(|facts| of_session(session, facts, options, &[]));
         self.weak.extend(weak_routines(session, &self.words).unwrap_or_default());
-        self.seen = Observed { server, connection, postmaster, pooled, transport };
+        self.seen = Observed { server, connection, postmaster, pooled, transport, watched };
+    }
+
+    /// Begins to observe the server.
+    fn watch(&mut self, say: &Say, options: &Options) -> ExitResult<Watching> {
+        let level = options.extras.observe.unwrap_or_default();
+        let watching = Watching::begin(level, self.started, &mut self.dir, self.seen.watched.take());
+        watching.or_else(|problem| fail(say, &problem))
     }
 
     /// Begins the run, and makes its directory visible.
@@ -176,6 +191,10 @@ impl PendingRecord {
             time: None,
             material: None,
             pgbench: Some(pgbench_record(options, scripts)),
+            observers: None,
+            profiles: Vec::new(),
+            joined: Vec::new(),
+            limits: Vec::new(),
             doubts: Vec::new(),
             error: None,
             resumed: Vec::new(),
@@ -187,9 +206,11 @@ impl PendingRecord {
         saved
             .and_then(|()| self.dir.begin_run(0, &workload, 0, start_s))
             .or_else(|problem| fail(say, &problem))?;
+        let watching = self.watch(say, options)?;
         Ok(Recorder {
             slowest: SlowLog::new(scripts, options.extras.warmup_ns, self.seen.pooled, true),
-            sampler: CountersSampler::new(self.seen.postmaster, None),
+            sampler: CountersSampler::new(self.seen.postmaster),
+            watching,
             pending: self,
             record,
             workload,
@@ -209,6 +230,7 @@ pub struct Recorder<'a> {
     /// Start of the run, in seconds since the start of the program.
     start_s: f64,
     sampler: CountersSampler,
+    watching: Watching,
     edges: (Option<Reading>, Option<Reading>),
     slowest: SlowLog<'a>,
     /// The first write error.
@@ -218,23 +240,26 @@ pub struct Recorder<'a> {
 impl Recorder<'_> {
     /// Writes an interval.
     pub fn interval(&mut self, interval: &MergedInterval) {
-        let at_s = self.pending.started.elapsed().as_secs_f64();
         let slow = self.slowest.of(interval);
-        let observation = self.sampler.observe(interval, at_s);
         let dir = &mut self.pending.dir;
         if interval.phase == Phase::Drain {
             dir.drain(interval.start_ns, interval.duration_ns, slow);
         } else if self.failed.is_none() {
-            let written = dir.interval(timeline(interval, 0), &interval.latency, slow);
-            self.failed = written.and_then(|()| dir.observation(&observation)).err();
+            self.failed = dir.interval(timeline(interval, 0), &interval.latency, slow).err();
         }
     }
 
     /// Reads CPU counters at the start and the end of the measured interval.
     pub fn mark(&mut self, mark: Mark) {
         match mark {
-            Mark::MeasureStart => self.edges.0 = Some(self.sampler.read()),
-            Mark::MeasureEnd => self.edges.1 = Some(self.sampler.read()),
+            Mark::MeasureStart => {
+                self.edges.0 = Some(self.sampler.read());
+                self.watching.begin_interval();
+            }
+            Mark::MeasureEnd => {
+                self.watching.end_interval();
+                self.edges.1 = Some(self.sampler.read());
+            }
         }
     }
 
@@ -265,7 +290,9 @@ impl Recorder<'_> {
     fn write(self, results: &Results<'_>) -> Result<Option<PathBuf>, Problem> {
         let (report, options) = (results.report, results.options);
         let durability = self.durability(report);
-        let Self { mut pending, mut record, workload, start_s, edges, slowest, .. } = self;
+        let Self { mut pending, mut record, workload, start_s, edges, slowest, watching, .. } = self;
+        let (waits, observed, observers) = watching.found();
+        record.observers = observers;
         let server = record.subjects[0].server.as_mut();
         if let Some((server, of_run)) = server.zip(durability.as_ref()) {
             server.durability = server.durability.max(of_run.tier);
@@ -274,6 +301,8 @@ impl Recorder<'_> {
             let run = CellRun {
                 slowest: slowest.worst(),
                 durability,
+                waits,
+                observed: observed.map(Box::new),
                 cpu: edges
                     .0
                     .zip(edges.1)
@@ -301,8 +330,12 @@ impl Recorder<'_> {
         record.runs.first().map_or(Ok(()), |run| pending.dir.latencies_of_run(0, run, &latencies))?;
         pgdyno_analysis::analyse(&mut record, &[(workload, latencies)]);
         let path = pending.dir.finish(&record)?;
-        let timeline = pgdyno_record::open(&path)?.timeline()?.items;
-        let html = pgdyno_report::html(&Document::new(&record, &timeline));
+        let run = pgdyno_record::open(&path)?;
+        let timeline = run.timeline()?.items;
+        let mut over_time = OverTime::new(&record);
+        run.each_observation(|line| over_time.add(&line))?;
+        let details = Details { over_time: Some(&over_time), ..Details::default() };
+        let html = pgdyno_document::html(&pgdyno_report::report(None, &record, &timeline, details));
         let page = path.join("report.html");
         pgdyno_record::write_atomically(&page, html.as_bytes())
             .map_err(|error| Problem::could_not(format!("could not write {}: {error}", page.display())))?;
@@ -361,7 +394,9 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         checkpoint_s: None,
         durability: None,
         waits: None,
+        observed: None,
         outage: Some(report.outage).filter(|outage| outage.lost > 0),
+        ended_by_outage: false,
         idle: None,
         workload,
     }
@@ -393,6 +428,7 @@ fn workload(options: &Options, scripts: &Scripts) -> Workload {
     };
     Workload {
         script,
+        builtin: None,
         protocol: options.protocol.name().to_owned(),
         clients: options.clients,
         rate_per_s: options.rate_per_s,

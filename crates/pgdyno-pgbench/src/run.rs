@@ -113,7 +113,7 @@ pub fn set_up(
         vacuum(say, &mut session, options.vacuum_all);
     }
     if let Some(pending) = pending {
-        pending.inspect_server(&mut session);
+        pending.inspect_server(&mut session, &connect::target(say, options)?);
     }
     Ok((found, server_version))
 }

@@ -127,6 +127,10 @@ Options that pgbench 18 lacks (none changes the output of the others):
                            (pgbench 18 refuses it)
   --record                 save the run as a run directory, for pgdyno list, show and report
   --runs=DIR               save it in DIR (default: $PGDYNO_RUNS, else ./pgdyno-runs)
+  --observe=none|host|all  observe nothing, the host with the server's processes, or
+                           also the server by a session of its own (default: all)
+  --server=NAME            connect to the server NAME of pgdyno up; DBNAME is then one of its
+                           databases (default: postgres)
 
 Report bugs to the pgdyno project, not to PostgreSQL.
 "#;

@@ -104,8 +104,7 @@ impl Plan {
     pub fn bench() -> Self {
         let workload = |script| WorkloadPlan::builtin(script, Protocol::Prepared);
         let mut plan = Self::new("bench", vec![workload(Builtin::SelectOnly), workload(Builtin::TpcbLike)]);
-        plan.description =
-            "A first look: point reads, then TPC-B-like transactions, at three client counts.".into();
+        plan.description = "A first look: point reads, then TPC-B-like transactions.".into();
         plan
     }
 }

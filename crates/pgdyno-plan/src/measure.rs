@@ -1,6 +1,6 @@
 //! How a plan measures, and what it checks after the runs.
 
-use pgdyno_core::span::Span;
+use pgdyno_core::{observe::ObserveLevel, profile::Profiling, span::Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,12 @@ pub struct MeasurePlan {
     pub waiting: Waiting,
     /// When the servers of several subjects are started anew; a single subject has one start.
     pub restart: Restart,
+    /// What is observed during the run. `host`: CPUs, memory, devices, network, the server's processes. `all`: also the
+    /// server, over a session of its own.
+    pub observe: ObserveLevel,
+    /// Whether the servers' processes are profiled with perf in every measured interval. `auto`: call stacks by frame
+    /// pointers if the server's program keeps them, else by DWARF.
+    pub profile: Profiling,
     /// Marks a plan as meant for publication: no doubt about screening, stricter checks.
     pub thorough: bool,
 }
@@ -89,6 +95,8 @@ impl Default for MeasurePlan {
             driver_cpus: None,
             waiting: Waiting::Auto,
             restart: Restart::Auto,
+            observe: ObserveLevel::All,
+            profile: Profiling::None,
             thorough: false,
         }
     }

@@ -3,7 +3,10 @@
 use std::{borrow::Cow, collections::BTreeMap};
 
 use pgdyno_core::{span::Span, tpcc::Transaction};
-use pgdyno_rows::scaleup::{log_size, test_size};
+use pgdyno_rows::{
+    load::LoadRequest,
+    scaleup::{log_size, test_size},
+};
 use pgdyno_script::{Builtin, Definition, Protocol, tpcc::script};
 use schemars::{JsonSchema, Schema, SchemaGenerator, json_schema};
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de};
@@ -204,6 +207,10 @@ pub struct WorkloadPlan {
     /// SQL that restores the initial data before every run; CHECKPOINT follows.
     #[serde(default)]
     pub reset: Option<String>,
+    /// How the tables are loaded for this workload; its options go over those of `[load]`. Before the first run of a
+    /// workload whose tables differ from those there, they are dropped and loaded again.
+    #[serde(default, skip_serializing_if = "LoadRequest::is_default")]
+    pub load: LoadRequest,
     /// Client counts of this workload, such as [1, 8, 32], instead of `measure.clients`.
     #[serde(default)]
     #[schemars(with = "Option<Vec<Whole<1, MAX_CLIENTS>>>", extend("examples" = [[1, 8, 32]]))]
@@ -246,6 +253,7 @@ impl WorkloadPlan {
             text: None,
             protocol,
             reset: None,
+            load: LoadRequest::default(),
             clients: None,
             max_tries: 1,
             tpcc: None,

@@ -37,7 +37,8 @@ const GROWTH_BYTES: u64 = 512 << 10;
 /// File descriptors in addition to those of the connections.
 const OTHER_FILES: u64 = 64;
 const SECOND_NS: u64 = 1_000_000_000;
-/// Commits of a second that counts; two such seconds reveal a client that hoards memory.
+const INTERVAL_NS: u64 = SECOND_NS / 2;
+/// Commits of an interval that counts; two such intervals reveal a client that hoards memory.
 const COMMITS: u64 = 200;
 /// Longest run, if nothing observed ends it earlier.
 const LIMIT_NS: u64 = 600 * SECOND_NS;
@@ -148,32 +149,32 @@ impl Target for Hoarding {
 #[derive(Debug)]
 struct Memory {
     before_bytes: u64,
-    /// Resident bytes at the end of every second after all clients have run their script once.
-    seconds_bytes: Vec<u64>,
+    /// Resident bytes at the end of every interval after all clients have run their script once.
+    intervals_bytes: Vec<u64>,
     committed: u64,
 }
 
 impl Memory {
     fn most_bytes(&self) -> u64 {
-        self.seconds_bytes.iter().copied().max().unwrap_or(0)
+        self.intervals_bytes.iter().copied().max().unwrap_or(0)
     }
 
     /// Growth of the second half over the first.
     fn growth_bytes(&self) -> u64 {
-        let (first, second) = self.seconds_bytes.split_at(self.seconds_bytes.len() / 2);
+        let (first, second) = self.intervals_bytes.split_at(self.intervals_bytes.len() / 2);
         let most = |part: &[u64]| part.iter().copied().max().unwrap_or(0);
         most(second).saturating_sub(most(first))
     }
 }
 
-fn crowd(server: &Server, driver: SocketDriver, clients: u32, seconds: u64, hoards: bool) -> Memory {
+fn crowd(server: &Server, driver: SocketDriver, clients: u32, intervals: u64, hoards: bool) -> Memory {
     let before_bytes = resident_bytes();
     let script = Arc::new(Builtin::TpcbLike.scripts());
     let settings = Settings {
         warmup_ns: 0,
         ramp_ns: 0,
         duration_ns: LIMIT_NS,
-        interval_ns: SECOND_NS,
+        interval_ns: INTERVAL_NS,
         drain_ns: 30 * SECOND_NS,
         rate_per_s: None,
         seed: 1,
@@ -190,26 +191,26 @@ fn crowd(server: &Server, driver: SocketDriver, clients: u32, seconds: u64, hoar
     };
     let workers: Vec<_> =
         workers.into_iter().map(|clients| clients.into_iter().map(hoarding).collect::<Vec<_>>()).collect();
-    let mut seconds_bytes = Vec::new();
+    let mut intervals_bytes = Vec::new();
     let mut all_are_warm = false;
     let on_interval = |interval: &pgdyno_engine::MergedInterval| {
-        // From the next second on, as all buffers have their size then. A second without work tells nothing.
+        // From the next interval on, as all buffers have their size then. One without work tells nothing.
         let tells = all_are_warm && interval.counts.committed >= COMMITS;
-        if tells && seconds_bytes.len() < seconds as usize {
-            seconds_bytes.push(resident_bytes());
+        if tells && intervals_bytes.len() < intervals as usize {
+            intervals_bytes.push(resident_bytes());
         }
         all_are_warm = warm.load(Ordering::Relaxed) == clients;
-        if seconds_bytes.len() == seconds as usize {
+        if intervals_bytes.len() == intervals as usize {
             stop.request("enough");
         }
     };
     let report = run(driver, workers, &settings, &stop, on_interval, |_| ()).expect("the run works");
     assert_eq!(report.stopped.as_deref(), Some("enough"), "{:?}", report.counts_whole);
     assert_eq!((report.clients_lost, report.counts_whole.failed), (0, 0), "{:?}", report.errors);
-    Memory { before_bytes, seconds_bytes, committed: report.counts_whole.committed }
+    Memory { before_bytes, intervals_bytes, committed: report.counts_whole.committed }
 }
 
-fn fits(clients: u32, seconds: u64) {
+fn fits(clients: u32, intervals: u64) {
     let wanted = u64::from(clients) + OTHER_FILES;
     let allowed = raise_file_limit(wanted);
     if allowed < wanted {
@@ -218,7 +219,7 @@ fn fits(clients: u32, seconds: u64) {
     }
     let server = Server::start();
     for driver in SocketDriver::usable() {
-        let memory = crowd(&server, driver, clients, seconds, false);
+        let memory = crowd(&server, driver, clients, intervals, false);
         let taken_bytes = memory.most_bytes().saturating_sub(memory.before_bytes);
         eprintln!(
             "{clients} clients by {driver}: {} KiB resident, {} bytes a client, {} transactions",
@@ -231,14 +232,14 @@ fn fits(clients: u32, seconds: u64) {
         assert!(memory.most_bytes() < 300 << 20, "{driver}: {memory:?}");
         assert!(memory.growth_bytes() < GROWTH_BYTES, "{driver}: {memory:?}");
     }
-    let hoarded = crowd(&server, SocketDriver::best(), clients, seconds, true);
+    let hoarded = crowd(&server, SocketDriver::best(), clients, intervals, true);
     assert!(hoarded.growth_bytes() > GROWTH_BYTES, "a driver that grows is found: {hoarded:?}");
 }
 
 #[test]
 fn many_clients_fit_on_one_thread() {
     if env::var_os("PGDYNO_TEST_ALL").is_some() {
-        fits(10_000, 20);
+        fits(10_000, 40);
     }
-    fits(1_000, 3);
+    fits(1_000, 4);
 }

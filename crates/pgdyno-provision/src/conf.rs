@@ -7,8 +7,11 @@ use pgdyno_plan::preset::is_off;
 
 /// Settings that decide on location and access; each is set by a flag or by pgdyno alone.
 const RESERVED: [(&str, &str); 8] = [
-    ("listen_addresses", "use --listen"),
-    ("port", "use --port"),
+    (
+        "listen_addresses",
+        "a plan has listen in [server], a comparison listen= of an arm, `pgdyno up` --listen",
+    ),
+    ("port", "leave it out: a free port is chosen; `pgdyno up --port` starts a server on one of your choice"),
     ("data_directory", "use --data"),
     ("unix_socket_directories", "pgdyno chooses it, with a name short enough for a socket"),
     ("hba_file", "pgdyno writes it: the socket for its owner, TCP by password only"),

@@ -17,8 +17,8 @@ use super::{
     builds::Build,
     bundle::{self, BundleToCome},
     installation,
-    presets::{Program, fit_program},
-    run_as, up,
+    presets::{Program, fit_program, read_by},
+    refused, run_as, up,
 };
 
 /// Default size of a WAL segment in MB.
@@ -73,6 +73,24 @@ pub fn foresee_bundle(wanted: Option<Wanted>, dirs: &Dirs) -> Foreseen {
     Foreseen { version_num, version, source: ServerSource::Bundle, bindir, named: None, to_come: build }
 }
 
+/// Has the program of a request read the settings that the user gave. A program that is not fetched yet is not asked,
+/// and reasons why it fails other than these settings are not reported here.
+///
+/// # Errors
+/// A wrong request that names the setting; or the user of the server is unknown.
+pub fn foresee_settings(request: &Request, program: &Foreseen) -> Result<(), Problem> {
+    let Some(bindir) = program.bindir.as_ref().filter(|_| !request.settings.is_empty()) else {
+        return Ok(());
+    };
+    let (user, _) = run_as::choose(request.run_as.as_deref())?;
+    let asked = Program { bindir, version: &program.version, user: user.as_ref() };
+    let settings = request.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
+    let Ok(output) = read_by(&asked, settings) else { return Ok(()) };
+    let said = String::from_utf8_lossy(&output.stderr);
+    let refused = refused::refusal(&said, &request.settings, &program.version);
+    refused.filter(|_| !output.status.success()).map_or(Ok(()), Err)
+}
+
 /// Predicts what becomes of the preset of a request; `None` without one. A program that is not fetched yet is not
 /// asked: then names that it lacks are still among those taken.
 ///
@@ -97,6 +115,7 @@ pub fn foresee_preset(
         version_num: program.version_num,
         clients: request.clients,
         relations: request.relations,
+        key_workers: request.key_workers,
         wal_segment_bytes: u64::from(request.wal_segsize_mb.unwrap_or(SEGMENT_MB)) << 20,
         server_cpus: (!request.cpus.is_empty()).then_some(request.cpus.len() as u32),
     };

@@ -32,11 +32,11 @@ mod words;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};
 
-use pgdyno_plan::preset::Preset;
+use pgdyno_plan::{advice::config::KeyDemand, preset::Preset};
 
 pub use conf::{check_allow, check_settings};
 pub use dirs::Dirs;
-pub use foresee::{Foreseen, foresee, foresee_bundle, foresee_preset};
+pub use foresee::{Foreseen, foresee, foresee_bundle, foresee_preset, foresee_settings};
 pub use initdb::SUPERUSER;
 pub use registry::{Record, Status};
 pub use restart::{asks_for_like_data, restart_on_next};
@@ -110,6 +110,8 @@ pub struct Request {
     pub clients: u32,
     /// Most tables and indexes that one statement locks, such as those of all partitions; 0 if there are few.
     pub relations: u64,
+    /// Parallel workers that a load requests for its keys.
+    pub key_workers: KeyDemand,
     /// Lifetime of the server.
     pub lifetime: Lifetime,
     /// Longest time without a sign of progress while the server starts.

@@ -1,7 +1,13 @@
 //! Fits presets to programs. A program is asked what it has: it reads the settings and names those that it does not
 //! know, or whose value it refuses.
 
-use std::{fs::File, io, io::Write, path::Path, process::Stdio};
+use std::{
+    fs::File,
+    io,
+    io::Write,
+    path::Path,
+    process::{Output, Stdio},
+};
 
 use pgdyno_core::facts::Choice;
 use pgdyno_host::users::User;
@@ -42,19 +48,31 @@ pub fn fit_program(preset: &Preset, on: &Fit<'_>, program: &Program<'_>) -> Fitt
 
 /// Has a program read these settings. Returns the names of those that it refuses, each with the reason.
 fn ask(program: &Program<'_>, settings: &[Choice]) -> io::Result<Vec<(String, String)>> {
-    // Not a pipe, which another user could not open by the name of the standard input.
-    let mut file = File::from(memfd_create("postgresql.conf", MemfdFlags::CLOEXEC)?);
-    for Choice { name, value, .. } in settings {
-        writeln!(file, "{name} = {}", conf::quote(value))?;
-    }
-    let options = ChildOptions { user: program.user, ..ChildOptions::default() };
-    let output = command(&program.bindir.join("postgres"), Path::new("/"), options)
-        .args(["-C", "port", "-D", "/", "-c", "config_file=/dev/stdin"])
-        .stdin(Stdio::from(file))
-        .output()?;
+    let pairs = settings.iter().map(|choice| (choice.name.as_str(), choice.value.as_str()));
+    let output = read_by(program, pairs)?;
     let said = String::from_utf8_lossy(&output.stderr);
     let all = said.lines().filter_map(refused::message);
     Ok(all.filter_map(|message| about(message, program.version)).collect())
+}
+
+/// Has a program read these settings, names with their values, and nothing else.
+///
+/// # Errors
+/// The program cannot be run.
+pub fn read_by<'a>(
+    program: &Program<'_>,
+    settings: impl Iterator<Item = (&'a str, &'a str)>,
+) -> io::Result<Output> {
+    // Not a pipe, which another user could not open by the name of the standard input.
+    let mut file = File::from(memfd_create("postgresql.conf", MemfdFlags::CLOEXEC)?);
+    for (name, value) in settings {
+        writeln!(file, "{name} = {}", conf::quote(value))?;
+    }
+    let options = ChildOptions { user: program.user, ..ChildOptions::default() };
+    command(&program.bindir.join("postgres"), Path::new("/"), options)
+        .args(["-C", "port", "-D", "/", "-c", "config_file=/dev/stdin"])
+        .stdin(Stdio::from(file))
+        .output()
 }
 
 /// The setting that a message is about, and why it is refused.

@@ -34,7 +34,7 @@ pub fn refuse_settings(record: &Record, home: &Path, configuration: &Path) -> Re
 }
 
 /// Problem from the first message about a given setting; the server's hints, and further such messages, are the detail.
-fn refusal(said: &str, given: &BTreeMap<String, String>, version: &str) -> Option<Problem> {
+pub fn refusal(said: &str, given: &BTreeMap<String, String>, version: &str) -> Option<Problem> {
     let about = |line: &str| {
         let message = message(line)?;
         let name = given.keys().find(|name| names(message, name))?;

@@ -25,6 +25,26 @@ pub struct BalanceRecord {
     pub duration_s: f64,
 }
 
+impl BalanceRecord {
+    /// The check of these tables, and of others that took their place, with so many examples at most.
+    #[must_use]
+    pub fn with(self, other: &Self, most_examples: usize) -> Self {
+        let mut examples = self.examples;
+        examples.extend(other.examples.iter().cloned());
+        examples.truncate(most_examples);
+        Self {
+            mode: self.mode,
+            rows_examined: self.rows_examined + other.rows_examined,
+            history_rows: self.history_rows + other.history_rows,
+            committed: self.committed + other.committed,
+            in_doubt: self.in_doubt + other.in_doubt,
+            violations: self.violations + other.violations,
+            examples,
+            duration_s: self.duration_s + other.duration_s,
+        }
+    }
+}
+
 /// The consistency check of the TPC-C tables: the conditions of clause 3.3.2, and more.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ConsistencyRecord {

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pgdyno_core::{
-    measure::Arm,
+    measure::{Arm, Estimate},
     results::{ComparedRate, Comparison, Disturbance, Floor, Look, StartScatter},
 };
 use schemars::JsonSchema;
@@ -26,6 +26,13 @@ pub struct ComparisonRecord {
     /// The loads of the blocks, if loads are compared, in execution order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<TimedLoad>,
+    /// Mean of A per second over the blocks that the result is computed from, with its spread. Absent without a block,
+    /// and in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub a_per_s: Option<Estimate>,
+    /// The same of B.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub b_per_s: Option<Estimate>,
     /// Mean duration of a block in seconds.
     pub block_s: Option<f64>,
     /// The result; absent with fewer than two blocks of A and B.

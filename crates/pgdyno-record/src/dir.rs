@@ -12,10 +12,11 @@ use jiff::Timestamp;
 use pgdyno_core::{
     facts::{Choice, ServerFacts},
     measure::{
-        CellRun, Coarsener, Histograms, Interval, Latency, MAX_INTERVALS, Merger, Observation, Part, Slice,
-        SlowAttempt, SlowInterval, Workload,
+        CellRun, Coarsener, Histograms, Interval, Latency, MAX_INTERVALS, Merger, Part, Slice, SlowAttempt,
+        SlowInterval, Workload,
     },
     problem::Problem,
+    redact::{redact, redact_setting},
     results::Difference,
 };
 
@@ -26,7 +27,6 @@ use crate::{
     names::{
         EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SERVER_LOG, SLOWEST_ATTEMPTS, TIMELINE,
     },
-    redact::{redact, redact_setting},
     sealing,
     stream::{self, COMPRESS_OVER_BYTES, Stream},
 };
@@ -273,13 +273,13 @@ impl RunDir {
         drain.iter().try_for_each(|drain| self.slowest.append(dir, &json_line(drain)))
     }
 
-    /// Appends one observation of the host.
+    /// The stream of observations, to be appended line by line while the run lasts.
     ///
     /// # Errors
-    /// A stream that could not be written.
-    pub fn observation(&mut self, observation: &Observation) -> Result<(), Problem> {
+    /// The file could not be opened.
+    pub fn observation_log(&mut self) -> Result<File, Problem> {
         let dir = self.hidden.as_deref().unwrap_or(&self.path);
-        self.observations.append(dir, &json_line(observation))
+        self.observations.shared(dir)
     }
 
     /// Appends the latency histograms of a finished run to `runs.hlog`.
@@ -300,6 +300,20 @@ impl RunDir {
     pub fn event_log(&mut self) -> Result<File, Problem> {
         let dir = self.hidden.as_deref().unwrap_or(&self.path);
         self.events.shared(dir)
+    }
+
+    /// The directory as it is called now: until the first [`RunDir::save`] by its hidden name.
+    pub fn place(&self) -> &Path {
+        self.dir()
+    }
+
+    /// Writes the stacks of a profile to a file of this name, which replaces an older one.
+    ///
+    /// # Errors
+    /// The file could not be written.
+    pub fn keep_profile(&self, name: &str, stacks: &str) -> Result<(), Problem> {
+        write_atomically(&self.dir().join(name), stacks.as_bytes())
+            .map_err(|e| could_not_write(&self.path.join(name), &e))
     }
 
     /// Copies the server's log in its current state, without secrets.

@@ -5,7 +5,20 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::redact::redact;
+use pgdyno_core::redact::redact;
+
+/// What an estimate of the time left means.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bound {
+    /// It may take more or less.
+    #[default]
+    About,
+    /// Some steps are of unknown length.
+    AtLeast,
+    /// It may be decided before.
+    AtMost,
+}
 
 /// An event of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -68,6 +81,18 @@ pub enum Event {
         /// Path of the run directory.
         path: PathBuf,
     },
+    /// How long the work may take from here on.
+    #[serde(skip)]
+    Ahead {
+        /// Seconds of the present step; `None` if that is unknown.
+        now_s: Option<f64>,
+        /// Whether what is counted is all of the present step, so that its pace tells more than an estimate.
+        is_counted: bool,
+        /// Seconds of all steps after it, as far as they are known.
+        later_s: f64,
+        /// What the sum means.
+        bound: Bound,
+    },
     /// A run was added to the record.
     RunRecorded {
         /// Index of the run in `runs`.
@@ -99,7 +124,11 @@ impl Event {
     pub fn is_progress(&self) -> bool {
         matches!(
             self,
-            Self::Counted { .. } | Self::Measured { .. } | Self::Working { .. } | Self::DirectoryShown { .. }
+            Self::Counted { .. }
+                | Self::Measured { .. }
+                | Self::Working { .. }
+                | Self::DirectoryShown { .. }
+                | Self::Ahead { .. }
         )
     }
 }
@@ -134,6 +163,7 @@ impl EventLine {
             | Event::Counted { .. }
             | Event::Measuring { .. }
             | Event::Measured { .. }
+            | Event::Ahead { .. }
             | Event::RunRecorded { .. } => {}
         }
         Self { at_s, event }

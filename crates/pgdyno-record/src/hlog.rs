@@ -87,6 +87,7 @@ mod tests {
     fn tags_distinguish_protocols_and_subjects() {
         let of = |protocol: &str, subject: Option<&str>| Workload {
             script: "select-only".into(),
+            builtin: None,
             protocol: protocol.into(),
             clients: 4,
             rate_per_s: None,

@@ -7,7 +7,7 @@
 //!   latency.hlog         HdrHistogram interval log
 //!   runs.hlog            the same for whole runs
 //!   slowest.ndjson       one line per interval: the slowest attempts
-//!   observations.ndjson  one line per second: CPUs and devices
+//!   observations.ndjson  what observers saw: host, devices, processes, server
 //!   events.ndjson        one line per event: stages, runs, warnings
 //!   server.log           copy of the server's log, for own servers
 //!   output.log           what a detached run printed
@@ -16,6 +16,7 @@
 //! Streams are `*.partial` during the run, and `*.gz` afterwards if larger than 10 MB. [`RunDir`]
 //! writes a directory; [`open`], [`list`] and [`find`] read them.
 
+mod amend;
 mod checks;
 mod comparison;
 mod dir;
@@ -24,13 +25,16 @@ mod event;
 mod files;
 mod footprint;
 mod hlog;
+mod joined;
 mod latencies;
 mod levels;
 mod load;
 mod names;
+mod observer_file;
+mod observers;
 mod operation;
+mod profiles;
 mod read;
-mod redact;
 mod resumed;
 mod run;
 mod schema;
@@ -40,16 +44,19 @@ mod start;
 mod stream;
 mod subject;
 mod time;
+mod tool;
 mod verification;
 mod workload_files;
 
+pub use amend::Amendment;
 pub use checks::{BalanceRecord, ConsistencyRecord, SetConsistency};
 pub use comparison::{BlockRecord, ComparisonRecord, TimedLoad};
 pub use dir::{RunDir, without_secrets};
-pub use event::{Event, EventLine};
+pub use event::{Bound, Event, EventLine};
 pub use files::write_atomically;
 pub use footprint::FootprintRecord;
 pub use hlog::{LoggedInterval, header as histogram_log_header, line as histogram_log_line};
+pub use joined::{JoinedClocks, JoinedRecord};
 pub use latencies::RunLatencies;
 pub use levels::LevelsRecord;
 pub use load::{
@@ -58,21 +65,27 @@ pub use load::{
 };
 pub use names::{
     EVENTS, LATENCY_LOG, OBSERVATIONS, OUTPUT, RUN_JSON, RUN_LATENCIES, SLOWEST_ATTEMPTS, TIMELINE,
-    output_of_part,
+    output_of_part, profile_of,
 };
+pub use observer_file::{
+    LogTold, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverFile, ObserverHeader, ObserverLines,
+};
+pub use observers::ObserversRecord;
 pub use operation::{CopyRecord, Found, OperationRecord};
-pub use read::{Listed, Run, find, list, open};
-pub use redact::{
+pub use pgdyno_core::redact::{
     REDACTED, command_line, redact, redact_command, redact_log_line, redact_setting, redact_sql,
 };
+pub use profiles::ProfileRecord;
+pub use read::{Listed, Run, find, list, open};
 pub use resumed::ResumedRecord;
 pub use run::*;
 pub use schema::schemas;
 pub use seal::SealRecord;
 pub use start::{PracticeRecord, StartRecord};
-pub use stream::{COMPRESS_OVER_BYTES, Lines};
-pub use subject::SubjectRecord;
+pub use stream::{COMPRESS_OVER_BYTES, Lines, compress_if_large};
+pub use subject::{SubjectRecord, WorkloadLoad};
 pub use time::{StageRecord, TimeRecord};
+pub use tool::ToolRecord;
 pub use verification::{StructureRecord, VerificationRecord};
 pub use workload_files::{
     SetupDone, SetupRecord, TextRecord, WeightedText, WorkloadFilesRecord, WorkloadRecord,

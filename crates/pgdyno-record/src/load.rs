@@ -1,5 +1,6 @@
 //! The load of tables in `run.json`.
 
+use pgdyno_core::observe::Digest;
 use pgdyno_rows::load::{AccountsState, KeyLimit, LoadPlan, LoadRequest, Set, Way};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -9,8 +10,12 @@ use crate::VerificationRecord;
 /// Rows, bytes and durations of a load.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LoadRecord {
-    /// Rows in all tables.
+    /// Rows in all tables; of a load that did not complete, those that were sent.
     pub rows: u64,
+    /// Rows that the tables kept when the load ended early: a resumed load adds the others. Absent if it completed, was
+    /// killed, or lost its server.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kept_rows: Option<u64>,
     /// Rows per second while rows were written.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub rows_per_s: Option<f64>,
@@ -142,6 +147,9 @@ pub struct LoadStageRecord {
     pub rows_per_s: Option<f64>,
     /// Sampled phases, in the order in which they were first seen. Phases shorter than 0.2 s may be missing.
     pub phases: Vec<LoadPhaseRecord>,
+    /// What observers saw meanwhile; absent if there were none, and for a benchmark's own load.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Box<Digest>>,
 }
 
 /// A phase of VACUUM or of building keys.
@@ -243,6 +251,7 @@ mod tests {
                 temp_bytes: None,
                 rows_per_s: Some(rows as f64 / copy_s),
                 phases: Vec::new(),
+                observed: None,
             }],
             ..LoadRecord::default()
         };

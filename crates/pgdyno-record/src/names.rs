@@ -24,6 +24,11 @@ pub const OBSERVATIONS: &str = "observations.ndjson";
 /// Name of the stream of events.
 pub const EVENTS: &str = "events.ndjson";
 
+/// Name of the stacks of profile `number`, from 1.
+pub fn profile_of(number: usize) -> String {
+    format!("profile-{number}.folded")
+}
+
 /// Name of the output of a detached run; a run that is resumed has `output-2.log` and so on for its later parts.
 pub const OUTPUT: &str = "output.log";
 

@@ -7,7 +7,8 @@ use std::{
 
 use jiff::Timestamp;
 use pgdyno_core::{
-    measure::{Interval, Observation, SlowInterval},
+    measure::{Interval, SlowInterval},
+    observe::Observed,
     problem::Problem,
 };
 use serde_json::Value;
@@ -18,13 +19,15 @@ use crate::{
     hlog, latencies,
     names::{
         EVENTS, LATENCY_LOG, OBSERVATIONS, RUN_JSON, RUN_LATENCIES, SECOND_LEN, SLOWEST_ATTEMPTS, TIMELINE,
-        is_id,
+        is_id, profile_of,
     },
     sealing, stream,
 };
 
 /// Size limit for reading `run.json`.
 const MAX_RECORD_BYTES: u64 = 256 << 20;
+/// Size limit for reading the stacks of a profile.
+const LARGEST_STACKS_BYTES: u64 = 64 << 20;
 
 /// A recorded run.
 #[derive(Debug, Clone)]
@@ -50,8 +53,16 @@ impl Run {
     ///
     /// # Errors
     /// A line that cannot be read, other than an incomplete last line.
-    pub fn observations(&self) -> Result<Lines<Observation>, Problem> {
+    pub fn observations(&self) -> Result<Lines<Observed>, Problem> {
         stream::read(&self.path, OBSERVATIONS, json_line)
+    }
+
+    /// The observations one by one, for long runs.
+    ///
+    /// # Errors
+    /// As [`Run::observations`].
+    pub fn each_observation(&self, take: impl FnMut(Observed)) -> Result<(), Problem> {
+        stream::each(&self.path, OBSERVATIONS, json_line, take).map(|_| ())
     }
 
     /// The slowest attempts of every interval, from `slowest.ndjson`, whether partial, complete or compressed.
@@ -62,12 +73,30 @@ impl Run {
         stream::read(&self.path, SLOWEST_ATTEMPTS, json_line)
     }
 
+    /// The slowest attempts interval by interval, for long runs.
+    ///
+    /// # Errors
+    /// As [`Run::slowest`].
+    pub fn each_slowest(&self, take: impl FnMut(SlowInterval)) -> Result<(), Problem> {
+        stream::each(&self.path, SLOWEST_ATTEMPTS, json_line, take).map(|_| ())
+    }
+
     /// The latencies of whole runs, from `runs.hlog`, whether partial, complete or compressed.
     ///
     /// # Errors
     /// A line that cannot be read, other than an incomplete last line.
     pub fn run_latencies(&self) -> Result<Vec<RunLatencies>, Problem> {
         Ok(latencies::by_run(stream::read(&self.path, RUN_LATENCIES, hlog::parse)?.items))
+    }
+
+    /// The stacks of the profile at this place of the record; `None` if there are none, or they cannot be read.
+    pub fn stacks_of(&self, profile: usize) -> Option<String> {
+        let name = profile_of(profile + 1);
+        let file = self.record.profiles.get(profile)?.profile.as_ref()?.file.as_ref()?;
+        // The record is a file that may have been edited: it names no other file than its own.
+        let path = (*file == name).then(|| self.path.join(name))?;
+        let is_read = fs::metadata(&path).is_ok_and(|of| of.is_file() && of.len() <= LARGEST_STACKS_BYTES);
+        is_read.then(|| fs::read_to_string(&path).ok())?
     }
 
     /// The events, from `events.ndjson`, whether partial, complete or compressed.
@@ -84,6 +113,14 @@ impl Run {
     /// A line that cannot be read, other than an incomplete last line.
     pub fn latency_log(&self) -> Result<Lines<LoggedInterval>, Problem> {
         stream::read(&self.path, LATENCY_LOG, hlog::parse)
+    }
+
+    /// The histograms of `latency.hlog` one by one, for long runs.
+    ///
+    /// # Errors
+    /// As [`Run::latency_log`].
+    pub fn each_latency(&self, take: impl FnMut(LoggedInterval)) -> Result<(), Problem> {
+        stream::each(&self.path, LATENCY_LOG, hlog::parse, take).map(|_| ())
     }
 }
 
@@ -209,8 +246,12 @@ pub fn find(runs: &Path, wanted: &str) -> Result<PathBuf, Problem> {
     match matching[..] {
         [one] => Ok(one.path.clone()),
         [] if listed.is_empty() => Err(no_runs(runs)),
-        [] => Err(Problem::wrong_request(format!("there is no run `{wanted}` in {}", runs.display()))
-            .hint(format!("did you mean {}? `pgdyno list` shows all", nearest(&listed, wanted)))),
+        [] => Err(Problem::wrong_request(format!("there is no run `{wanted}` in {}", runs.display())).hint(
+            match nearest(&listed, wanted) {
+                near if near.is_empty() => "`pgdyno list` shows all".to_owned(),
+                near => format!("did you mean {near}? `pgdyno list` shows all"),
+            },
+        )),
         _ => Err(Problem::wrong_request(format!("`{wanted}` matches {} runs", matching.len()))
             .detail(ids(matching.iter().rev().take(5).map(|run| run.id.as_str())))
             .hint("give a longer part of the id, or `last`")),
@@ -226,7 +267,11 @@ fn no_runs(runs: &Path) -> Problem {
         .hint("measure one with `pgdyno bench`, or specify the directory of the runs with --runs")
 }
 
-/// The three most similar ids; compares with the id and with its prefix and suffix of the same length.
+/// Least similarity of an id that may have been meant.
+const SIMILAR: f64 = 0.5;
+
+/// The three most similar ids, none if all are unlike; compares with the id and with its prefix and suffix of the same
+/// length.
 fn nearest(listed: &[Listed], wanted: &str) -> String {
     let similarity = |id: &str| {
         let part = |text: Option<&str>| text.map_or(0.0, |text| strsim::normalized_levenshtein(text, wanted));
@@ -234,6 +279,7 @@ fn nearest(listed: &[Listed], wanted: &str) -> String {
         part(Some(id)).max(part(id.get(..length))).max(part(id.get(id.len() - length..)))
     };
     let mut by_similarity: Vec<_> = listed.iter().map(|run| (similarity(&run.id), run.id.as_str())).collect();
+    by_similarity.retain(|(similarity, _)| *similarity >= SIMILAR);
     by_similarity.sort_by(|a, b| b.0.total_cmp(&a.0).then(b.1.cmp(a.1)));
     ids(by_similarity.iter().take(3).map(|(_, id)| *id))
 }

@@ -5,14 +5,15 @@ use std::borrow::Cow;
 use pgdyno_core::{
     facts::{Choice, HostFacts, Instrument, StorageFacts},
     measure::{CellRun, CellSummary, StatementSummary, Workload},
-    results::Doubt,
+    results::{CellLimits, Doubt},
 };
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ComparisonRecord, LevelsRecord, OperationRecord, ResumedRecord, SealRecord, StageRecord, StartRecord,
-    SubjectRecord, TimeRecord, WorkloadFilesRecord,
+    ComparisonRecord, JoinedRecord, LevelsRecord, ObserversRecord, OperationRecord, ProfileRecord,
+    ResumedRecord, SealRecord, StageRecord, StartRecord, SubjectRecord, TimeRecord, ToolRecord,
+    WorkloadFilesRecord,
 };
 
 /// Value of [`RunRecord::format`].
@@ -98,6 +99,18 @@ pub struct RunRecord {
     /// Options and results of `pgdyno pgbench` in pgbench's terms; absent for other commands.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pgbench: Option<PgbenchRecord>,
+    /// What observed the run, and what that cost; absent if nothing did, in older records, and during the run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observers: Option<ObserversRecord>,
+    /// Profiles of the servers' processes, by cell or stage; absent if none were wanted.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub profiles: Vec<ProfileRecord>,
+    /// Files of `pgdyno observe` that were added to its observations afterwards.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub joined: Vec<JoinedRecord>,
+    /// What limits each cell; absent for records without runs, and older ones.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub limits: Vec<CellLimits>,
     /// Reasons to distrust the result.
     pub doubts: Vec<Doubt>,
     /// Why the run stopped early.
@@ -108,15 +121,6 @@ pub struct RunRecord {
     /// Digests that show whether the run was edited after it was written. Set by every write.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub seal: Option<SealRecord>,
-}
-
-/// The pgdyno that measured.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct ToolRecord {
-    /// Version of pgdyno.
-    pub version: String,
-    /// Commit that pgdyno was built from; `unknown` outside a checkout.
-    pub commit: String,
 }
 
 /// The plan as executed. It contains no address, no user and no secret.
@@ -281,11 +285,19 @@ impl RunRecord {
         self.subjects.iter().map(|subject| subject.name.as_str()).collect()
     }
 
-    /// The runs that the cells summarise: all runs, or in a comparison those of the blocks that its result is computed
-    /// from.
+    /// The runs that are measurements: all, or all but the last one if the server was gone at its end.
+    pub fn measured_runs(&self) -> &[CellRun] {
+        match self.runs.split_last() {
+            Some((last, before)) if last.ended_by_outage => before,
+            _ => &self.runs,
+        }
+    }
+
+    /// The runs that the cells summarise: all that are measurements, or in a comparison those of the blocks that its
+    /// result is computed from.
     pub fn counted_runs(&self) -> Cow<'_, [CellRun]> {
-        let Some(comparison) = &self.comparison else { return Cow::Borrowed(&self.runs) };
+        let Some(comparison) = &self.comparison else { return Cow::Borrowed(self.measured_runs()) };
         let counted = comparison.counted_blocks();
-        Cow::Owned(self.runs.iter().filter(|run| counted.contains(&run.block)).cloned().collect())
+        Cow::Owned(self.measured_runs().iter().filter(|run| counted.contains(&run.block)).cloned().collect())
     }
 }

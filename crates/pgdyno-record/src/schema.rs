@@ -1,24 +1,28 @@
 //! JSON Schemas of the files in a run directory, and of what is computed from several.
 
 use pgdyno_core::{
-    measure::{Interval, Observation, SlowInterval},
-    results::History,
+    measure::{Interval, SlowInterval},
+    observe::Observed,
+    results::{History, Tails},
 };
 use schemars::{JsonSchema, generate::SchemaSettings};
 use serde_json::Value;
 
-use crate::{EventLine, RunRecord};
+use crate::{EventLine, ObserverHeader, RunRecord};
 
 /// The published schemas as (file name, schema), in JSON Schema draft 2020-12: one of `run.json`, one of a line of
-/// each `*.ndjson` stream, and one of the history of a plan.
+/// each `*.ndjson` stream, one of the history of a plan, one of what the slowest transactions of a run waited for, and
+/// one of the first line of a file of `pgdyno observe`.
 pub fn schemas() -> Vec<(&'static str, Value)> {
     vec![
         ("run.schema.json", schema_of::<RunRecord>()),
         ("timeline-line.schema.json", schema_of::<Interval>()),
-        ("observation-line.schema.json", schema_of::<Observation>()),
+        ("observation-line.schema.json", schema_of::<Observed>()),
         ("slowest-line.schema.json", schema_of::<SlowInterval>()),
         ("event-line.schema.json", schema_of::<EventLine>()),
         ("history.schema.json", schema_of::<History>()),
+        ("why.schema.json", schema_of::<Tails>()),
+        ("observer-header.schema.json", schema_of::<ObserverHeader>()),
     ]
 }
 

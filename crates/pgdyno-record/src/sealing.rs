@@ -68,7 +68,8 @@ pub(crate) fn files(dir: &Path) -> io::Result<BTreeMap<String, String>> {
     Ok(files)
 }
 
-fn file_digest(path: &Path) -> io::Result<String> {
+/// SHA-256 of a file in hexadecimal.
+pub(crate) fn file_digest(path: &Path) -> io::Result<String> {
     let (mut file, mut hash, mut part) = (File::open(path)?, Sha256::new(), vec![0; 1 << 16]);
     loop {
         match file.read(&mut part)? {

@@ -8,12 +8,9 @@ use std::{
 };
 
 use flate2::{Compression, read::GzDecoder, write::GzEncoder};
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{problem::Problem, redact::redact_log_line};
 
-use crate::{
-    files::{could_not_write, rename_durably},
-    redact::redact_log_line,
-};
+use crate::files::{could_not_write, rename_durably};
 
 /// Streams over this many bytes are compressed at the end of a run.
 pub const COMPRESS_OVER_BYTES: u64 = 10_000_000;
@@ -100,6 +97,27 @@ impl Stream {
     }
 }
 
+/// Compresses a file with gzip if it is larger than [`COMPRESS_OVER_BYTES`], and returns its name then.
+///
+/// # Errors
+/// It cannot be read, or the compressed file cannot be written; the file is unchanged then.
+pub fn compress_if_large(path: &Path) -> io::Result<PathBuf> {
+    if fs::metadata(path)?.len() <= COMPRESS_OVER_BYTES {
+        return Ok(path.to_path_buf());
+    }
+    let with = |end: &str| {
+        let mut name = path.as_os_str().to_owned();
+        name.push(end);
+        PathBuf::from(name)
+    };
+    let (compressed, temporary) = (with(".gz"), with(".gz.new"));
+    let _ = fs::remove_file(&temporary); // left by a killed process
+    compress(path, &temporary)?;
+    rename_durably(&temporary, &compressed)?;
+    fs::remove_file(path)?;
+    Ok(compressed)
+}
+
 /// Copies a server's log to `dir`/`name` without secrets; compresses it if it is larger than `compress_over` bytes.
 /// Like the log itself, the copy is readable by its owner only.
 pub(crate) fn keep(dir: &Path, name: &str, from: &Path, compress_over: u64) -> io::Result<()> {
@@ -136,7 +154,8 @@ fn without_secrets(from: &Path, to: &mut impl Write) -> io::Result<()> {
     Ok(())
 }
 
-fn compress(from: &Path, to: &Path) -> io::Result<()> {
+/// Compresses a file with gzip.
+pub(crate) fn compress(from: &Path, to: &Path) -> io::Result<()> {
     let target = OpenOptions::new().write(true).create_new(true).open(to)?;
     let mut encoder = GzEncoder::new(target, Compression::default());
     io::copy(&mut File::open(from)?, &mut encoder)?;
@@ -164,10 +183,22 @@ pub(crate) fn read<T>(
     name: &str,
     parse: impl Fn(&str) -> Result<Option<T>, String>,
 ) -> Result<Lines<T>, Problem> {
-    let Some((path, _)) = form_of(dir, name) else { return Ok(Lines::default()) };
+    let mut items = Vec::new();
+    let torn = each(dir, name, parse, |item| items.push(item))?;
+    Ok(Lines { items, torn })
+}
+
+/// Like [`read`], line by line. Returns whether an incomplete last line was ignored.
+pub(crate) fn each<T>(
+    dir: &Path,
+    name: &str,
+    parse: impl Fn(&str) -> Result<Option<T>, String>,
+    take: impl FnMut(T),
+) -> Result<bool, Problem> {
+    let Some((path, _)) = form_of(dir, name) else { return Ok(false) };
     let opened =
         open(&path).map_err(|e| Problem::could_not(format!("could not read {}: {e}", path.display())));
-    parse_lines(opened?, parse).map_err(|detail| {
+    parse_lines(opened?, parse, take).map_err(|detail| {
         Problem::could_not(format!("could not read {}", path.display()))
             .detail(detail)
             .hint("the other files of the run may still be readable; run.json has all results")
@@ -191,24 +222,72 @@ pub(crate) fn open(path: &Path) -> io::Result<Box<dyn BufRead>> {
 }
 
 fn parse_lines<T>(
-    mut reader: Box<dyn BufRead>,
+    reader: Box<dyn BufRead>,
     parse: impl Fn(&str) -> Result<Option<T>, String>,
-) -> Result<Lines<T>, String> {
-    let mut lines = Lines::default();
-    let mut line = Vec::new();
-    for number in 1.. {
-        line.clear();
-        let read = reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
-        if read.map_err(|e| format!("line {number}: {e}"))? == 0 {
-            break;
+    mut take: impl FnMut(T),
+) -> Result<bool, String> {
+    let mut lines = LineReader::new(reader);
+    while let Some(line) = lines.next_line()? {
+        parse(line.trim_end()).map_err(|e| lines.at(&e))?.into_iter().for_each(&mut take);
+    }
+    Ok(lines.torn)
+}
+
+/// Reads whole lines.
+pub(crate) struct LineReader {
+    reader: Box<dyn BufRead>,
+    number: u64,
+    /// Whether an incomplete last line was ignored.
+    pub torn: bool,
+}
+
+impl LineReader {
+    pub(crate) fn new(reader: Box<dyn BufRead>) -> Self {
+        Self { reader, number: 0, torn: false }
+    }
+
+    /// The next line with its line feed; `None` at the end.
+    ///
+    /// # Errors
+    /// It cannot be read, and its number.
+    pub(crate) fn next_line(&mut self) -> Result<Option<String>, String> {
+        let mut line = Vec::new();
+        self.number += 1;
+        let read = self.reader.by_ref().take(MAX_LINE_BYTES).read_until(b'\n', &mut line);
+        if read.map_err(|e| self.at(&e))? == 0 {
+            return Ok(None);
         }
         if line.last() != Some(&b'\n') {
             // Lines are written whole: one without a line feed was cut off by a kill.
-            lines.torn = true;
-            break;
+            self.torn = true;
+            return Ok(None);
         }
-        let text = std::str::from_utf8(&line).map_err(|e| format!("line {number}: {e}"))?;
-        lines.items.extend(parse(text.trim_end()).map_err(|e| format!("line {number}: {e}"))?);
+        String::from_utf8(line).map(Some).map_err(|e| self.at(&e.utf8_error()))
     }
-    Ok(lines)
+
+    /// What is wrong with the last line that was read.
+    pub(crate) fn at(&self, what: &dyn std::fmt::Display) -> String {
+        format!("line {}: {what}", self.number)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn parsed(bytes: &[u8]) -> Result<(Vec<String>, bool), String> {
+        let mut lines = Vec::new();
+        let reader = Box::new(BufReader::new(io::Cursor::new(bytes.to_vec())));
+        let parse =
+            |line: &str| if line == "bad" { Err("bad".to_owned()) } else { Ok(Some(line.to_owned())) };
+        let torn = parse_lines(reader, parse, |line| lines.push(line))?;
+        Ok((lines, torn))
+    }
+
+    #[test]
+    fn a_fault_has_the_number_of_its_line() {
+        assert_eq!(parsed(b"a\nb\nto"), Ok((vec!["a".to_owned(), "b".to_owned()], true)));
+        assert_eq!(parsed(b"a\nbad\nb\n"), Err("line 2: bad".to_owned()));
+        assert!(parsed(b"a\n\xff\n").is_err_and(|why| why.starts_with("line 2: invalid utf-8")));
+    }
 }

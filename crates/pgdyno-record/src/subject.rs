@@ -49,6 +49,9 @@ pub struct SubjectRecord {
     pub choices: Vec<Choice>,
     /// The load of the tables.
     pub load: Option<LoadRecord>,
+    /// Later loads of the tables, if workloads have tables of their own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub loads_of_workloads: Vec<WorkloadLoad>,
     /// The tables that were there before, if the run uses those.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub existing: Option<ExistingTables>,
@@ -68,7 +71,25 @@ pub struct SubjectRecord {
     pub differences: Vec<Difference>,
 }
 
+/// Tables that took the place of those of the load before, for some workloads of a plan.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct WorkloadLoad {
+    /// Names of the workloads whose runs have these tables.
+    pub workloads: Vec<String>,
+    /// Index of the first run after the load.
+    pub first_run: u64,
+    /// Time of the end of the load, in seconds since the begin of the experiment.
+    pub at_s: f64,
+    /// The load.
+    pub load: LoadRecord,
+}
+
 impl SubjectRecord {
+    /// All loads of its tables.
+    pub fn loads(&self) -> impl Iterator<Item = &LoadRecord> {
+        self.load.iter().chain(self.loads_of_workloads.iter().map(|of| &of.load))
+    }
+
     /// The connection to the server, existing or own; `None` if no server is known.
     pub fn connection_facts(&self) -> Option<ConnectionFacts> {
         self.server.as_ref()?;

@@ -1,6 +1,6 @@
 //! Durations of the stages and parts of a run.
 
-use pgdyno_core::measure::CellRun;
+use pgdyno_core::{measure::CellRun, observe::Digest};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -15,6 +15,9 @@ pub struct StageRecord {
     pub start_s: f64,
     /// Duration in seconds.
     pub duration_s: f64,
+    /// What observers saw meanwhile; absent if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Box<Digest>>,
 }
 
 /// Breakdown of the elapsed time in seconds. The parts add up to `whole_s`.

@@ -28,7 +28,12 @@ fn the_parts_add_up_to_the_whole() {
         run.start_s = 8.0;
         (run.reset_s, run.checkpoint_s, run.connect_ns) = (Some(0.5), Some(0.25), 250_000_000);
     }
-    let stage = |name: &str, start_s, duration_s| StageRecord { name: name.into(), start_s, duration_s };
+    let stage = |name: &str, start_s, duration_s| StageRecord {
+        name: name.into(),
+        start_s,
+        duration_s,
+        observed: None,
+    };
     record.stages = vec![
         stage("server", 0.5, 2.0),
         stage("load", 2.5, 3.0),

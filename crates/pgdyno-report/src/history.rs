@@ -4,26 +4,24 @@ use pgdyno_core::{
     results::{ChangePoint, History, HistoryAxis, ScriptHistory},
     units,
 };
+use pgdyno_document::{
+    Document, Short,
+    block::{Block, Column, Fact, Row, Section, Table, Tone},
+    chart::{Chart, Mark, Rule, Sign, Stop, StopValue},
+    figure::Format::{Change, Count, Instant, Number, Percent, Points, Size, Text},
+    phrase::{Phrase, maybe, phrase},
+};
 use serde_json::Value;
 
 use crate::{
-    Document,
-    block::{Block, Column, Fact, Row, Section, Table, Tone},
-    chart::{Chart, Mark, Rule, Sign, Stop, StopValue},
-    figure::{
-        Format::{Change, Count, Instant, Number, Percent, Points, Size, Text},
-        Place, Source,
-    },
-    phrase::{Phrase, maybe, phrase},
     run::make_printable,
-    sections::{
-        charts::scales::{linear, ticks},
-        short::Short,
-    },
+    sections::charts::scales::{linear, ticks},
+    source::{Place, Source},
 };
 
-/// The history as a document. Its figures refer to the history as JSON.
-pub fn history(history: &History) -> Document {
+/// The history as a document. Its figures refer to the history as JSON. `again` is the command of the last run, if it
+/// is known.
+pub fn history(history: &History, again: Option<&str>) -> Document {
     let mut json = serde_json::to_value(history).unwrap_or(Value::Null);
     make_printable(&mut json);
     let source = &Source(json);
@@ -39,7 +37,7 @@ pub fn history(history: &History) -> Document {
         head: head.clone(),
         cards: Vec::new(),
         sections: sections(history, source),
-        short: Short::default(),
+        short: short(history, source, again),
         brief: head,
         cells: data(history, source),
         data: Table::default(),
@@ -47,6 +45,52 @@ pub fn history(history: &History) -> Document {
                `pgdyno history --format json`."
             .into(),
     }
+}
+
+/// What a terminal shows of it: the answers, the numbers, and what to do next.
+fn short(history: &History, source: &Source, again: Option<&str>) -> Short {
+    let table = |title: &'static str, table: Table| {
+        (!table.is_empty()).then(|| Section::new(title, vec![Block::Table(table)]))
+    };
+    let by_build = if history.by == HistoryAxis::Build { " --by build" } else { "" };
+    let whole = phrase!["pgdyno history ", source.root().figure("plan", Text), by_build, " --full"];
+    let tables = [
+        table("Builds", builds(history, source)),
+        table("Another session", cells(history, source)),
+        table("Sessions", sessions(history, source)),
+    ];
+    Short {
+        what: vec![machine(source)],
+        is_judged: false,
+        found: sentences(history, source),
+        tables: tables.into_iter().flatten().collect(),
+        legend: vec![LEGEND.into()],
+        whole,
+        next: next(history, again),
+        ..Short::default()
+    }
+}
+
+const LEGEND: &str = "± another session: where its result is expected. –: that takes three sessions.";
+
+/// Commands that go on from here: to the first run since the last change, and to one more session.
+fn next(history: &History, again: Option<&str>) -> Vec<(Phrase, Phrase)> {
+    let changes = history.scripts.iter().flat_map(|script| &script.changes);
+    let last = changes.map(|change| change.session).max();
+    let since = last.and_then(|session| {
+        let session = history.sessions.iter().find(|one| one.number == session)?;
+        session
+            .runs
+            .first()
+            .map(|run| ("see the first run since the last change", format!("pgdyno show {run}")))
+    });
+    let again = again
+        .map(|command| ("measure another session, 20 minutes or more after the last", command.to_owned()));
+    since.into_iter().chain(again).map(|(does, command)| (does.into(), command.into())).collect()
+}
+
+fn machine(source: &Source) -> Fact {
+    Fact::new("machine", source.root().figure("machine", Text))
 }
 
 fn sections(history: &History, source: &Source) -> Vec<Section> {
@@ -60,9 +104,8 @@ fn sections(history: &History, source: &Source) -> Vec<Section> {
     if !history.builds.is_empty() {
         all.push(Section::new("Builds", vec![Block::Table(builds(history, source))]));
     }
-    let machine = Fact::new("machine", source.root().figure("machine", Text));
     all.push(Section::new("Another session", vec![Block::Table(cells(history, source))]));
-    let list = vec![Block::facts(vec![machine]), Block::Table(sessions(history, source))];
+    let list = vec![Block::facts(vec![machine(source)]), Block::Table(sessions(history, source))];
     all.push(Section::new("Sessions", list));
     if !history.left_out.is_empty() {
         all.push(Section::new("Left out", vec![Block::Table(left_out(history, source))]));
@@ -184,7 +227,7 @@ fn sessions(history: &History, source: &Source) -> Table {
         let mut cells = vec![
             of.figure("number", Count).into(),
             of.figure("began_at", Instant).into(),
-            of.figure("runs", crate::Format::Length).into(),
+            of.figure("runs", pgdyno_document::figure::Format::Length).into(),
         ];
         if history.by == HistoryAxis::Build {
             cells.push(of.figure("build", Text).into());
@@ -263,7 +306,7 @@ fn left_out(history: &History, source: &Source) -> Table {
 
 /// One line for each session and cell, in machine units.
 fn data(history: &History, source: &Source) -> Table {
-    use crate::Format::Raw;
+    use pgdyno_document::figure::Format::Raw;
     let names = ["session", "began_at", "build", "script", "clients", "tps"];
     let columns = names.map(Column::number).into();
     let rows = history.sessions.iter().enumerate().flat_map(|(session, _)| {

@@ -3,8 +3,7 @@
 use std::fmt::Write;
 
 use pgdyno_core::{facts::Instrument, units};
-
-use crate::{layout::grid, paint::WIDTH, wrap};
+use pgdyno_document::{WIDTH, layout::grid, wrap};
 
 /// Result of `pgdyno selftest`.
 pub fn instrument(found: &Instrument) -> String {

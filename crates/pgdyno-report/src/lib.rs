@@ -1,39 +1,31 @@
-//! Reports of recorded runs as text, Markdown, CSV, and HTML with charts.
+//! Reports of recorded runs, as documents.
 //!
 //! ```text
-//! RunRecord + intervals → sections → blocks → text · markdown · paste · csv · html
+//! RunRecord + intervals → sections → Document
 //! ```
-//! `sections` creates the content as [`block`]s; each form in `render` knows blocks and nothing about their content.
-//! Every figure is taken from `run.json` by a JSON pointer, so no form can show a number that is not in it; the HTML
-//! report includes the pointers.
+//! `sections` creates the content as blocks of `pgdyno-document`, which writes them as text, Markdown, CSV or HTML.
+//! Every figure is taken from `run.json` by a JSON pointer, so no form can show a number that is not in it.
 
-pub mod block;
-pub mod chart;
-mod document;
-mod figure;
 mod history;
 mod instrument;
-mod layout;
 mod listing;
-mod paint;
-pub mod phrase;
+pub mod over_time;
 #[cfg(test)]
 mod pointers;
 mod probe;
-mod render;
+mod report;
 mod run;
 mod sections;
+mod source;
+mod why;
 mod words;
-mod wrap;
 
-pub use document::Document;
-pub use figure::{Figure, Format};
 pub use history::history;
 pub use instrument::instrument;
 pub use listing::{listing, listing_json};
-pub use paint::Paint;
+pub use over_time::OverTime;
 pub use probe::{prewarm, probe};
-pub use render::{HTML_MARK, SHORT_LINES, csv, csv_blocks, cut, html, markdown, paste, short, text};
-pub use run::Kept;
+pub use report::report;
+pub use run::{Details, Kept};
+pub use why::why;
 pub use words::doubt as doubt_heading;
-pub use wrap::prose;

@@ -1,19 +1,21 @@
 //! Listing of runs.
 
 use pgdyno_analysis::DoubtKind;
-use pgdyno_core::{measure::CellSummary, units};
+use pgdyno_core::units;
+use pgdyno_document::{
+    Paint, WIDTH,
+    block::Align,
+    layout,
+    phrase::{Phrase, maybe, phrase},
+    wrap,
+};
 use pgdyno_record::{Listed, RunRecord};
 use serde_json::{Value, json};
 
 use crate::{
-    block::Align,
-    figure::Source,
-    layout,
-    paint::{Paint, WIDTH},
-    phrase::Phrase,
     run::{Run, printable_record},
     sections::{comparison, operations},
-    wrap,
+    source::Source,
 };
 
 const ALIGNS: [Align; 6] = [Align::Left, Align::Left, Align::Left, Align::Left, Align::Right, Align::Right];
@@ -68,11 +70,8 @@ fn below(record: &RunRecord) -> Vec<String> {
             sentences.iter().map(Phrase::plain).collect::<Vec<_>>().join(" ")
         }
         None => {
-            let best = best(record).into_iter().map(|cell| {
-                let clients = units::plural(u64::from(cell.workload.clients), "client");
-                format!("{} {} TPS at {clients}", cell.workload.script, units::rate(cell.tps.value))
-                    .replace(' ', "\u{a0}")
-            });
+            let run = Run::new(record, &[]);
+            let best = best(record).into_iter().map(|index| reached(&run, index).replace(' ', "\u{a0}"));
             best.collect::<Vec<_>>().join(" · ")
         }
     };
@@ -96,14 +95,23 @@ fn status(record: &RunRecord) -> String {
     word.as_ref().and_then(Value::as_str).unwrap_or(units::ABSENT).to_owned()
 }
 
+/// TPS of a cell with its interval, as in the report.
+fn reached(run: &Run<'_>, index: usize) -> String {
+    let (cell, at) = (&run.record.cells[index], run.cell(index));
+    let spread = maybe(" (± ", at.share("tps/half_width", "tps/value"), ")").plain();
+    let clients = units::plural(u64::from(cell.workload.clients), "client");
+    format!("{} {} TPS{spread} at {clients}", cell.workload.script, phrase![at.rate("tps")].plain())
+}
+
 /// The cell with the highest TPS of every script, in the order of the record.
-fn best(record: &RunRecord) -> Vec<&CellSummary> {
-    let mut best: Vec<&CellSummary> = Vec::new();
-    for cell in &record.cells {
-        match best.iter_mut().find(|other| other.workload.script == cell.workload.script) {
-            Some(other) if cell.tps.value > other.tps.value => *other = cell,
+fn best(record: &RunRecord) -> Vec<usize> {
+    let mut best: Vec<usize> = Vec::new();
+    for (index, cell) in record.cells.iter().enumerate() {
+        let same = |other: &&mut usize| record.cells[**other].workload.script == cell.workload.script;
+        match best.iter_mut().find(same) {
+            Some(other) if cell.tps.value > record.cells[*other].tps.value => *other = index,
             Some(_) => {}
-            None => best.push(cell),
+            None => best.push(index),
         }
     }
     best
@@ -127,7 +135,7 @@ fn one_json(run: &Listed) -> Value {
             "started_at": record.started_at,
             "server_version": Some(versions(record)).filter(|versions| versions != units::ABSENT),
             "scale": record.plan.scale,
-            "best": best(record).iter().map(|cell| json!({
+            "best": best(record).into_iter().map(|index| &record.cells[index]).map(|cell| json!({
                 "script": cell.workload.script,
                 "clients": cell.workload.clients,
                 "tps": cell.tps,
@@ -160,9 +168,10 @@ mod tests {
         assert!(text.lines().all(|line| line.chars().count() <= WIDTH), "{text}");
         let lines: Vec<_> = text.lines().collect();
         assert!(lines[1].contains("complete  2026-11-20 10:15  18.4       50       3"), "{text}");
-        assert!(lines[2].starts_with("  select-only ") && lines[2].contains(" · tpcb-like "), "{text}");
-        assert!(lines[3].ends_with("broken") && lines[4].contains("not complete JSON"), "{text}");
-        assert!(lines[5].contains("stopped") && lines[5].contains("–"), "{text}");
+        assert!(lines[2].starts_with("  select-only ") && lines[3].starts_with("  tpcb-like "), "{text}");
+        assert!(lines[2..4].iter().all(|line| line.contains(" TPS (± ")), "{text}");
+        assert!(lines[4].ends_with("broken") && lines[5].contains("not complete JSON"), "{text}");
+        assert!(lines[6].contains("stopped") && lines[6].contains("–"), "{text}");
         let json = listing_json(&runs);
         assert_eq!(json[0]["best"][1]["script"], "tpcb-like");
         assert_eq!(json[1]["status"], "broken");

@@ -2,11 +2,10 @@
 
 use std::collections::BTreeSet;
 
+use crate::{report::report, run::Details, source::asked};
 use pgdyno_record::RunRecord;
 use serde_json::{Map, Value};
 use testkit::fixtures;
-
-use crate::{document::Document, figure::asked};
 
 fn schema() -> Value {
     serde_json::from_str(include_str!("../../../schemas/run.schema.json")).expect("the schema is JSON")
@@ -132,7 +131,7 @@ fn every_pointer_is_one_that_a_record_can_have() {
     ];
     let whole = (0..8).flat_map(|choice| kinds(whole(&schema, choice)));
     for record in fixtures.map(|fixture| fixture.record).into_iter().chain(whole) {
-        Document::new(&record, &[]);
+        report(None, &record, &[], Details::default());
     }
     let asked = asked::take();
     assert!(asked.len() > 500, "only {} pointers", asked.len());

@@ -4,14 +4,13 @@ use pgdyno_core::{
     probe::{Prewarm, Probe},
     units,
 };
+use pgdyno_document::{block::Block, short_of_blocks, text_of_blocks};
 use serde_json::Value;
 
 use crate::{
-    block::Block,
-    figure::{Place, Source},
-    render,
     run::escape,
     sections::operations,
+    source::{Place, Source},
 };
 
 /// Result of reading tables into shared buffers, by relation and in total. `whole` tells how all of it is shown where
@@ -35,8 +34,8 @@ fn text(
     escape(&mut json, units::printable);
     let blocks = blocks(&Source(json).root());
     match whole {
-        Some(whole) => render::short_of_blocks(&blocks, whole),
-        None => render::text_of_blocks(&blocks),
+        Some(whole) => short_of_blocks(&blocks, whole),
+        None => text_of_blocks(&blocks),
     }
 }
 

@@ -1,17 +1,23 @@
 //! Input of a report: the record, its JSON with the sources of all figures, and its intervals.
 
-use std::borrow::Cow;
+use std::{borrow::Cow, sync::Arc};
 
 use pgdyno_core::{
     measure::{CellSummary, Interval, Workload},
+    results::{ComparedRate, Tails},
     units,
+};
+use pgdyno_document::{
+    figure::Format,
+    flame::Flame,
+    phrase::{Phrase, maybe, phrase},
 };
 use pgdyno_record::RunRecord;
 use serde_json::Value;
 
 use crate::{
-    figure::{Format, Place, Source},
-    phrase::{Phrase, maybe, phrase},
+    over_time::OverTime,
+    source::{Place, Source},
 };
 
 /// The default protocol, which is not shown.
@@ -27,6 +33,19 @@ pub struct Run<'a> {
     pub timeline: &'a [Interval],
     /// Where the run is kept, if the reader can go there.
     pub kept: Option<&'a Kept>,
+    /// What its other files tell.
+    pub details: Details<'a>,
+}
+
+/// What the files of a run directory tell besides its record and its timeline.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Details<'a> {
+    /// Observations and events, which only forms with charts show.
+    pub over_time: Option<&'a OverTime>,
+    /// What the slowest transactions waited for.
+    pub tails: Option<&'a Tails>,
+    /// Stacks of profiles, which only forms with charts show.
+    pub flames: &'a [Arc<Flame>],
 }
 
 /// Where a run is kept, and how commands find it there.
@@ -42,12 +61,17 @@ impl<'a> Run<'a> {
     /// The run of a record and its intervals.
     pub fn new(record: &'a RunRecord, timeline: &'a [Interval]) -> Self {
         let source = Source(serde_json::to_value(record).unwrap_or(Value::Null));
-        Self { record, source, timeline, kept: None }
+        Self { record, source, timeline, kept: None, details: Details::default() }
     }
 
     /// The run in its place.
     pub fn kept(self, kept: Option<&'a Kept>) -> Self {
         Self { kept, ..self }
+    }
+
+    /// The run with what its other files tell.
+    pub fn with(self, details: Details<'a>) -> Self {
+        Self { details, ..self }
     }
 
     /// The name of the run in a command.
@@ -60,7 +84,16 @@ impl<'a> Run<'a> {
 
     /// Whether tables were operated on and nothing was driven.
     pub fn is_of_operations(&self) -> bool {
-        !self.record.operations.is_empty() && self.record.runs.is_empty()
+        // One that was killed may have none yet.
+        let drives = self.record.plan.blocks > 0 || self.record.pgbench.is_some();
+        // A comparison of loads has no runs, and operations that verify the tables.
+        let asks = self.record.comparison.is_some();
+        self.record.runs.is_empty() && !asks && (!drives || !self.record.operations.is_empty())
+    }
+
+    /// Whether loads are compared.
+    pub fn compares_loads(&self) -> bool {
+        self.record.comparison.as_ref().is_some_and(|of| of.by == ComparedRate::LoadedRows)
     }
 
     /// The place of the whole record.

@@ -1,6 +1,7 @@
-//! Words of the report for kinds of doubt and for values of the record.
+//! Words of the report for kinds of doubt and bottlenecks.
 
 use pgdyno_analysis::DoubtKind;
+use pgdyno_core::results::BottleneckKind;
 
 /// The heading of a doubt.
 pub fn doubt(kind: DoubtKind) -> &'static str {
@@ -45,31 +46,38 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
     }
 }
 
-/// The report's word for a value of the record; other values are unchanged.
-pub fn plain(word: &str) -> String {
-    match word {
-        "shared-buffers" => "shared buffers",
-        "page-cache" => "page cache",
-        "below-buffers-unknown" => "unknown",
-        "async-commit" => "async",
-        "no-sync" => "none",
-        "second_read" => "a second read",
-        "stream" => "one COPY per table",
-        "chunks" => "COPY in chunks",
-        "server" => "INSERT by the server",
-        "unix" => "unix socket",
-        "tcp" => "TCP",
-        "own" => "own server",
-        "external" => "existing server",
-        "installed" => "installed on this machine",
-        "built" => "built by pgdyno",
-        "bundle" => "embedded bundle",
-        "asked" => "requested",
-        "besides" => "not requested",
-        "default-of-version" => "default of this version",
-        "chosen-for-version" => "chosen by pgdyno for the version",
-        "follows-from-sizes" => "follows from block or segment size",
-        other => other,
+/// A bottleneck in a sentence.
+pub fn bottleneck(kind: BottleneckKind) -> &'static str {
+    match kind {
+        BottleneckKind::Driver => "the driver",
+        BottleneckKind::DriverStarved => "a driver without CPU time",
+        BottleneckKind::ClientRoundTrips => "round trips between client and server",
+        BottleneckKind::FewClients => "too few clients",
+        BottleneckKind::ManyClients => "too many clients",
+        BottleneckKind::Connections => "too few connections",
+        BottleneckKind::ServerCpu => "CPU of the server",
+        BottleneckKind::OtherPrograms => "CPU taken by other programs",
+        BottleneckKind::Steal => "CPU taken by other guests",
+        BottleneckKind::Interrupts => "interrupts",
+        BottleneckKind::Memory => "memory",
+        BottleneckKind::ReadIo => "reading pages",
+        BottleneckKind::WriteIo => "writing pages",
+        BottleneckKind::DirtyPages => "dirty pages of the kernel",
+        BottleneckKind::Checkpoints => "checkpoints",
+        BottleneckKind::WalFlush => "flushing WAL",
+        BottleneckKind::GroupCommit => "the queue for flushing WAL",
+        BottleneckKind::TemporaryFiles => "temporary files",
+        BottleneckKind::RowLock => "row locks",
+        BottleneckKind::TableLock => "table locks",
+        BottleneckKind::RelationExtension => "extending tables",
+        BottleneckKind::WalInsertion => "inserting WAL",
+        BottleneckKind::Snapshots => "snapshots",
+        BottleneckKind::BufferContent => "locks of single pages",
+        BottleneckKind::BufferMapping => "the table of buffers",
+        BottleneckKind::LockManager => "the table of locks",
+        BottleneckKind::TransactionStatus => "the status of transactions",
+        BottleneckKind::BufferPin => "pins on pages",
+        BottleneckKind::OtherLwLock => "a lock inside the server",
+        BottleneckKind::OtherProcesses => "other processes of the server",
     }
-    .to_owned()
 }

@@ -3,14 +3,16 @@
 
 use std::{fs, path::PathBuf};
 
-use pgdyno_report::{
-    Document, Kept, Paint, SHORT_LINES,
+use pgdyno_document::{
+    Paint, SHORT_LINES,
     block::{Block, Tone},
-    csv, csv_blocks, doubt_heading, html, markdown, paste, short, text,
+    csv, csv_blocks, html, markdown, paste, short, text,
 };
+use pgdyno_record::{Found, OperationRecord};
+use pgdyno_report::{Details, Kept, doubt_heading, report, why};
 use testkit::fixtures::{self, Fixture};
 
-fn variants() -> [(&'static str, Fixture); 14] {
+fn variants() -> [(&'static str, Fixture); 16] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
@@ -23,9 +25,11 @@ fn variants() -> [(&'static str, Fixture); 14] {
         ("ab-faster", fixtures::faster()),
         ("ab-cannot-tell", fixtures::cannot_tell()),
         ("ab-commands", fixtures::commands()),
+        ("ab-loads", fixtures::loads()),
         ("subjects", fixtures::several()),
         ("pgbench", fixtures::pgbench()),
         ("operations", fixtures::operations()),
+        ("profiled", fixtures::profiled()),
     ]
 }
 
@@ -51,20 +55,51 @@ fn width(text: &str) -> usize {
 #[test]
 fn text_matches_the_golden_files() {
     for (name, fixture) in variants() {
-        let document = Document::new(&fixture.record, &fixture.timeline());
+        let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
         let got = text(&document, Paint::Plain);
-        assert!(width(&got) <= 80, "{name} is {} wide", width(&got));
+        assert!(
+            width(&got) <= 80,
+            "{name} is {} wide:\n{}",
+            width(&got),
+            got.lines().filter(|line| line.chars().count() > 80).collect::<Vec<_>>().join("\n")
+        );
         check(&format!("{name}.txt"), &got);
         let coloured = text(&document, Paint::Colour);
         assert!(coloured.contains("\x1b[1m") && !got.contains('\x1b'));
     }
 }
 
+/// What the slowest transactions waited for, as the command prints it and in the report.
+#[test]
+fn why_matches_the_golden_files() {
+    let fixture = fixtures::complete();
+    let tails = fixtures::tails(&fixture.record);
+    let id = fixture.record.id.clone();
+    let kept = Kept { directory: format!("./pgdyno-runs/{id}"), called: id };
+    let first = [tails.tails[0].cell.clone()];
+    let document = why(&kept, &fixture.record, &tails, &first);
+    let got = short(&document, Paint::Plain, SHORT_LINES);
+    assert!(width(&got) <= 80 && got.lines().count() <= SHORT_LINES, "{got}");
+    check("why.short.txt", &got);
+    let whole = text(&document, Paint::Plain);
+    assert!(width(&whole) <= 80, "{whole}");
+    check("why.txt", &whole);
+    check("why.md", &markdown(&document));
+    let report = text(
+        &report(None, &fixture.record, &[], Details { tails: Some(&tails), ..Details::default() }),
+        Paint::Plain,
+    );
+    let begin = report.find("WHAT THE SLOWEST TRANSACTIONS WAITED FOR").expect("it is there");
+    let section = report[begin..].split("\n\n").take(8).collect::<Vec<_>>().join("\n\n");
+    assert!(width(&section) <= 80, "{section}");
+    check("why.section.txt", &section);
+}
+
 /// The short report of a run in the usual directory.
 fn shortened(fixture: &Fixture) -> String {
     let id = fixture.record.id.clone();
     let kept = Kept { directory: format!("./pgdyno-runs/{id}"), called: id };
-    short(&Document::kept(Some(&kept), &fixture.record, &[]), Paint::Plain, SHORT_LINES)
+    short(&report(Some(&kept), &fixture.record, &[], Details::default()), Paint::Plain, SHORT_LINES)
 }
 
 #[test]
@@ -76,7 +111,10 @@ fn the_short_report_matches_the_golden_files() {
         let id = &fixture.record.id;
         assert!(got.contains(&format!("pgdyno show {id} --full")) && got.contains("./pgdyno-runs/"), "{got}");
         let command = fixture.record.command.as_str();
-        assert!(got.replace(" \\\n  ", " ").contains(command), "{got}");
+        // Tables that were loaded or copied cannot be made again.
+        let makes_tables = |of: &OperationRecord| matches!(of.found, Found::Load(_) | Found::Copies(_));
+        let is_made = fixture.record.runs.is_empty() && fixture.record.operations.iter().any(makes_tables);
+        assert!(is_made || got.replace(" \\\n  ", " ").contains(command), "{got}");
         check(&format!("{name}.short.txt"), &got);
     }
 }
@@ -143,6 +181,44 @@ fn verdicts_that_say_something_stay() {
     assert!(row.is_some() && got.contains(" more rows: pgdyno show "), "{got}");
 }
 
+/// Everything but the legend gives way to lines of doubts before advice is lost, and no line stays unused while
+/// something is left out.
+#[test]
+fn the_lines_of_the_short_report_are_used() {
+    for (subjects, scripts, levels) in [(1, 1, 3), (1, 6, 9), (5, 6, 9), (3, 30, 1), (1, 10, 1)] {
+        for doubts in [0, 1, 4, 8, 30] {
+            let mut fixture = plan_of(subjects, scripts, levels);
+            let doubt = fixtures::complete().record.doubts[1].clone();
+            let detail = "words that say what was found ".repeat(9);
+            fixture.record.doubts = vec![pgdyno_analysis::Doubt { detail, ..doubt }; doubts];
+            let got = shortened(&fixture);
+            let case =
+                format!("{subjects} subjects, {scripts} scripts, {levels} levels, {doubts} doubts\n{got}");
+            let lines = got.lines().count();
+            let leaves_out = got.contains(" more row") || got.contains(" more sentence");
+            // A row may need a heading, and a sentence two lines.
+            assert!(!leaves_out || lines + 3 >= SHORT_LINES, "{lines} lines of {case}");
+            let advised = got.lines().filter(|line| line.starts_with("    → ")).count();
+            assert!(advised >= doubts.min(1), "{case}");
+            let cut = got.lines().filter(|line| line.starts_with("  ! ") && line.ends_with('…'));
+            for line in cut {
+                let last = line.trim_end_matches([' ', '…']).rsplit(' ').next().expect("a word");
+                assert!("words that say what was found :".contains(last), "{line}\n{case}");
+            }
+        }
+    }
+}
+
+/// Ten scripts have ten rows, beside whatever a plan did to its tables.
+#[test]
+fn a_plan_with_ten_scripts_shows_more_than_one() {
+    let mut fixture = plan_of(1, 10, 1);
+    fixture.record.operations = fixtures::operations().record.operations;
+    let got = shortened(&fixture);
+    let rows = got.lines().filter(|line| line.contains("  1,000  –")).count();
+    assert!(rows >= 4, "{got}");
+}
+
 fn many_doubts(fixture: &mut Fixture) {
     let doubt = fixtures::complete().record.doubts[1].clone();
     fixture.record.doubts.extend((0..30).map(|_| doubt.clone()));
@@ -172,7 +248,7 @@ fn a_hostile_record_is_only_text() {
     fixture.record.command = "pgdyno bench \u{1b}[31m".into();
     fixture.record.choices[0].reason = "<img src=x>\u{1b}[1m|\rforged".into();
     fixture.record.runs[0].workload.script = "@SUM(1)\u{202e}".into();
-    let document = Document::new(&fixture.record, &fixture.timeline());
+    let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     for got in [
         text(&document, Paint::Plain),
         markdown(&document),
@@ -195,11 +271,11 @@ fn a_hostile_record_is_only_text() {
 #[test]
 fn paste_is_short_and_whole() {
     for (name, fixture) in variants() {
-        let document = Document::new(&fixture.record, &fixture.timeline());
+        let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
         let got = paste(&document);
         assert!(width(&got) <= 80 && got.lines().count() <= 25, "{got}");
         assert!(doubts(&fixture).all(|doubt| got.contains(doubt)), "{got}");
-        let drove = fixture.record.operations.is_empty();
+        let drove = fixture.record.operations.is_empty() || fixture.record.comparison.is_some();
         assert!(got.contains("durability: ") && got.contains("noise floor: ") == drove, "{got}");
         assert!(got.replace(" \\\n  ", " ").contains(&fixture.record.command), "{got}");
         // Facts and names may be cut at their ends, sentences may not.
@@ -216,12 +292,12 @@ fn cpus_of_a_pinned_server_are_shown() {
     (fixture.record.plan.server_cpus, fixture.record.plan.driver_cpus) = (vec![0], vec![1]);
     let of = fixture.record.host.cpu.allowed.len();
     let said = format!("server on CPU 0 of {of}, driver on CPU 1");
-    let document = Document::new(&fixture.record, &fixture.timeline());
+    let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     let head = |text: &str| text.lines().take(12).any(|line| line.contains(&said));
     assert!(head(&text(&document, Paint::Plain)) && head(&markdown(&document)) && head(&paste(&document)));
-    assert!(pgdyno_report::html(&document).contains(&said));
+    assert!(pgdyno_document::html(&document).contains(&said));
     fixture.record.plan.server = "external".to_owned();
-    let document = Document::new(&fixture.record, &fixture.timeline());
+    let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     assert!(!text(&document, Paint::Plain).contains(&said), "the CPUs of an existing server are unknown");
 }
 
@@ -230,9 +306,12 @@ fn cpus_of_a_pinned_server_are_shown() {
 fn noise_that_hides_everything_is_said_to() {
     let mut fixture = fixtures::complete();
     fixture.record.noise_by_script[1].noise.smallest_difference = 12.749;
-    let document = Document::new(&fixture.record, &fixture.timeline());
+    let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     let got = text(&document, Paint::Plain).split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(got.contains("no difference between two cells means anything: even one of 1274.9 %"), "{got}");
+    assert!(
+        got.contains("no difference between two cells means anything: even differences of over 100 %"),
+        "{got}"
+    );
 }
 
 /// With all doubts and a long command, the lines still suffice and no doubt is omitted.
@@ -272,7 +351,7 @@ fn paste_gives_up_words_before_doubts() {
         })
         .collect();
     fixture.record.command += &" --set some_setting=some_value".repeat(14);
-    let document = Document::new(&fixture.record, &fixture.timeline());
+    let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     let got = paste(&document);
     assert!(got.lines().count() <= 25 && width(&got) <= 80, "{got}");
     let unbroken = got.replace("\n  ", " ");
@@ -282,7 +361,7 @@ fn paste_gives_up_words_before_doubts() {
 #[test]
 fn markdown_and_csv_match_the_golden_files() {
     for (name, fixture) in variants() {
-        let document = Document::new(&fixture.record, &fixture.timeline());
+        let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
         check(&format!("{name}.md"), &markdown(&document));
         let table = csv(&document);
         // Quoted fields may contain commas.
@@ -297,7 +376,7 @@ fn markdown_and_csv_match_the_golden_files() {
 #[test]
 fn no_form_leaves_out_a_doubt() {
     for (name, fixture) in variants() {
-        let document = Document::new(&fixture.record, &fixture.timeline());
+        let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
         for said in [text(&document, Paint::Plain), markdown(&document), paste(&document), html(&document)] {
             assert!(doubts(&fixture).all(|doubt| said.contains(doubt)), "{name}: {said}");
         }
@@ -310,7 +389,7 @@ fn a_headline_names_a_doubt_once() {
     let mut fixture = fixtures::several();
     let doubt = fixture.record.doubts[0].clone();
     fixture.record.doubts.insert(0, doubt.clone());
-    let document = Document::new(&fixture.record, &fixture.timeline());
+    let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     let warning = document.head.iter().find_map(|block| match block {
         Block::Prose(prose) if prose.tone == Tone::Warning => Some(prose.sentences[0].plain()),
         _ => None,
@@ -325,7 +404,7 @@ fn a_headline_names_a_doubt_once() {
 #[test]
 fn an_absent_value_is_never_a_zero() {
     let fixture = fixtures::absent_values();
-    let document = Document::new(&fixture.record, &fixture.timeline());
+    let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     let first = text(&document, Paint::Plain);
     let row = first.lines().find(|line| line.trim_start().starts_with("1  ")).expect("the first cell");
     assert_eq!(row.split_whitespace().filter(|word| *word == "–").count(), 5, "{row}");
@@ -337,7 +416,7 @@ fn an_absent_value_is_never_a_zero() {
 #[test]
 fn the_difference_of_two_builds_is_not_called_one_of_versions() {
     let fixture = fixtures::cannot_tell();
-    let report = text(&Document::new(&fixture.record, &fixture.timeline()), Paint::Plain);
+    let report = text(&report(None, &fixture.record, &fixture.timeline(), Details::default()), Paint::Plain);
     let differs = report.split("DIFFERENCES").nth(1).and_then(|rest| rest.split("\n\n").next());
     let differs = differs.expect("there is such a section");
     for what in ["build", "compiler", "flags"] {
@@ -380,7 +459,7 @@ fn a_record_that_was_read_is_judged_as_the_one_that_was_written() {
 #[test]
 fn a_big_plan_has_a_first_screen_that_a_person_reads() {
     let fixture = big_plan();
-    let document = Document::new(&fixture.record, &fixture.timeline());
+    let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     let (said, page, markdown) = (text(&document, Paint::Plain), html(&document), markdown(&document));
     let short = paste(&document);
     assert!(fixture.record.runs.len() > 500);

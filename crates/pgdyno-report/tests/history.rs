@@ -3,8 +3,8 @@
 use std::{fs, path::PathBuf};
 
 use pgdyno_analysis::{HistoryAsked, history};
+use pgdyno_document::{Paint, csv, html, markdown, text};
 use pgdyno_record::RunRecord;
-use pgdyno_report::{Paint, csv, html, markdown, text};
 use testkit::fixtures;
 
 /// Sessions on consecutive days. From the eighth on the kernel is another one, and all is 4 % slower.
@@ -31,7 +31,7 @@ fn records() -> Vec<RunRecord> {
 #[test]
 fn a_history_says_since_when_and_what_changed_then() {
     let found = history(&records(), &HistoryAsked::default()).expect("there are runs");
-    let document = pgdyno_report::history(&found);
+    let document = pgdyno_report::history(&found, None);
     let got = text(&document, Paint::Plain);
     assert!(got.lines().all(|line| line.chars().count() <= 80), "{got}");
     let path = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/golden/history.txt");
@@ -56,6 +56,27 @@ fn builds_are_listed_with_their_differences() {
     }
     let asked = HistoryAsked { by_build: true, ..HistoryAsked::default() };
     let found = history(&records, &asked).expect("there are runs");
-    let got = text(&pgdyno_report::history(&found), Paint::Plain);
+    let got = text(&pgdyno_report::history(&found, None), Paint::Plain);
     assert!(got.contains("BUILDS") && got.contains("19.1"), "{got}");
+}
+
+/// However many sessions there are, the terminal gets the answers, the latest sessions, and the next commands.
+#[test]
+fn a_terminal_gets_the_answers_and_what_to_do_next() {
+    let mut records = records();
+    for day in 0..60 {
+        // Like those after the change, with their noise.
+        let mut later = records[8 + day % 5].clone();
+        later.id = format!("later-{day}");
+        later.started_at = format!("2027-{:02}-{:02}T08:15:00Z", 1 + day / 28, 1 + day % 28);
+        records.push(later);
+    }
+    let found = history(&records, &HistoryAsked::default()).expect("there are runs");
+    let command = "pgdyno bench --scale 50";
+    let got = pgdyno_document::short(&pgdyno_report::history(&found, Some(command)), Paint::Plain, 50);
+    let lines: Vec<_> = got.lines().collect();
+    assert!(lines.len() <= 50 && lines.iter().all(|line| line.chars().count() <= 80), "{got}");
+    assert!(got.contains("slower [") && got.contains("more rows: pgdyno history bench --full"), "{got}");
+    assert!(got.contains("\npgdyno show run-7\n") && got.ends_with("\npgdyno bench --scale 50\n"), "{got}");
+    assert!(!got.contains("DOUBTS"), "a history has none: {got}");
 }

@@ -1,12 +1,21 @@
 //! Compares every number of the HTML report with `run.json`, and checks that a page is self-contained.
 
-use pgdyno_report::{Document, Format, html};
+use std::sync::Arc;
+
+use pgdyno_core::observe::{Observed, What};
+use pgdyno_document::{figure::Format, flame::Flame, html};
+use pgdyno_report::{Details, OverTime, report};
 use scraper::{ElementRef, Html, Selector};
 use serde_json::Value;
 use testkit::fixtures::{self, Fixture};
 
-const FORMATS: [Format; 28] = [
+#[path = "html/axis.rs"]
+mod axis;
+
+const FORMATS: [Format; 31] = [
     Format::Text,
+    Format::PercentUpTo100,
+    Format::BytesEachSecond,
     Format::Count,
     Format::Length,
     Format::Rate,
@@ -25,6 +34,7 @@ const FORMATS: [Format; 28] = [
     Format::MostSeconds,
     Format::Change,
     Format::Size,
+    Format::Factor,
     Format::Points,
     Format::Minutes,
     Format::Bytes,
@@ -36,7 +46,7 @@ const FORMATS: [Format; 28] = [
     Format::Raw,
 ];
 
-fn variants() -> [(&'static str, Fixture); 14] {
+fn variants() -> [(&'static str, Fixture); 15] {
     [
         ("complete", fixtures::complete()),
         ("thorough", fixtures::thorough()),
@@ -52,11 +62,48 @@ fn variants() -> [(&'static str, Fixture); 14] {
         ("subjects", fixtures::several()),
         ("pgbench", fixtures::pgbench()),
         ("operations", fixtures::operations()),
+        ("profiled", fixtures::profiled()),
     ]
 }
 
+/// Prefix of pointers into the output of `pgdyno why --json`.
+const WHY: &str = "why#";
+
 fn page(fixture: &Fixture) -> String {
-    html(&Document::new(&fixture.record, &fixture.timeline()))
+    page_with(fixture, fixture.observations.iter().cloned())
+}
+
+/// The page of a run with these observations.
+fn page_with(fixture: &Fixture, observations: impl IntoIterator<Item = Observed>) -> String {
+    let mut over_time = OverTime::new(&fixture.record);
+    observations.into_iter().for_each(|line| over_time.add(&line));
+    html(&report(
+        None,
+        &fixture.record,
+        &fixture.timeline(),
+        Details { over_time: Some(&over_time), flames: &flames(fixture), ..Details::default() },
+    ))
+}
+
+/// The flame graph of the first profile.
+fn flames(fixture: &Fixture) -> Vec<Arc<Flame>> {
+    let all = fixture.record.profiles.len();
+    fixture.record.profiles.iter().take(1).map(|_| Arc::new(Flame::parse(0, fixtures::STACKS, all))).collect()
+}
+
+#[test]
+fn a_flame_graph_has_every_frame_with_its_share() {
+    let page = Html::parse_document(&page(&fixtures::profiled()));
+    let titles: Vec<String> =
+        select(&page, "svg.flame title").iter().map(|title| title.text().collect()).collect();
+    assert_eq!(titles.len(), 21, "{titles:?}");
+    assert!(titles.contains(&"PostgresMain: 92.5 %, 740 samples".to_owned()), "{titles:?}");
+    assert_eq!(select(&page, "svg.flame .fk").len(), 2);
+    let widths: f64 = select(&page, "svg.flame rect[y=\"105\"]")
+        .iter()
+        .filter_map(|rect| rect.attr("width")?.parse::<f64>().ok())
+        .sum();
+    assert!((widths - 1_020.0).abs() < 0.1, "roles fill the width: {widths}");
 }
 
 fn select<'a>(page: &'a Html, selector: &str) -> Vec<ElementRef<'a>> {
@@ -87,7 +134,9 @@ fn differences(page: &str, run: &Value, timeline: &[Value]) -> Vec<String> {
 fn figure_differs(element: ElementRef<'_>, run: &Value) -> Option<String> {
     let (src, raw) = (element.attr("data-src")?, element.attr("data-value").unwrap_or_default());
     let shown: String = element.text().collect();
-    let Some(value) = run.pointer(src) else { return Some(format!("{src} is not in run.json")) };
+    // What the slowest transactions waited for is beside the record.
+    let pointer = src.replace(WHY, "/why");
+    let Some(value) = run.pointer(&pointer) else { return Some(format!("{src} is not in run.json")) };
     let name = element.attr("data-format").unwrap_or_default();
     let Some(format) = FORMATS.into_iter().find(|format| format.name() == name) else {
         return Some(format!("{src} has the unknown format `{name}`"));
@@ -142,6 +191,25 @@ fn every_number_is_that_of_the_run() {
     }
 }
 
+#[test]
+fn every_number_of_the_slowest_transactions_is_that_of_why() {
+    for fixture in [fixtures::complete(), fixtures::several()] {
+        let (mut run, timeline) = as_file(&fixture);
+        let tails = fixtures::tails(&fixture.record);
+        let page = html(&report(
+            None,
+            &fixture.record,
+            &fixture.timeline(),
+            Details { tails: Some(&tails), ..Details::default() },
+        ));
+        run["why"] = serde_json::to_value(&tails).expect("plain data");
+        assert_eq!(differences(&page, &run, &timeline), Vec::<String>::new());
+        assert!(page.matches("data-src=\"why#/tails/").count() > 40, "they are there");
+        run["why"]["tails"][0]["causes"][0]["share"] = Value::from(0.5);
+        assert!(!differences(&page, &run, &timeline).is_empty());
+    }
+}
+
 /// The test above must detect an altered number anywhere.
 #[test]
 fn an_altered_number_is_seen() {
@@ -184,6 +252,7 @@ fn the_page_needs_nothing_else() {
             links.iter().all(|link| link.attr("href").is_some_and(|href| href.starts_with('#'))),
             "{name}"
         );
+        assert!(select(&page, "[onclick], [onload], [onerror]").is_empty(), "{name}");
         for forbidden in ["@import", "url(", "https://", "fetch(", "XMLHttpRequest", "import("] {
             assert!(!text.contains(forbidden), "{name} contains {forbidden}");
         }
@@ -222,7 +291,17 @@ fn text_of_a_run_cannot_become_markup() {
     fixture.record.doubts[0].detail = evil.into();
     fixture.record.runs.iter_mut().for_each(|run| run.workload.script += evil);
     fixture.record.cells.iter_mut().for_each(|cell| cell.workload.script += evil);
-    let text = page(&fixture);
+    let mut observations: Vec<Observed> = fixtures::over_time(300).collect();
+    for line in &mut observations {
+        match &mut line.what {
+            What::Devices { devices } => devices[0].device = evil.into(),
+            What::Waits(waits) => waits.seen[0].event = evil.into(),
+            What::Log(log) => log.message = evil.into(),
+            What::Gap { why, .. } => *why = evil.into(),
+            _ => {}
+        }
+    }
+    let text = page_with(&fixture, observations);
     let page = Html::parse_document(&text);
     assert!(select(&page, "img").is_empty());
     assert_eq!(select(&page, "script:not([type])").len(), 1);

@@ -187,7 +187,7 @@ fn hint_for(code: &str) -> Option<&'static str> {
         "28000" => "check the role (-U) and the server's pg_hba.conf",
         "3D000" => "choose an existing database with -d",
         "53300" => "close other connections, ask for fewer clients, or raise max_connections",
-        "53100" => "free space on the server's disk, or use a smaller --scale",
+        "53100" => "free space on the server's disk, or load less",
         "42501" => "use a role that owns the database, or grant what is missing",
         "57P03" => "the server is starting up or shutting down: try again when it is ready",
         _ => return None,

@@ -5,15 +5,17 @@ use std::{
     fs::{self, OpenOptions},
     path::{Path, PathBuf},
     process::ExitCode,
+    sync::Arc,
 };
 
 use pgdyno_analysis::compare::Verdict;
 use pgdyno_core::{measure::Interval, problem::Problem, units};
+use pgdyno_document::{Document, Paint, SHORT_LINES, flame::Flame};
 use pgdyno_lab::{Job, Outcome};
-use pgdyno_record::{BalanceRecord, ConsistencyRecord, RunRecord, Status};
-use pgdyno_report::{Document, Kept, Paint, SHORT_LINES};
+use pgdyno_record::{BalanceRecord, ConsistencyRecord, Run, RunRecord, Status};
+use pgdyno_report::{Details, Kept, OverTime};
 
-use crate::{context::USUAL_RUNS, exit::Exit, output, problem};
+use crate::{context::USUAL_RUNS, exit::Exit, output, problem, tails};
 
 /// Requested output of a run.
 #[derive(Debug, Clone, Default)]
@@ -140,8 +142,7 @@ fn inconsistent(broken: &ConsistencyRecord) -> ExitCode {
 /// Writes the report files and prints the report; returns what could not be written. Nothing is printed for a run that
 /// measured nothing. The report is made from the record in memory, since the file may be older.
 fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
-    let (record, timeline) = as_written(record, path);
-    let document = Document::kept(Some(&kept(path, &record)), &record, &timeline);
+    let (document, record) = with_charts(record, path);
     let record = &record;
     let html_written = write_html(&document, path);
     let out = output.out.as_deref().and_then(|out| Some((out, Format::from_path(out)?)));
@@ -164,8 +165,7 @@ fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
 /// # Errors
 /// The report cannot be written.
 pub fn write_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
-    let (record, timeline) = as_written(record, path);
-    write_html(&Document::kept(Some(&kept(path, &record)), &record, &timeline), path)
+    write_html(&with_charts(record, path).0, path)
 }
 
 /// Prints the whole report of a run.
@@ -174,7 +174,17 @@ pub fn write_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
 /// Stdout cannot be written.
 pub fn print_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
     let (record, timeline) = as_written(record, path);
-    output::print(&for_a_terminal(&Document::kept(Some(&kept(path, &record)), &record, &timeline), true))
+    output::print(&for_a_terminal(
+        &pgdyno_report::report(Some(&kept(path, &record)), &record, &timeline, Details::default()),
+        true,
+    ))
+}
+
+/// The next commands after a run, as they stand at the end of its short report.
+pub fn next(record: &RunRecord, path: &Path) -> String {
+    let (record, timeline) = as_written(record, path);
+    let document = pgdyno_report::report(Some(&kept(path, &record)), &record, &timeline, Details::default());
+    pgdyno_document::next(&document, output::paint())
 }
 
 /// Prints `run.json` of a run.
@@ -183,30 +193,69 @@ pub fn print_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
 /// Stdout cannot be written.
 pub fn print_json(record: &RunRecord, path: &Path) -> Result<(), Problem> {
     let (record, timeline) = as_written(record, path);
-    output::print(&Format::Json.render(&Document::new(&record, &timeline), &record))
+    output::print(
+        &Format::Json.render(&pgdyno_report::report(None, &record, &timeline, Details::default()), &record),
+    )
+}
+
+/// The report with all charts over time, and the record that it is of.
+fn with_charts(record: &RunRecord, path: &Path) -> (Document, RunRecord) {
+    let (record, timeline, run) = with_directory(record, path);
+    let over_time = run.as_ref().map(over_time);
+    let tails = run.as_ref().and_then(tails::for_a_report);
+    let flames = run.as_ref().map(flames).unwrap_or_default();
+    let details = Details { over_time: over_time.as_ref(), tails: tails.as_ref(), flames: &flames };
+    let document = pgdyno_report::report(Some(&kept(path, &record)), &record, &timeline, details);
+    (document, record)
+}
+
+/// Observations and events of a run, for charts over time. Those that cannot be read are missing there.
+pub fn over_time(run: &Run) -> OverTime {
+    let mut all = OverTime::new(&run.record);
+    let observed = run.each_observation(|line| all.add(&line));
+    let events = run.events();
+    for problem in observed.err().iter().chain(events.as_ref().err()) {
+        eprintln!("warning: some charts over time are not complete: {}", problem.what);
+    }
+    events.iter().flat_map(|lines| &lines.items).for_each(|line| all.add_event(line));
+    all
+}
+
+/// The flame graphs of a run.
+pub fn flames(run: &Run) -> Vec<Arc<Flame>> {
+    let all = run.record.profiles.len();
+    let flame = |at: usize| run.stacks_of(at).map(|text| Arc::new(Flame::parse(at, &text, all)));
+    (0..all).filter_map(flame).collect()
 }
 
 fn write_html(document: &Document, path: &Path) -> Result<(), Problem> {
     let html = path.join("report.html");
-    write(&html, &pgdyno_report::html(document))?;
+    write(&html, &pgdyno_document::html(document))?;
     eprintln!("report: {}", html.display());
     Ok(())
 }
 
 /// A record as it is in its directory, with its seal and without secrets, and its timeline.
 fn as_written(record: &RunRecord, path: &Path) -> (RunRecord, Vec<Interval>) {
+    let (record, timeline, _) = with_directory(record, path);
+    (record, timeline)
+}
+
+/// As [`as_written`], with the directory if it can be read.
+fn with_directory(record: &RunRecord, path: &Path) -> (RunRecord, Vec<Interval>, Option<Run>) {
     let run = pgdyno_record::open(path).ok();
     let timeline = run.as_ref().and_then(|run| run.timeline().ok()).map(|lines| lines.items);
-    let written = run.map(|run| run.record).filter(|written| written.finished_at == record.finished_at);
+    let written = run.as_ref().map(|run| &run.record);
+    let written = written.filter(|written| written.finished_at == record.finished_at).cloned();
     let record = written.unwrap_or_else(|| pgdyno_record::without_secrets(record));
-    (record, timeline.unwrap_or_default())
+    (record, timeline.unwrap_or_default(), run)
 }
 
 /// The report as a command prints it.
 pub fn for_a_terminal(document: &Document, full: bool) -> String {
     match full {
-        true => pgdyno_report::text(document, output::paint()),
-        false => pgdyno_report::short(document, output::paint(), SHORT_LINES),
+        true => pgdyno_document::text(document, output::paint()),
+        false => pgdyno_document::short(document, output::paint(), SHORT_LINES),
     }
 }
 
@@ -223,12 +272,12 @@ pub fn kept(path: &Path, record: &RunRecord) -> Kept {
 
 /// Report of an incomplete run.
 fn stopped(record: &RunRecord, document: &Document, full: bool) -> String {
-    let runs = units::plural(record.runs.len() as u64, "run");
+    let runs = units::plural(record.measured_runs().len() as u64, "run");
     let why = record.error.as_deref().unwrap_or("it did not complete");
     let why = why.strip_prefix("stopped ").map_or_else(|| format!(": {why}"), |why| format!(", {why}"));
     let report = match full {
         true => for_a_terminal(document, full),
-        false => pgdyno_report::short(document, output::paint(), SHORT_LINES - 2),
+        false => pgdyno_document::short(document, output::paint(), SHORT_LINES - 2),
     };
     format!("stopped after {runs}{why}\n\n{report}")
 }
@@ -264,10 +313,10 @@ impl Format {
 
     fn render(self, document: &Document, record: &RunRecord) -> String {
         match self {
-            Self::Html => pgdyno_report::html(document),
-            Self::Markdown => pgdyno_report::markdown(document),
-            Self::Text => pgdyno_report::text(document, Paint::Plain),
-            Self::Csv => pgdyno_report::csv(document),
+            Self::Html => pgdyno_document::html(document),
+            Self::Markdown => pgdyno_document::markdown(document),
+            Self::Text => pgdyno_document::text(document, Paint::Plain),
+            Self::Csv => pgdyno_document::csv(document),
             Self::Json => {
                 let json = serde_json::to_string_pretty(record).map(|json| json + "\n").unwrap_or_default();
                 units::printable_json(&json).into_owned()

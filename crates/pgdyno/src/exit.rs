@@ -4,7 +4,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use pgdyno_core::problem::ProblemKind;
 
-use crate::detached::inside;
+use pgdyno_detached::inside;
 
 /// Exit status of a sub-command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

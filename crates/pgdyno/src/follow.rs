@@ -15,10 +15,8 @@ use pgdyno_core::{
 };
 use pgdyno_host::terminal::obeys_escapes;
 
-use crate::{
-    detached::entry::{Entry, Home, Status},
-    output,
-};
+use crate::output;
+use pgdyno_detached::entry::{Entry, Home, Status};
 
 /// How often entry and output are read.
 const POLL: Duration = Duration::from_millis(200);
@@ -111,7 +109,7 @@ impl Viewer {
 
     fn show_progress(&self) {
         if let Some(progress) = self.home.progress() {
-            self.line.set_message(printable(&progress.text).into_owned());
+            self.line.set_message(printable(&progress.line).into_owned());
         }
     }
 }
@@ -119,8 +117,8 @@ impl Viewer {
 /// The problem of a run that ended without a result.
 fn lost(entry: &Entry, why: &str) -> Problem {
     let problem = Problem::could_not(format!("`{}` ended without a result: {why}", entry.name));
-    match entry.continued_by() {
-        Some(command) => problem.hint(format!("`{command}` continues it")),
+    match entry.next() {
+        Some(next) => problem.hint(next),
         None => problem,
     }
 }

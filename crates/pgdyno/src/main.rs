@@ -21,10 +21,11 @@ macro_rules! print {
     ($($text:tt)*) => { $crate::output::result(format_args!($($text)*)) };
 }
 
+mod advice;
 mod args;
 mod conclude;
 mod context;
-mod detached;
+mod detach;
 mod exit;
 mod follow;
 mod interrupt;
@@ -33,8 +34,8 @@ mod operate;
 mod output;
 mod problem;
 mod progress;
-mod progress_lines;
 mod servers;
+mod tails;
 
 use std::{
     ffi::OsString,
@@ -43,10 +44,10 @@ use std::{
 };
 
 use context::PROGRAM;
-use detached::{inside, launch};
 use exit::Exit;
 use pgdyno_core::problem::Problem;
-use pgdyno_lab::driver;
+use pgdyno_detached::inside;
+use pgdyno_driving::driver;
 use pgdyno_pgbench as pgbench;
 
 fn main() -> ExitCode {
@@ -84,7 +85,7 @@ fn execute(args: Vec<OsString>) -> Result<ExitCode, Problem> {
     let cli = args::Cli::read(args.iter().cloned())?;
     let context = context::Context { runs: cli.runs };
     match cli.command.detachment(&context)? {
-        Some(detachment) => launch::launch(&detachment, args),
+        Some(detachment) => detach::launch(&detachment, args),
         None => cli.command.run(&context),
     }
 }

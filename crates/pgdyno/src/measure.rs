@@ -4,9 +4,10 @@ use std::process::ExitCode;
 
 use pgdyno_core::{problem::Problem, units};
 use pgdyno_lab::{Announcement, Event, Events, Job};
-use pgdyno_record::Run;
+use pgdyno_record::{Run, RunRecord};
 
 use crate::{
+    advice::fitted,
     conclude::{self, Output},
     context::Context,
     interrupt,
@@ -63,7 +64,7 @@ pub fn resume(
     pgdyno_lab::as_recorded(&mut task.job, &run.record, more_blocks)?;
     let Task { job, dry_run, output } = &task;
     let prepared = pgdyno_lab::prepare(job, &lab, &stop)?;
-    let measured = units::plural(run.record.runs.len() as u64, "run");
+    let measured = measured(&run.record);
     let of_all = match job.comparison() {
         None => format!(" of {}", prepared.bench.cost.runs),
         Some(_) => String::new(),
@@ -77,6 +78,14 @@ pub fn resume(
     let outcome = pgdyno_lab::resume(job, &digest, &prepared, run, &lab, &stop, &events);
     progress.finish();
     Ok(conclude::conclude(job, output, outcome?))
+}
+
+/// How much was measured: runs of the driver, or blocks where loads and commands are compared.
+fn measured(record: &RunRecord) -> String {
+    match &record.comparison {
+        Some(comparison) if record.runs.is_empty() => units::plural(comparison.blocks.len() as u64, "block"),
+        _ => units::plural(record.measured_runs().len() as u64, "run"),
+    }
 }
 
 /// Prints on stderr what will be done.
@@ -93,7 +102,7 @@ fn print(announcement: &Announcement) {
 
 fn print_warning(event: &Event) {
     if let Event::Warning { text, hint } = event {
-        eprintln!("warning: {text}");
-        hint.iter().for_each(|hint| eprintln!("hint: {hint}"));
+        eprintln!("warning: {}", fitted(text));
+        hint.iter().for_each(|hint| eprintln!("hint: {}", fitted(hint)));
     }
 }

@@ -1,10 +1,14 @@
 //! The recorded operations of a command, from its flags to its report.
 
-use pgdyno_core::{problem::Problem, stop::Stop};
+use std::process::ExitCode;
+
+use pgdyno_core::{observe::ObserveLevel, problem::Problem, profile::Profiling, stop::Stop};
 use pgdyno_lab::{
     Events,
-    operation::{OperationJob, Operations},
+    operation::{OperationJob, Operations, Seen},
 };
+
+use pgdyno_document::SHORT_LINES;
 
 use crate::{conclude, context::Context, output, progress::Progress};
 
@@ -15,6 +19,28 @@ pub struct RecordFlags {
     /// Leave no run directory
     #[arg(long, help_heading = "How")]
     no_record: bool,
+    /// What to observe meanwhile: nothing, the host with the server's processes, or also the server
+    #[arg(
+        long,
+        value_name = "none|host|all",
+        default_value = "all",
+        help_heading = "How",
+        conflicts_with = "no_record"
+    )]
+    observe: ObserveLevel,
+    /// Profile the server's processes meanwhile with perf; stacks by auto, fp or dwarf
+    #[arg(
+        long,
+        value_name = "STACKS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_value = "none",
+        default_missing_value = "auto",
+        hide_default_value = true,
+        help_heading = "How",
+        conflicts_with = "no_record"
+    )]
+    profile: Profiling,
     /// Print the whole report instead of the result in at most 50 lines; with `--no-record` the whole result
     #[arg(long, help_heading = "How")]
     full: bool,
@@ -41,8 +67,14 @@ impl RecordFlags {
     pub fn print(&self, text: &str) -> Result<(), Problem> {
         match self.wants_report() {
             true => Ok(()),
-            false => output::print(&pgdyno_report::cut(text, self.cut())),
+            false => output::print(&pgdyno_document::cut(text, self.cut(), SHORT_LINES)),
         }
+    }
+
+    /// Prints a result and what comes next, in at most 50 lines unless all of it is wanted.
+    fn print_with(&self, text: &str, next: &str) -> Result<(), Problem> {
+        let most = SHORT_LINES.saturating_sub(next.lines().count() + 1);
+        output::print(&format!("{}\n{next}", pgdyno_document::cut(text, self.cut(), most)))
     }
 }
 
@@ -60,7 +92,11 @@ pub fn begin(
     let events = Events::new(progress.clone());
     match flags.no_record {
         true => Ok(Operations::unrecorded(events)),
-        false => Operations::recorded(job, &context.lab(), stop, events).map_err(or_unrecorded),
+        false => {
+            let lab = context.lab();
+            let seen = Seen { observe: flags.observe, profile: flags.profile };
+            Operations::recorded(job, (&lab, seen), stop, events).map_err(or_unrecorded)
+        }
     }
 }
 
@@ -73,35 +109,43 @@ fn or_unrecorded(problem: Problem) -> Problem {
     }
 }
 
-/// Ends the run directory of a command, and shows its result by `told`, as the whole report, or with `json` as
-/// `run.json`; then says where the report is.
+/// Ends the run directory of a command, and says where its report is. Then shows its result: the text of `told` with
+/// the next commands, the whole report, or with `json` `run.json`. Returns the exit status of `told`.
 ///
 /// # Errors
 /// The problem that ended the operations, or what could not be written.
-pub fn end<T, R>(
+pub fn end<T>(
     operations: Operations,
     result: Result<T, Problem>,
     (json, flags): (bool, &RecordFlags),
-    told: impl FnOnce(T) -> Result<R, Problem>,
-) -> Result<R, Problem> {
+    told: impl FnOnce(T) -> (Option<String>, ExitCode),
+) -> Result<ExitCode, Problem> {
     let ended = operations.end(result.as_ref().map(drop).map_err(Problem::clone));
-    let shown = result.and_then(told);
-    let recorded = match ended {
-        Ok(outcome) => outcome.and_then(|outcome| outcome.recorded),
-        Err(problem) => return shown.and(Err(problem)),
-    };
-    let Some(recorded) = recorded else { return shown };
-    let printed = match json {
-        true => conclude::print_json(&recorded.record, &recorded.path),
-        false if flags.wants_report() => conclude::print_report(&recorded.record, &recorded.path),
-        false => Ok(()),
-    };
-    let unwritten = conclude::write_report(&recorded.record, &recorded.path).err();
-    match shown {
-        Ok(value) => recorded.unwritten.or(printed.err()).or(unwritten).map_or(Ok(value), Err),
+    let recorded = ended.map(|outcome| outcome.and_then(|outcome| outcome.recorded));
+    let unwritten = recorded.as_ref().ok().and_then(Option::as_ref).and_then(|recorded| {
+        let written = conclude::write_report(&recorded.record, &recorded.path);
+        recorded.unwritten.clone().or(written.err())
+    });
+    let (text, code) = match result {
+        Ok(value) => told(value),
         Err(problem) => {
-            eprintln!("partial record: {}", recorded.path.display());
-            Err(problem)
+            if let Ok(Some(recorded)) = &recorded {
+                eprintln!("partial record: {}", recorded.path.display());
+            }
+            return Err(problem);
         }
+    };
+    match &recorded {
+        Ok(Some(recorded)) if json => conclude::print_json(&recorded.record, &recorded.path)?,
+        Ok(Some(recorded)) if flags.wants_report() => {
+            conclude::print_report(&recorded.record, &recorded.path)?;
+        }
+        Ok(Some(recorded)) => {
+            let next = || conclude::next(&recorded.record, &recorded.path);
+            text.map_or(Ok(()), |text| flags.print_with(&text, &next()))?;
+        }
+        Ok(None) | Err(_) => text.map_or(Ok(()), |text| flags.print(&text))?,
     }
+    recorded.map(drop)?;
+    unwritten.map_or(Ok(code), Err)
 }

@@ -6,8 +6,8 @@ use std::{
 };
 
 use pgdyno_core::problem::Problem;
+use pgdyno_document::Paint;
 use pgdyno_host::terminal::obeys_escapes;
-use pgdyno_report::Paint;
 
 use crate::exit::Exit;
 

@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use pgdyno_core::{problem::Problem, units::printable_lines};
 
-use crate::exit::Exit;
+use crate::{advice::fitted, exit::Exit};
 
 /// Most characters printed of each part of a problem: the output of other programs has no limit.
 const LONGEST: usize = 2_000;
@@ -20,7 +20,7 @@ pub fn print(problem: &Problem) -> ExitCode {
         eprintln!("detail:{margin}{}", shown(detail));
     }
     if let Some(hint) = &problem.hint {
-        eprintln!("hint: {}", shown(hint));
+        eprintln!("hint: {}", shown(&fitted(hint)));
     }
     Exit::from(problem.kind).into()
 }

@@ -4,20 +4,27 @@
 use std::{
     fmt,
     io::{self, IsTerminal},
-    sync::{Arc, Mutex, PoisonError},
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
     time::Duration,
 };
 
-use indicatif::{HumanCount, ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
+use indicatif::{ProgressBar, ProgressDrawTarget, ProgressState, ProgressStyle};
 use pgdyno_core::units::{printable, printable_lines};
+use pgdyno_detached::inside;
 use pgdyno_host::terminal::obeys_escapes;
 use pgdyno_lab::{Event, Sink};
+use pgdyno_progress::Lines;
 
-use crate::{detached::inside, progress_lines::Lines};
+use crate::advice::fitted;
 
 /// A line that is updated in place, or lines for a file.
 #[derive(Debug, Clone)]
-pub struct Progress(ProgressBar, Option<Arc<Mutex<Lines>>>);
+pub struct Progress {
+    bar: ProgressBar,
+    /// Whether the line is updated in place.
+    in_place: bool,
+    lines: Arc<Mutex<Lines>>,
+}
 
 impl Progress {
     /// An empty line.
@@ -28,58 +35,68 @@ impl Progress {
             bar.set_draw_target(ProgressDrawTarget::hidden());
         }
         bar.enable_steady_tick(Duration::from_millis(200));
-        let lines = (!in_place).then(|| Arc::new(Mutex::new(Lines::new())));
-        if let Some(lines) = lines.clone() {
-            inside::report(move || lines.lock().unwrap_or_else(PoisonError::into_inner).progress());
-        }
-        Self(bar, lines)
+        let lines = Arc::new(Mutex::new(Lines::new()));
+        let known = Arc::clone(&lines);
+        inside::report(move || locked(&known).progress());
+        Self { bar, in_place, lines }
     }
 
     /// Starts a step of unknown length.
     pub fn stage(&self, what: &str) {
-        self.0.set_style(style("{spinner} {msg} [{elapsed}]"));
-        self.0.reset();
-        self.0.set_message(what.to_owned());
+        self.clone().receive(&Event::Doing { what: what.to_owned() });
     }
 
     /// Starts a step of known length; `unit` is what `total` counts, for example `rows`.
     pub fn counted(&self, what: &str, total: u64, unit: &str) {
-        let template =
-            format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}, {{rate}}/s, ETA {{eta}}");
-        let rate = |state: &ProgressState, out: &mut dyn fmt::Write| {
-            let _ = write!(out, "{}", HumanCount(state.per_sec() as u64));
-        };
-        self.0.set_style(style(&template).with_key("rate", rate));
-        self.0.reset();
-        self.0.set_length(total);
-        self.0.set_message(what.to_owned());
-    }
-
-    /// Starts a measurement of `total` seconds.
-    pub fn seconds(&self, total: f64) {
-        self.0.set_style(style("{msg} {wide_bar} ETA {eta}"));
-        self.0.reset();
-        self.0.set_length((total * 10.0) as u64);
-    }
-
-    /// Sets the position, in seconds of the total of [`Progress::seconds`].
-    pub fn at_seconds(&self, at: f64) {
-        self.0.set_position((at * 10.0) as u64);
+        let (what, unit) = (what.to_owned(), unit.to_owned());
+        self.clone().receive(&Event::Counting { what, total, unit });
     }
 
     /// Sets the position, in units of the total of [`Progress::counted`].
     pub fn at(&self, position: u64) {
-        self.0.set_position(position);
+        self.clone().receive(&Event::Counted { done: position });
+    }
+
+    fn draw_stage(&self, what: &str) {
+        let template = style("{spinner} {msg} [{elapsed}]{left}");
+        self.bar.set_style(template.with_key("left", self.shown(Lines::left_of_more)));
+        self.bar.reset();
+        self.bar.set_message(what.to_owned());
+    }
+
+    /// What the line shows of the work, at any time.
+    fn shown(
+        &self,
+        words: fn(&Lines) -> String,
+    ) -> impl Fn(&ProgressState, &mut dyn fmt::Write) + Clone + Send + Sync + use<> {
+        let lines = Arc::clone(&self.lines);
+        move |_: &ProgressState, out: &mut dyn fmt::Write| {
+            let _ = out.write_str(&words(&locked(&lines)));
+        }
+    }
+
+    fn draw_counted(&self, what: &str, total: u64, unit: &str) {
+        let template = format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}{{pace}}");
+        self.bar.set_style(style(&template).with_key("pace", self.shown(Lines::pace)));
+        self.bar.reset();
+        self.bar.set_length(total);
+        self.bar.set_message(what.to_owned());
+    }
+
+    fn draw_seconds(&self, total: f64) {
+        self.bar.set_style(style("{msg} {wide_bar} {left}").with_key("left", self.shown(Lines::left)));
+        self.bar.reset();
+        self.bar.set_length((total * 10.0) as u64);
     }
 
     /// Sets the text.
     pub fn say(&self, what: String) {
-        self.0.set_message(printable(&what).into_owned());
+        self.bar.set_message(printable(&what).into_owned());
     }
 
     /// Hides the line while `print` prints something above it.
     pub fn aside(&self, print: impl FnOnce()) {
-        self.0.suspend(print);
+        self.bar.suspend(print);
     }
 
     /// Prints a warning above the line.
@@ -89,33 +106,39 @@ impl Progress {
 
     /// Removes the line.
     pub fn finish(&self) {
-        self.0.finish_and_clear();
+        self.bar.finish_and_clear();
     }
 }
 
 /// Shows the events of an experiment.
 impl Sink for Progress {
     fn receive(&mut self, event: &Event) {
-        if let Some(lines) = &self.1 {
-            let line = lines.lock().unwrap_or_else(PoisonError::into_inner).after(event);
-            line.into_iter().for_each(|line| eprintln!("{}", printable(&line)));
-        }
+        let line = locked(&self.lines).after(event).filter(|_| !self.in_place);
+        line.into_iter().for_each(|line| eprintln!("{}", printable(&line)));
         match event {
-            Event::StageBegan { .. } | Event::StageEnded { .. } | Event::RunRecorded { .. } => {}
+            Event::StageBegan { .. }
+            | Event::StageEnded { .. }
+            | Event::Ahead { .. }
+            | Event::RunRecorded { .. } => {}
             Event::DirectoryShown { path } => inside::begun(path),
-            Event::Doing { what } => self.stage(what),
-            Event::Counting { what, total, unit } => self.counted(what, *total, unit),
-            Event::Counted { done } => self.at(*done),
-            Event::Measuring { seconds } => self.seconds(*seconds),
-            Event::Measured { seconds } => self.at_seconds(*seconds),
+            Event::Doing { what } => self.draw_stage(what),
+            Event::Counting { what, total, unit } => self.draw_counted(what, *total, unit),
+            Event::Counted { done } => self.bar.set_position(*done),
+            Event::Measuring { seconds } => self.draw_seconds(*seconds),
+            Event::Measured { seconds } => self.bar.set_position((seconds * 10.0) as u64),
             Event::Now { what } | Event::Working { what } => self.say(what.clone()),
             Event::Note { text } => self.aside(|| eprintln!("{}", printable_lines(text))),
             Event::Warning { text, hint } => {
                 self.warn(text);
-                hint.iter().for_each(|hint| self.aside(|| eprintln!("hint: {}", printable_lines(hint))));
+                let print = |hint: &String| eprintln!("hint: {}", printable_lines(&fitted(hint)));
+                hint.iter().for_each(|hint| self.aside(|| print(hint)));
             }
         }
     }
+}
+
+fn locked(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
+    lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Makes a style; all templates are constants of this file.

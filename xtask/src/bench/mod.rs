@@ -1,5 +1,5 @@
 //! `bench-driver` and `bench-keeping`: programs that alternate on one server. `bench-load` and `bench-tpcc`:
-//! alternating loads; `bench-tpcc` then also alternates runs.
+//! alternating loads; `bench-tpcc` then also alternates runs. `bench-observe`: a driver with and without observers.
 //!
 //! Single runs on a shared machine scatter by 20 %, more than the difference in question. So all programs keep their
 //! connections for the whole run, and only one of them is awake at a time. Order, windows, pairs and confidence
@@ -13,6 +13,7 @@ pub mod keeping;
 pub mod load;
 mod loading;
 mod null;
+pub mod observe;
 mod pgbench;
 mod process;
 mod server;

@@ -7,7 +7,8 @@ use std::{
 };
 
 use pgdyno_core::{problem::Problem, stop::Stop};
-use pgdyno_postgres::load::{load_tables, prewarm};
+use pgdyno_postgres::load::load_tables;
+use pgdyno_probe::loaded::prewarm;
 use pgdyno_provision::{Dirs, Lifetime, Request, RunningServer, up};
 use pgdyno_rows::load::{LoadRequest, Way};
 use pgdyno_script::Builtin;
@@ -179,7 +180,7 @@ impl Servers {
     /// # Errors
     /// A server could not be started, or must not be used for one of the scripts.
     pub fn of(args: &ServerArgs, programs: usize, clients: u32, scripts: &[String]) -> Result<Self, Failure> {
-        let Some(dsn) = &args.dsn else { return Self::own(args, programs, clients) };
+        let Some(dsn) = &args.dsn else { return Self::start(args, programs, clients) };
         let writes = |name: &&String| Builtin::by_name(name).is_none_or(Builtin::writes);
         if let Some(script) = scripts.iter().find(writes) {
             let why = "a program that is stopped within a transaction blocks the others, so each needs its own server";
@@ -190,7 +191,7 @@ impl Servers {
         Ok(Self { pgbench, description, home: Home::Foreign(dsn.clone()) })
     }
 
-    fn own(args: &ServerArgs, programs: usize, clients: u32) -> Result<Self, Failure> {
+    fn start(args: &ServerArgs, programs: usize, clients: u32) -> Result<Self, Failure> {
         let one = |number: usize| {
             let own = Own::start(Wanted {
                 bindir: args.pg_bindir.clone(),
@@ -208,6 +209,14 @@ impl Servers {
         let first = servers.first().ok_or("there is no program to run")?;
         let (pgbench, description) = (first.pgbench.clone(), first.version().to_owned());
         Ok(Self { pgbench, description, home: Home::Own(servers) })
+    }
+
+    /// The first own server; `None` if an existing one is used.
+    pub fn own(&self) -> Option<&Own> {
+        match &self.home {
+            Home::Own(servers) => servers.first(),
+            Home::Foreign(_) => None,
+        }
     }
 
     /// Connection string of a program, by its index.

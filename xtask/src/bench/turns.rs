@@ -104,7 +104,8 @@ impl Counts {
         fs::read_to_string(file).unwrap_or_default()
     }
 
-    fn read(self, program: &Program) -> Vec<Count> {
+    /// The counts that a program has reported so far.
+    pub fn read(self, program: &Program) -> Vec<Count> {
         match self {
             Self::Intervals => intervals(&self.text(program)),
             Self::Progress => pgbench::progress(&self.text(program)),
@@ -112,7 +113,7 @@ impl Counts {
     }
 
     /// The grid of a program, as soon as it has reported for the first time: then all its clients are running.
-    fn begun(self, program: &Program) -> Option<Grid> {
+    pub fn begun(self, program: &Program) -> Option<Grid> {
         let text = self.text(program);
         match self {
             Self::Intervals => (!text.is_empty()).then_some(Grid::Fine),
@@ -218,7 +219,7 @@ impl Watched {
 
 impl Memory {
     /// From the readings at the end of every slot.
-    fn of(readings: &[u64], pid: u32) -> Option<Self> {
+    pub fn of(readings: &[u64], pid: u32) -> Option<Self> {
         let (&start_bytes, &end_bytes) = (readings.first()?, readings.last()?);
         let peak_bytes = cpu::memory_bytes(pid, "VmHWM")?;
         Some(Self { peak_bytes, start_bytes, half_bytes: readings[readings.len() / 2], end_bytes })

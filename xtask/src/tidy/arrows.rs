@@ -6,17 +6,22 @@ use super::fault::Fault;
 use crate::{Failure, workspace::root};
 
 /// Every crate of the workspace but the program, and those it may use.
-const ALLOWED: [(&str, &[&str]); 16] = [
+const ALLOWED: [(&str, &[&str]); 26] = [
     ("pgdyno-core", &[]),
     ("pgdyno-script", &["pgdyno-core"]),
     ("pgdyno-rows", &["pgdyno-core"]),
     ("pgdyno-plan", &["pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("pgdyno-record", &["pgdyno-plan", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
-    ("pgdyno-analysis", &["pgdyno-record", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
+    ("pgdyno-diagnosis", &["pgdyno-record", "pgdyno-core"]),
+    (
+        "pgdyno-analysis",
+        &["pgdyno-record", "pgdyno-diagnosis", "pgdyno-rows", "pgdyno-script", "pgdyno-core"],
+    ),
     ("testkit", &["pgdyno-analysis", "pgdyno-record", "pgdyno-plan", "pgdyno-rows", "pgdyno-core"]),
     ("pgdyno-engine", &["pgdyno-core"]),
     ("pgdyno-host", &["pgdyno-core"]),
     ("pgdyno-wire", &["pgdyno-host", "pgdyno-core"]),
+    ("pgdyno-activity", &["pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-provision", &["pgdyno-plan", "pgdyno-host", "pgdyno-core"]),
     (
         "pgdyno-postgres",
@@ -30,12 +35,26 @@ const ALLOWED: [(&str, &[&str]); 16] = [
             "pgdyno-core",
         ],
     ),
-    ("pgdyno-report", &["pgdyno-record", "pgdyno-analysis", "pgdyno-rows", "pgdyno-core"]),
+    (
+        "pgdyno-driving",
+        &["pgdyno-postgres", "pgdyno-wire", "pgdyno-plan", "pgdyno-script", "pgdyno-engine", "pgdyno-core"],
+    ),
+    ("pgdyno-detached", &["pgdyno-record", "pgdyno-provision", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
+    ("pgdyno-probe", &["pgdyno-postgres", "pgdyno-wire", "pgdyno-rows", "pgdyno-host", "pgdyno-core"]),
+    ("pgdyno-observe", &["pgdyno-activity", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
+    ("pgdyno-profile", &["pgdyno-host", "pgdyno-core"]),
+    ("pgdyno-top", &["pgdyno-activity", "pgdyno-postgres", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
+    ("pgdyno-document", &["pgdyno-core"]),
+    ("pgdyno-report", &["pgdyno-document", "pgdyno-record", "pgdyno-analysis", "pgdyno-rows", "pgdyno-core"]),
     (
         "pgdyno-lab",
         &[
             "pgdyno-record",
             "pgdyno-analysis",
+            "pgdyno-probe",
+            "pgdyno-observe",
+            "pgdyno-profile",
+            "pgdyno-driving",
             "pgdyno-postgres",
             "pgdyno-provision",
             "pgdyno-wire",
@@ -47,13 +66,16 @@ const ALLOWED: [(&str, &[&str]); 16] = [
             "pgdyno-core",
         ],
     ),
+    ("pgdyno-progress", &["pgdyno-lab", "pgdyno-detached", "pgdyno-core"]),
     (
         "pgdyno-pgbench",
         &[
             "pgdyno-lab",
+            "pgdyno-document",
             "pgdyno-report",
             "pgdyno-record",
             "pgdyno-analysis",
+            "pgdyno-observe",
             "pgdyno-postgres",
             "pgdyno-wire",
             "pgdyno-rows",
@@ -67,6 +89,7 @@ const ALLOWED: [(&str, &[&str]); 16] = [
         "xtask",
         &[
             "pgdyno-analysis",
+            "pgdyno-probe",
             "pgdyno-postgres",
             "pgdyno-provision",
             "pgdyno-wire",
@@ -83,15 +106,20 @@ const PROGRAM: &str = "pgdyno";
 const NO_LIBRARIES: [&str; 2] = ["testkit", "xtask"];
 
 /// What the tests of a crate may use besides.
-const IN_TESTS: [(&str, &[&str]); 7] = [
+const IN_TESTS: [(&str, &[&str]); 11] = [
     // The limits of plans are those of comparisons.
     ("pgdyno-analysis", &["pgdyno-plan", "testkit"]),
+    ("pgdyno-diagnosis", &["testkit"]),
     ("pgdyno-record", &["testkit"]),
     ("pgdyno-report", &["testkit"]),
     ("pgdyno-lab", &["testkit"]),
     ("pgdyno-wire", &["testkit"]),
     // Its tests work at servers of pgdyno's own.
+    ("pgdyno-activity", &["pgdyno-provision", "testkit"]),
+    // Its example finds the postmaster of a session.
+    ("pgdyno-observe", &["pgdyno-postgres"]),
     ("pgdyno-postgres", &["pgdyno-provision", "testkit"]),
+    ("pgdyno-profile", &["testkit"]),
     (PROGRAM, &["testkit"]),
 ];
 

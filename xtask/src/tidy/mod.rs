@@ -17,11 +17,13 @@ mod schemas;
 mod uses;
 mod words;
 
+use std::thread;
+
 use fault::Fault;
 
 use crate::{
     Failure,
-    workspace::{pgdyno, tracked},
+    workspace::{Tracked, pgdyno, tracked},
 };
 
 /// Flags of `tidy`.
@@ -53,30 +55,42 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     Ok(faults.is_empty())
 }
 
-/// Runs every check on the workspace: returns the faults, and the median length of a function in lines.
+/// Runs every check on the workspace: returns the faults, and the median length of a function in lines. Those of syntax
+/// trees, of texts, and of the program run side by side.
 fn check() -> Result<(Vec<Fault>, usize), Failure> {
     let files = tracked()?;
-    let program = pgdyno()?;
-    let sources = rust::parse(&files)?;
-    let mut exceptions = exceptions::read(&files)?;
-    let mut faults = lengths::check(&files, &mut exceptions);
+    thread::scope(|scope| {
+        let of_program = scope.spawn(|| of_program(&files).map_err(|failure| failure.to_string()));
+        let of_texts =
+            scope.spawn(|| [hosts::check(&files), links::check(&files), words::check(&files)].concat());
+        let (mut faults, median) = of_sources(&files)?;
+        faults.extend(arrows::check()?);
+        faults.extend(of_texts.join().expect("a check does not panic"));
+        faults.extend(of_program.join().expect("a check does not panic")?);
+        Ok((faults, median))
+    })
+}
+
+fn of_sources(files: &[Tracked]) -> Result<(Vec<Fault>, usize), Failure> {
+    let sources = rust::parse(files)?;
+    let mut exceptions = exceptions::read(files)?;
+    let mut faults = lengths::check(files, &mut exceptions);
     faults.extend(circles::check(&sources, &mut exceptions));
-    faults.extend(dependencies::check(&files, &mut exceptions)?);
+    faults.extend(dependencies::check(files, &mut exceptions)?);
     faults.extend(exceptions.stale());
-    faults.extend(arrows::check()?);
-    faults.extend(purity::check(&files, &sources));
-    faults.extend(hosts::check(&files));
-    faults.extend(links::check(&files));
-    faults.extend(words::check(&files));
-    faults.extend(commands::check(&files, &program)?);
-    faults.extend(schemas::check(&files, &program)?);
+    faults.extend(purity::check(files, &sources));
     Ok((faults, lengths::median(&sources)))
+}
+
+fn of_program(files: &[Tracked]) -> Result<Vec<Fault>, Failure> {
+    let program = pgdyno()?;
+    Ok([commands::check(files, &program)?, schemas::check(files, &program)?].concat())
 }
 
 /// A file for the tests of the checks.
 #[cfg(test)]
-fn file(path: &str, text: &str) -> crate::workspace::Tracked {
-    crate::workspace::Tracked { path: path.to_owned(), text: Some(text.to_owned()) }
+fn file(path: &str, text: &str) -> Tracked {
+    Tracked { path: path.to_owned(), text: Some(text.to_owned()) }
 }
 
 #[cfg(test)]

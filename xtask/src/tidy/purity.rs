@@ -9,12 +9,13 @@ use super::{
 };
 use crate::workspace::Tracked;
 
-const PURE: [&str; 5] = [
+const PURE: [&str; 6] = [
     "crates/pgdyno-core/",
     "crates/pgdyno-script/",
     "crates/pgdyno-rows/",
     "crates/pgdyno-plan/",
     "crates/pgdyno-analysis/",
+    "crates/pgdyno-diagnosis/",
 ];
 /// Methods that the clippy list of a pure crate must contain.
 const LISTED: [&str; 4] =

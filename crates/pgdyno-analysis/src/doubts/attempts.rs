@@ -7,7 +7,7 @@ use pgdyno_core::{
     results::{FEWEST_COMMITS, FEWEST_COMMITS_PER_CLIENT, fewest_commits},
     units,
 };
-use pgdyno_record::{RunRecord, Status};
+use pgdyno_record::{OperationRecord, RunRecord, Status};
 
 use super::{
     keys::{Key, Measuring},
@@ -27,7 +27,21 @@ pub(super) fn partial(record: &RunRecord) -> Option<Doubt> {
     if record.status == Status::Complete {
         return None;
     }
-    let detail = format!("the run did not complete: {} runs were measured", record.runs.len());
+    let stopped_load = |of: &OperationRecord| of.name == "load" && of.duration_s.is_none();
+    if record.plan.blocks == 0 {
+        let (what, advice) = match record.operations.iter().any(stopped_load) {
+            true => ("the load did not complete", "Continue it with the command in which the report ends."),
+            false => ("the command did not complete", "Repeat it."),
+        };
+        return doubt(DoubtKind::Partial, what.to_owned(), advice, Vec::new());
+    }
+    // Loads and commands are no runs of the driver: their blocks are counted.
+    let (count, noun) = match &record.comparison {
+        Some(comparison) if record.runs.is_empty() => (comparison.blocks.len(), "block"),
+        _ => (record.measured_runs().len(), "run"),
+    };
+    let verb = if count == 1 { "was" } else { "were" };
+    let detail = format!("the run did not complete: {} {verb} measured", units::plural(count as u64, noun));
     doubt(DoubtKind::Partial, detail, "Repeat the run, or complete it with `pgdyno resume`.", Vec::new())
 }
 
@@ -39,8 +53,16 @@ pub(super) fn resumed(record: &RunRecord) -> Option<Doubt> {
     let is_in = |runs: &[CellRun], of: &CellRun| runs.iter().any(|run| run.workload == of.workload);
     let mixed: BTreeSet<String> =
         after.iter().filter(|run| is_in(before, run)).map(|run| cell_name(&run.workload)).collect();
+    let recreated = record.subjects.iter().any(|subject| subject.own_server.is_some());
+    let reloaded = record.subjects.iter().any(|subject| subject.load.is_some());
+    let anew = match (recreated, reloaded) {
+        (true, true) => " with recreated servers and reloaded data",
+        (true, false) => " with recreated servers",
+        (false, true) => " with reloaded data",
+        (false, false) => ", at another time",
+    };
     let detail = format!(
-        "{} measured before the run was resumed, {} afterwards with recreated servers and reloaded data",
+        "{} measured before the run was resumed, {} afterwards{anew}",
         units::plural(before.len() as u64, "run"),
         after.len()
     );
@@ -143,10 +165,34 @@ pub(super) fn implausible(record: &RunRecord) -> Option<Doubt> {
     let detail = format!(
         "TPS × mean latency of {name} is {mean:.2} transactions under way, which is not the client count"
     );
-    let advice =
-        "Do not use its numbers: clients waited between transactions, or transactions were miscounted.";
-    let names = found.iter().map(|(name, _)| name.clone()).collect();
-    doubt(DoubtKind::Implausible, detail, advice, names)
+    let names: Vec<String> = found.iter().map(|(name, _)| name.clone()).collect();
+    match longest_stall(record, &names) {
+        Some((silence_ns, duration_ns)) => {
+            let detail = format!(
+                "{detail}; no client committed for {} of an interval of {}, and transactions that such a stall \
+                 carries over an end of the interval count on one side of it only",
+                units::latency(silence_ns as f64),
+                units::duration(duration_ns as f64 / 1e9)
+            );
+            let flag = Key::Duration.named(Measuring::of(record));
+            let advice = format!("Use longer intervals ({flag}), and look for what stalled the server.");
+            doubt(DoubtKind::Implausible, detail, &advice, names)
+        }
+        None => {
+            let advice = "Do not use its numbers: clients waited between transactions, or transactions were \
+                          miscounted.";
+            doubt(DoubtKind::Implausible, detail, advice, names)
+        }
+    }
+}
+
+/// The longest time without a commit in a run of these cells, and the length of its interval, if that time is so long
+/// that it explains an error of [`MAX_LITTLE_ERROR`].
+fn longest_stall(record: &RunRecord, names: &[String]) -> Option<(u64, u64)> {
+    let concerned = record.runs.iter().filter(|run| names.contains(&cell_name(&run.workload)));
+    let stalls = concerned.filter_map(|run| Some((run.longest_silence_ns?, run.duration_ns)));
+    let long = stalls.filter(|(silence, duration)| *silence as f64 > MAX_LITTLE_ERROR * *duration as f64);
+    long.max_by_key(|(silence, _)| *silence)
 }
 
 /// Mean number of transactions under way; `None` if it does not have to equal the client count: in an open loop, with

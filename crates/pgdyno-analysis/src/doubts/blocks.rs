@@ -60,7 +60,7 @@ pub(super) fn not_steady(record: &RunRecord) -> Option<Doubt> {
     let shares = runs_by_cell(&record.runs).into_iter().map(|(workload, runs)| {
         let bad: Vec<_> = runs.iter().filter(unsteady).collect();
         let share = bad.len() as f64 / runs.len() as f64;
-        (share, cell_name(workload), bad.first().map(|run| describe(&run.steady)), bad.len(), runs.len())
+        (share, cell_name(workload), bad.first().map(|run| run.steady.words()), bad.len(), runs.len())
     });
     let found: Vec<_> = shares.filter(|(share, ..)| *share > MAX_UNSTEADY_SHARE).collect();
     let (_, name, example, bad, all) = found.iter().max_by(|a, b| a.0.total_cmp(&b.0))?;
@@ -70,17 +70,6 @@ pub(super) fn not_steady(record: &RunRecord) -> Option<Doubt> {
     let advice =
         "Use a longer warm-up and interval (at least 10 s); look for a cache that fills up, or a checkpoint.";
     doubt(DoubtKind::NotSteady, detail, advice, names)
-}
-
-fn describe(verdict: &SteadyVerdict) -> String {
-    match verdict {
-        SteadyVerdict::Steady => "steady".into(),
-        SteadyVerdict::Trending { change } => {
-            format!("a trend of {:+.1} % over the interval", change * 100.0)
-        }
-        SteadyVerdict::NotSteady { cut_s } => format!("the first {cut_s:.0} s differ from the rest"),
-        SteadyVerdict::TooShort => "the interval is shorter than 10 s".into(),
-    }
 }
 
 /// The cells whose TPS changed over the blocks, with the change.
@@ -94,16 +83,20 @@ fn changed(record: &RunRecord) -> Vec<(String, Change)> {
 
 /// A mean over blocks that jump or drift describes no actual state of the server.
 pub(super) fn unsteady_blocks(record: &RunRecord) -> Option<Doubt> {
-    blocks_changed(&changed(record), &|nth| nth as u32)
+    blocks_changed("TPS", &changed(record), &|nth| nth as u32)
 }
 
-/// [`DoubtKind::UnsteadyBlocks`] for these named changes; the detail describes the strongest. `number` is that of the
-/// nth block that counts, from 1.
-pub(super) fn blocks_changed(changed: &[(String, Change)], number: &dyn Fn(usize) -> u32) -> Option<Doubt> {
+/// [`DoubtKind::UnsteadyBlocks`] for these named changes of a rate; the detail describes the strongest. `number` is
+/// that of the nth block that counts, from 1.
+pub(super) fn blocks_changed(
+    rate: &str,
+    changed: &[(String, Change)],
+    number: &dyn Fn(usize) -> u32,
+) -> Option<Doubt> {
     let (name, change) = changed.iter().max_by(|a, b| a.1.strength().total_cmp(&b.1.strength()))?;
     let detail = match *change {
         Change::Jump { block, from, to } => format!(
-            "TPS of {name} {} from {} to {} between its blocks {} and {}",
+            "{rate} of {name} {} from {} to {} between its blocks {} and {}",
             if to > from { "rose" } else { "fell" },
             units::rate(from),
             units::rate(to),
@@ -111,7 +104,7 @@ pub(super) fn blocks_changed(changed: &[(String, Change)], number: &dyn Fn(usize
             number(block + 1)
         ),
         Change::Drift { change, blocks } => format!(
-            "TPS of {name} {} by {} over its {blocks} blocks",
+            "{rate} of {name} {} by {} over its {blocks} blocks",
             if change > 0.0 { "rose" } else { "fell" },
             percent(change.abs())
         ),

@@ -35,7 +35,7 @@ pub(super) fn inconsistent(of: &SubjectRuns<'_>) -> Option<Doubt> {
 /// Raised if built-in scripts wrote and the data was not checked. The writes of custom scripts are unknown; then the
 /// plan gives the reason for the missing check, and there is no doubt.
 pub(super) fn not_checked(of: &SubjectRuns<'_>) -> Option<Doubt> {
-    let known = |workload: &Workload| Builtin::by_name(&workload.script).is_some_and(Builtin::writes);
+    let known = |workload: &Workload| Builtin::by_name(workload.script_name()).is_some_and(Builtin::writes);
     let unchecked = of.subject.balance.is_none() && of.runs.iter().any(|run| known(&run.workload));
     let (check, key) = match unchecked {
         true => ("balance", Key::Balance),

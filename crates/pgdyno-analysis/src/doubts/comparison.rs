@@ -1,6 +1,6 @@
 //! Doubts about comparisons in blocks. Scatter raises none, because the confidence interval shows it.
 
-use pgdyno_core::measure::Arm;
+use pgdyno_core::{measure::Arm, results::ComparedRate};
 use pgdyno_record::{ComparisonRecord, RunRecord, SubjectRecord};
 
 use super::{
@@ -50,9 +50,11 @@ pub(super) fn one_start(record: &RunRecord) -> Option<Doubt> {
     if !compares || record.plan.blocks_per_start.is_some() || at_one_server(record) {
         return None;
     }
-    let detail = match record.resumed.is_empty() {
-        true => "every server was started once",
-        false => "the servers were started anew only when the run was resumed",
+    let own = record.subjects.iter().any(|subject| subject.own_server.is_some());
+    let detail = match (own, record.resumed.is_empty()) {
+        (true, true) => "every server was started once",
+        (true, false) => "the servers were started anew only when the run was resumed",
+        (false, _) => "pgdyno did not restart the servers",
     };
     let detail = format!(
         "{detail}: what a start decides, such as where its memory lies, is in all blocks alike, so the answer is \
@@ -95,7 +97,12 @@ pub(super) fn unsteady_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     let changed: Vec<_> = Arm::BOTH.into_iter().filter_map(of).collect();
     let numbers: Vec<u32> = comparison.undisturbed().map(|block| block.number).collect();
     let number = |nth: usize| numbers.get(nth - 1).copied().unwrap_or_default();
-    blocks_changed(&changed, &number).map(|doubt| Doubt { cells: Vec::new(), ..doubt })
+    let rate = match comparison.by {
+        ComparedRate::Tps => "TPS",
+        ComparedRate::NewOrders => "New-Orders per second",
+        ComparedRate::LoadedRows => "Rows loaded per second",
+    };
+    blocks_changed(rate, &changed, &number).map(|doubt| Doubt { cells: Vec::new(), ..doubt })
 }
 
 /// Checkpoints in all blocks of one arm and none of the other. `uneven_checkpoints` covers checkpoints in some blocks

@@ -20,7 +20,7 @@ use crate::{Doubt, DoubtKind};
 pub(super) fn few_branches(record: &RunRecord) -> Option<Doubt> {
     let scale = record.plan.scale?;
     let updates =
-        |workload: &Workload| Builtin::by_name(&workload.script).is_some_and(Builtin::updates_branches);
+        |workload: &Workload| Builtin::by_name(workload.script_name()).is_some_and(Builtin::updates_branches);
     let contended = runs_by_cell(&record.runs)
         .into_iter()
         .filter(|(workload, _)| updates(workload) && u64::from(workload.clients) > scale)

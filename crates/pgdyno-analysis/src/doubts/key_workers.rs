@@ -1,7 +1,7 @@
 //! Parallel workers of index builds.
 
 use pgdyno_core::units;
-use pgdyno_record::{Found, KeyWorkersRecord, LoadRecord, RangeRecord, RunRecord};
+use pgdyno_record::{Found, KeyWorkersRecord, LoadRecord, RangeRecord, RunRecord, SubjectRecord};
 use pgdyno_rows::load::{KeyLimit, KeyLimitKind};
 
 use super::wording::doubt;
@@ -18,7 +18,7 @@ pub(super) fn few_workers(record: &RunRecord) -> Option<Doubt> {
         Found::Load(load) => Some(&**load),
         _ => None,
     });
-    let of_subjects = record.subjects.iter().filter_map(|subject| subject.load.as_ref());
+    let of_subjects = record.subjects.iter().flat_map(SubjectRecord::loads);
     let (asked, workers, had) = of_operations.chain(of_subjects).find_map(few)?;
     let range = |range: RangeRecord| match range.least == range.most {
         true => range.most.to_string(),
@@ -30,7 +30,9 @@ pub(super) fn few_workers(record: &RunRecord) -> Option<Doubt> {
     };
     let asked = units::plural(asked, "parallel worker");
     let detail = format!("{asked} were requested for a key, and {verb} {had}");
-    doubt(DoubtKind::FewKeyWorkers, detail, &advice(&workers.limits), Vec::new())
+    // The flag of a load, and that of what loads and then measures.
+    let jobs = if record.plan.blocks == 0 { "--jobs" } else { "--load-jobs" };
+    doubt(DoubtKind::FewKeyWorkers, detail, &advice(&workers.limits, jobs), Vec::new())
 }
 
 enum Had {
@@ -50,7 +52,7 @@ fn few(load: &LoadRecord) -> Option<(u64, &KeyWorkersRecord, Had)> {
 }
 
 /// What to do about the lowest limit; without one, workers were in use elsewhere.
-fn advice(limits: &[KeyLimit]) -> String {
+fn advice(limits: &[KeyLimit], jobs: &str) -> String {
     let Some(KeyLimit { of, workers }) = limits.first() else {
         return "Raise max_worker_processes: other sessions, or processes of extensions and replication, had the \
                 workers."
@@ -67,7 +69,7 @@ fn advice(limits: &[KeyLimit]) -> String {
             units::plural(*workers, "worker")
         ),
         KeyLimitKind::WorkerProcesses => format!(
-            "Raise max_worker_processes, which allows each of the keys built at a time {}, or use fewer --jobs.",
+            "Raise max_worker_processes, which allows each of the keys built at a time {}, or use fewer {jobs}.",
             units::plural(*workers, "worker")
         ),
     }
@@ -94,6 +96,7 @@ mod tests {
                 temp_bytes: None,
                 rows_per_s: None,
                 phases: vec![phase],
+                observed: None,
             }],
             ..LoadRecord::default()
         };

@@ -62,6 +62,12 @@ pub enum Key {
     Blocks,
     /// Measured interval.
     Duration,
+    /// Warm-up before the measured interval.
+    Warmup,
+    /// Client counts.
+    Clients,
+    /// Rate of an open loop.
+    Rate,
     /// Driver threads.
     Jobs,
     /// CPUs of the driver.
@@ -80,14 +86,21 @@ pub enum Key {
     Balance,
     /// Check of TPC-C's conditions.
     Consistency,
+    /// Schemas of sets of TPC-C tables.
+    Schemas,
+    /// Databases of sets of TPC-C tables.
+    Databases,
 }
 
 impl Key {
     /// All of them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 17] = [
         Self::Thorough,
         Self::Blocks,
         Self::Duration,
+        Self::Warmup,
+        Self::Clients,
+        Self::Rate,
         Self::Jobs,
         Self::DriverCpus,
         Self::ServerCpus,
@@ -97,6 +110,8 @@ impl Key {
         Self::Directories,
         Self::Balance,
         Self::Consistency,
+        Self::Schemas,
+        Self::Databases,
     ];
 
     /// The flag of a command, or what stands in a plan.
@@ -110,6 +125,14 @@ impl Key {
             (Self::Duration, Bench | Ab | TpccRun) => "--duration",
             (Self::Duration, Pgbench) => "-T",
             (Self::Duration, Run) => "duration in [measure]",
+            (Self::Warmup, Bench | Ab | TpccRun) => "--warmup",
+            (Self::Warmup, _) => "warmup in [measure]",
+            (Self::Clients, Bench | Ab | TpccRun) => "--clients",
+            (Self::Clients, Pgbench) => "-c",
+            (Self::Clients, Run) => "clients in [measure]",
+            (Self::Rate, Bench | TpccRun) => "--rate",
+            (Self::Rate, Pgbench) => "-R",
+            (Self::Rate, _) => "rate in [measure]",
             (Self::Jobs, Bench | Ab | TpccRun) => "--jobs",
             (Self::Jobs, Pgbench) => "-j",
             (Self::Jobs, Run) => "jobs in [measure]",
@@ -124,6 +147,7 @@ impl Key {
             (Self::MaxTries, Ab | TpccRun | Pgbench) => "--max-tries",
             (Self::MaxTries, _) => "max_tries of the workload",
             (Self::Scale, Bench | Ab) => "--scale",
+            (Self::Scale, TpccRun) => "--warehouses",
             (Self::Scale, Pgbench) => "pgbench -i -s",
             (Self::Scale, _) => "scale in [data]",
             (Self::Directories, Bench | Run | TpccRun) => "--data, --waldir",
@@ -133,6 +157,10 @@ impl Key {
             (Self::Balance, _) => "balance in [check]",
             (Self::Consistency, TpccRun) => "without --no-check",
             (Self::Consistency, _) => "consistency in [check]",
+            (Self::Schemas, TpccRun) => "--schemas",
+            (Self::Schemas, _) => "tpcc = { schemas = … } in [data]",
+            (Self::Databases, TpccRun) => "--databases",
+            (Self::Databases, _) => "tpcc = { databases = … } in [data]",
         }
     }
 }

@@ -69,13 +69,15 @@ pub(super) fn idle_servers_busy(record: &RunRecord) -> Option<Doubt> {
 }
 
 pub(super) fn server_not_observed(record: &RunRecord) -> Option<Doubt> {
-    let unseen = record.runs.iter().filter(|run| run.cpu.server_s.is_none()).count();
+    let seen_there = |run: &CellRun| run.observed.as_ref().is_some_and(|of| !of.server_hosts.is_empty());
+    let is_unseen = |run: &&CellRun| run.cpu.server_s.is_none() && !seen_there(run);
+    let unseen = record.runs.iter().filter(is_unseen).count();
     if unseen == 0 {
         return None;
     }
     let detail =
         format!("the server's CPU time could not be measured in {unseen} of {} runs", record.runs.len());
-    let advice =
-        "Run pgdyno on the server's host, as the server's user or root, to see what limits the server.";
+    let advice = "Run pgdyno on the server's host, as the server's user or root, to see what limits the server; or \
+         `pgdyno observe` there during a run, and join its file.";
     doubt(DoubtKind::ServerNotObserved, detail, advice, Vec::new())
 }

@@ -122,8 +122,8 @@ fn of_subjects(rule: fn(&SubjectRuns<'_>) -> Option<Doubt>, record: &RunRecord) 
     let of = |subject: &SubjectRecord| {
         let own = |run: &&CellRun| run.workload.subject.as_deref() == Some(&subject.name);
         let runs = match several {
-            true => Cow::Owned(record.runs.iter().filter(own).cloned().collect()),
-            false => Cow::Borrowed(&record.runs[..]),
+            true => Cow::Owned(record.measured_runs().iter().filter(own).cloned().collect()),
+            false => Cow::Borrowed(record.measured_runs()),
         };
         let found = rule(&SubjectRuns { subject, runs: &runs, by: Measuring::of(record) })?;
         let detail = if several { format!("{}: {}", subject.name, found.detail) } else { found.detail };

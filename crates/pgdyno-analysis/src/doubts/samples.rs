@@ -91,6 +91,7 @@ pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
         block: 0,
         workload: Workload {
             script: script.into(),
+            builtin: None,
             protocol: "prepared".into(),
             clients,
             rate_per_s: None,
@@ -122,6 +123,7 @@ pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
             steal: Some(0.001),
             others_cpus: Some(0.05),
             waited_s: None,
+            driver_waited_s: None,
         },
         io: Some(IoUse { blocks_hit: 1_000_000, checkpoints: Some(0), ..IoUse::default() }),
         served_from: Some(ServedFrom::SharedBuffers),
@@ -132,7 +134,9 @@ pub fn run(script: &str, clients: u32, tps: f64) -> CellRun {
         checkpoint_s: None,
         durability: None,
         waits: None,
+        observed: None,
         outage: None,
+        ended_by_outage: false,
         idle: None,
     }
 }

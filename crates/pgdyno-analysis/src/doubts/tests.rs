@@ -12,10 +12,10 @@ use pgdyno_core::{
     tpcc::{DERIVED, Shape, Shares},
 };
 
-use pgdyno_record::{LoadRecord, Status};
+use pgdyno_record::{Found, LoadRecord, OperationRecord, Status};
 use pgdyno_rows::load::ExistingTables;
 
-use super::{attempts::missed_too_many, driver::near_ceiling, samples::run, *};
+use super::{attempts, attempts::missed_too_many, driver::near_ceiling, samples::run, *};
 use crate::{DoubtKind, steady, steady::tests::Normal};
 
 /// A thorough run of six blocks with the noise of a quiet machine (1 % between blocks, 3 % between
@@ -97,6 +97,42 @@ fn record(case: &Case) -> RunRecord {
 #[test]
 fn a_careful_run_has_no_doubt() {
     assert_eq!(doubts(&clean()), []);
+}
+
+#[test]
+fn a_resumption_tells_what_was_made_anew() {
+    let mut record = record(&Case { resumed_at: vec![5], ..clean() });
+    let mut told = |own: bool, loads: bool| {
+        let subject = &mut record.subjects[0];
+        (subject.own_server, subject.load) = (own.then(|| "own".into()), loads.then(LoadRecord::default));
+        attempts::resumed(&record).expect("runs of both kinds are in one cell").detail
+    };
+    assert!(told(true, true).ends_with("afterwards with recreated servers and reloaded data"));
+    assert!(told(false, true).ends_with("afterwards with reloaded data"));
+    assert!(told(false, false).ends_with("afterwards, at another time"));
+}
+
+/// `pgdyno resume` refuses a load, so nothing may advise it.
+#[test]
+fn a_load_that_was_stopped_is_continued_by_its_own_command() {
+    let mut record = record(&Case { complete: false, ..clean() });
+    record.runs.clear();
+    record.plan.blocks = 0;
+    record.operations.push(OperationRecord {
+        name: "load".into(),
+        subject: None,
+        start_s: 0.0,
+        duration_s: None,
+        passed: None,
+        found: Found::Load(Box::default()),
+    });
+    let doubt = attempts::partial(&record).expect("it did not complete");
+    assert_eq!(doubt.detail, "the load did not complete");
+    assert!(
+        doubt.advice.contains("Continue it") && !doubt.advice.contains("pgdyno resume"),
+        "{}",
+        doubt.advice
+    );
 }
 
 #[test]
@@ -443,7 +479,7 @@ fn what_sessions_and_scripts_weaken_is_told_of_their_cells() {
 #[test]
 fn one_false_alarm_among_six_runs_is_let_pass() {
     let mut case = clean();
-    case.runs[0].steady = SteadyVerdict::NotSteady { cut_s: 3.0 };
+    case.runs[0].steady = SteadyVerdict::NotSteady { cut_s: 3.0, change: None };
     assert_eq!(doubts(&case), []);
 }
 
@@ -466,4 +502,21 @@ fn details_carry_figures_and_cells() {
         found[0].detail.ends_with("attempts 1 failed; first error 40001: could not serialize"),
         "{found:?}"
     );
+}
+
+/// A stall in a short interval is no miscount, and the doubt about it says so.
+#[test]
+fn a_stall_explains_an_implausible_number() {
+    let advice = |silence_ns: Option<u64>| {
+        let mut case = clean();
+        break_last(&mut case, |run, _| {
+            (run.latency, run.longest_silence_ns) = (Some(latency(run, 0.8)), silence_ns);
+        });
+        let found = doubts(&case).into_iter().find(|doubt| doubt.kind == DoubtKind::Implausible);
+        found.expect("it is implausible")
+    };
+    let stalled = advice(Some(u64::MAX / 4));
+    assert!(stalled.detail.contains("no client committed for ") && stalled.advice.contains("--duration"));
+    let other = advice(Some(1));
+    assert!(other.advice.contains("miscounted") && !other.detail.contains("no client"), "{other:?}");
 }

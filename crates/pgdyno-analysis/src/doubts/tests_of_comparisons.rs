@@ -88,6 +88,8 @@ fn comparison(case: &Case) -> ComparisonRecord {
         idle_cpus: None,
         starts: None,
         keep_disturbed: false,
+        a_per_s: None,
+        b_per_s: None,
         too_disturbed: false,
         floor: floor(&case.differences, looks[looks.len() - 1], 0.03),
         looks,
@@ -174,4 +176,39 @@ fn a_script_of_ones_own_needs_no_check() {
 fn an_external_command_leaves_nothing_to_see() {
     let case = Case { runs: Vec::new(), balance: None, ..clean() };
     assert_eq!(kinds(&case), []);
+}
+
+/// Loads are no runs of the driver: what is said of them is in rows, and in blocks.
+#[test]
+fn doubts_about_loads_have_their_units() {
+    let mut case = clean();
+    case.runs[1].tps /= 17.0;
+    let comparison = ComparisonRecord { by: ComparedRate::LoadedRows, ..comparison(&case) };
+    let doubt = super::comparison::unsteady_blocks(&comparison).expect("it fell");
+    assert!(doubt.detail.starts_with("Rows loaded per second of B "), "{doubt:?}");
+    let blocks = comparison.blocks.len();
+    let mut record = samples::record(Vec::new(), Vec::new());
+    (record.comparison, record.status) = (Some(comparison), Status::Partial);
+    let doubt = super::attempts::partial(&record).expect("it is");
+    assert_eq!(doubt.detail, format!("the run did not complete: {blocks} blocks were measured"));
+}
+
+#[test]
+fn the_rates_of_the_arms_are_those_of_the_blocks_that_count() {
+    let case = clean();
+    let mut record = samples::record(Vec::new(), Vec::new());
+    record.comparison = Some(ComparisonRecord { by: ComparedRate::LoadedRows, ..comparison(&case) });
+    crate::analyse(&mut record, &[]);
+    let comparison = record.comparison.expect("it stays");
+    let counted = comparison.counted_blocks();
+    let of_a: Vec<f64> = comparison
+        .blocks
+        .iter()
+        .filter(|of| counted.contains(&(of.number - 1)))
+        .map(|of| of.a_per_s)
+        .collect();
+    let a = comparison.a_per_s.expect("there are blocks");
+    assert_eq!((a.count, counted.len()), (of_a.len() as u64, of_a.len()));
+    assert!((a.value - of_a.iter().sum::<f64>() / of_a.len() as f64).abs() < 1e-6, "{a:?}");
+    assert!(comparison.b_per_s.is_some_and(|b| b.half_width.is_some()));
 }

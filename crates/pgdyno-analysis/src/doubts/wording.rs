@@ -16,7 +16,7 @@ pub(super) fn cell_name(workload: &Workload) -> String {
 
 /// Whether a workload writes; a script that is not built in is assumed to.
 pub(super) fn writes(workload: &Workload) -> bool {
-    Builtin::by_name(&workload.script).is_none_or(Builtin::writes)
+    Builtin::by_name(workload.script_name()).is_none_or(Builtin::writes)
 }
 
 pub(super) fn percent(share: f64) -> String {

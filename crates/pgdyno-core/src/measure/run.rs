@@ -7,6 +7,7 @@ use super::{Counts, Estimate, LatencyRanges, LatencySummary, Outage, SlowAttempt
 use crate::{
     facts::{DurabilityTier, RunDurability},
     measure::{TpccCell, TpccRun},
+    observe::Digest,
     tpcc::Shares,
 };
 
@@ -53,8 +54,11 @@ const USUAL_PROTOCOL: &str = "prepared";
 /// What a run measured: a script at a client count.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Workload {
-    /// Name of the script, for example `tpcb-like`.
+    /// Name of the script, for example `tpcb-like`, or of the workload.
     pub script: String,
+    /// Name of the built-in script of a workload that has a name of its own.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub builtin: Option<String>,
     /// Query protocol: `simple`, `extended` or `prepared`.
     pub protocol: String,
     /// Client count.
@@ -66,10 +70,10 @@ pub struct Workload {
     pub subject: Option<String>,
 }
 
-/// The runs of each cell, cells in the order of their first run.
+/// The runs of each cell that are measurements, cells in the order of their first run.
 pub fn runs_by_cell(runs: &[CellRun]) -> Vec<(&Workload, Vec<&CellRun>)> {
     let mut cells: Vec<(&Workload, Vec<&CellRun>)> = Vec::new();
-    for run in runs {
+    for run in runs.iter().filter(|run| !run.ended_by_outage) {
         match cells.iter_mut().find(|(workload, _)| **workload == run.workload) {
             Some((_, runs)) => runs.push(run),
             None => cells.push((&run.workload, vec![run])),
@@ -79,6 +83,11 @@ pub fn runs_by_cell(runs: &[CellRun]) -> Vec<(&Workload, Vec<&CellRun>)> {
 }
 
 impl Workload {
+    /// Name of the script, that of the built-in one if it is one.
+    pub fn script_name(&self) -> &str {
+        self.builtin.as_deref().unwrap_or(&self.script)
+    }
+
     /// Name of the script, with the protocol in parentheses if it is not `prepared`: one script may run over several
     /// protocols.
     pub fn title(&self) -> String {
@@ -130,6 +139,9 @@ pub struct CpuUse {
     /// (the run delay in `schedstat`); `None` if the server cannot be observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_s: Option<f64>,
+    /// The part of `waited_s` that is pgdyno's; absent in older records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub driver_waited_s: Option<f64>,
 }
 
 /// Where the pages of a run came from, according to measured reads.
@@ -155,8 +167,9 @@ pub struct IoUse {
     pub blocks_read: u64,
     /// Bytes that the server's processes read from a device (`/proc/PID/io`), if observable.
     pub device_read_bytes: Option<u64>,
-    /// Bytes that the server's processes passed to a device or dirtied in the page cache (`/proc/PID/io`), if
-    /// observable; absent in older records.
+    /// Bytes that were written to the devices under data, WAL and tablespaces, by whoever caused it; absent where no
+    /// observer read the devices. What the kernel books to processes is no measure of it: see
+    /// [`SyncCheck::booked_per_byte`](super::SyncCheck::booked_per_byte).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub device_written_bytes: Option<u64>,
     /// WAL written, in bytes.
@@ -180,9 +193,27 @@ pub enum SteadyVerdict {
     NotSteady {
         /// Seconds from the start that would have to be discarded.
         cut_s: f64,
+        /// Their TPS over that of the rest, less 1; absent in older records, and for a run without commits.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        change: Option<f64>,
     },
     /// Fewer than 10 windows of one second.
     TooShort,
+}
+
+impl SteadyVerdict {
+    /// The verdict as the end of a sentence about throughput.
+    pub fn words(&self) -> String {
+        match self {
+            Self::Steady => "steady".into(),
+            Self::Trending { change } => format!("a trend of {:+.1} % over the interval", change * 100.0),
+            Self::NotSteady { cut_s, change } => {
+                let by = change.map(|change| format!(" by {:+.1} %", change * 100.0)).unwrap_or_default();
+                format!("the first {cut_s:.0} s differ from the rest{by}")
+            }
+            Self::TooShort => "the interval is shorter than 10 s".into(),
+        }
+    }
 }
 
 /// Latency of one statement of a script over a run.
@@ -347,9 +378,16 @@ pub struct CellRun {
     /// Wait events of the clients' sessions; absent if they were not sampled.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
+    /// What observers saw of host and processes within the measured interval; absent if there were none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub observed: Option<Box<Digest>>,
     /// Lost and re-established connections; absent if none was lost.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
+    /// Whether the server was gone at the end and did not come back. Only the last run of a record can have ended so.
+    /// It is no measurement: no mean, noise floor or verdict counts it, and `pgdyno resume` measures its block again.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub ended_by_outage: bool,
     /// Activity of the idle servers of other subjects; absent if there are none on this machine.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub idle: Option<IdleServers>,
@@ -360,8 +398,7 @@ pub struct CellRun {
 pub struct IdleServers {
     /// CPUs used on average by all of them together.
     pub cpus: f64,
-    /// Bytes that their processes sent to block devices (`write_bytes` of `/proc/PID/io`); absent if none is
-    /// observable.
+    /// Bytes that their processes asked the kernel to write (`wchar` of `/proc/PID/io`); absent if none is observable.
     pub written_bytes: Option<u64>,
 }
 
@@ -454,7 +491,7 @@ pub struct MovedPerTransaction {
     pub blocks_read: Option<f64>,
     /// Bytes that the server's processes read from a device, rounded.
     pub device_read_bytes: Option<u64>,
-    /// Bytes that the server's processes passed to a device or dirtied in the page cache, rounded.
+    /// Bytes that were written to the devices, rounded.
     pub device_written_bytes: Option<u64>,
     /// Bytes of WAL, rounded.
     pub wal_bytes: Option<u64>,
@@ -525,6 +562,7 @@ mod tests {
     fn cells_of_one_script_over_several_protocols_have_distinct_names() {
         let of = |protocol: &str| Workload {
             script: "select-only".into(),
+            builtin: None,
             protocol: protocol.into(),
             clients: 4,
             rate_per_s: None,

@@ -28,6 +28,11 @@ pub fn host() -> io::Result<HostFacts> {
     host_at(Path::new("/"))
 }
 
+/// The name of this machine.
+pub fn name() -> String {
+    rustix::system::uname().nodename().to_string_lossy().into_owned()
+}
+
 /// Reads the facts of this machine with the files of `/proc`, `/sys` and `/etc` taken from under `root`.
 ///
 /// # Errors
@@ -46,6 +51,28 @@ pub fn host_at(root: &Path) -> io::Result<HostFacts> {
         virtualization: system::virtualization(root),
         open_files_limit: getrlimit(Resource::Nofile).current.unwrap_or(u64::MAX),
         memlock_limit_bytes: getrlimit(Resource::Memlock).current,
+    })
+}
+
+/// The mount that holds a path.
+pub(crate) struct MountOf {
+    /// Its device as `major:minor`.
+    pub device_number: String,
+    /// Where it is mounted.
+    pub mount_point: String,
+    /// Type of the file system.
+    pub filesystem: String,
+}
+
+/// Finds the mount that holds a path, or its nearest existing ancestor. The kernel's files are taken from under `root`.
+pub(crate) fn mount_of(root: &Path, path: &Path) -> Option<MountOf> {
+    let there = storage::nearest_existing(path).ok()?;
+    let all = mounts::parse(&file::text(root, "proc/self/mountinfo")?);
+    let mount = mounts::holding(&all, &there)?;
+    Some(MountOf {
+        device_number: mount.device_number.clone(),
+        mount_point: mount.mount_point.display().to_string(),
+        filesystem: mount.filesystem.clone(),
     })
 }
 

@@ -44,7 +44,7 @@ fn read_at(root: &Path, path: &Path, loops: u32) -> io::Result<StorageFacts> {
     })
 }
 
-fn nearest_existing(path: &Path) -> io::Result<PathBuf> {
+pub(super) fn nearest_existing(path: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     let there = absolute.ancestors().find_map(|ancestor| fs::canonicalize(ancestor).ok());
     Ok(there.unwrap_or_else(|| PathBuf::from("/")))

@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, fs};
 
-use super::DeviceCounters;
+use super::processes::parse_io;
 use crate::procs;
 
 /// Nanoseconds of a clock tick: Linux reports 100 a second to user space on the platforms of PostgreSQL.
@@ -18,7 +18,7 @@ struct Used {
     cpu_ns: u64,
     waited_ns: u64,
     device_read_bytes: Option<u64>,
-    device_written_bytes: Option<u64>,
+    asked_written_bytes: Option<u64>,
 }
 
 /// Reading of a process and all its children.
@@ -38,9 +38,9 @@ pub struct TreeUse {
     pub waited_s: f64,
     /// Bytes fetched from a device; `None` if no process may be read (another user's).
     pub device_read_bytes: Option<u64>,
-    /// Bytes to be written to a device; `None` if no process may be read. Writes of children that have ended since
-    /// `earlier` are missing.
-    pub device_written_bytes: Option<u64>,
+    /// Bytes that they asked the kernel to write; `None` if no process may be read. Writes of children that have
+    /// ended since `earlier` are missing.
+    pub asked_written_bytes: Option<u64>,
 }
 
 impl TreeUsage {
@@ -82,7 +82,7 @@ impl TreeUsage {
             cpu_ns += now.cpu_ns.saturating_sub(then.cpu_ns);
             waited_ns += now.waited_ns.saturating_sub(then.waited_ns);
             add_bytes(&mut read, now.device_read_bytes, then.device_read_bytes);
-            add_bytes(&mut written, now.device_written_bytes, then.device_written_bytes);
+            add_bytes(&mut written, now.asked_written_bytes, then.asked_written_bytes);
         }
         let ended = earlier.processes.iter().filter(|(pid, _)| !self.processes.contains_key(pid));
         let counted_before: u64 = ended.map(|(_, used)| used.cpu_ns).sum();
@@ -92,7 +92,7 @@ impl TreeUsage {
             cpu_s: cpu_ns as f64 / 1e9,
             waited_s: waited_ns as f64 / 1e9,
             device_read_bytes: read,
-            device_written_bytes: written,
+            asked_written_bytes: written,
         }
     }
 }
@@ -109,10 +109,10 @@ fn read_process(pid: u32) -> Option<Used> {
     let file = |name: &str| fs::read_to_string(format!("/proc/{pid}/{name}")).ok();
     let [exact, waited_ns] = file("schedstat").as_deref().and_then(schedstat).unwrap_or_default();
     let cpu_ns = Some(exact).filter(|ns| *ns > 0).or_else(|| own_ns(&file("stat")?))?;
-    let io = DeviceCounters::of_process(pid);
-    let device_read_bytes = io.map(|io| io.read_bytes);
-    let device_written_bytes = io.map(|io| io.written_bytes);
-    Some(Used { cpu_ns, waited_ns, device_read_bytes, device_written_bytes })
+    let io = file("io").as_deref().and_then(parse_io);
+    let device_read_bytes = io.map(|[_, _, read_bytes, _]| read_bytes);
+    let asked_written_bytes = io.map(|[_, written_bytes, ..]| written_bytes);
+    Some(Used { cpu_ns, waited_ns, device_read_bytes, asked_written_bytes })
 }
 
 /// CPU time and time spent waiting for a CPU, in nanoseconds: the first two numbers of `schedstat` of a task
@@ -155,8 +155,8 @@ mod tests {
 
     fn usage(processes: &[(u32, u64)], collected_ns: u64) -> TreeUsage {
         let used = |&(pid, cpu_ns): &(u32, u64)| {
-            let device_written_bytes = (pid != 1).then_some(2 * cpu_ns);
-            (pid, Used { cpu_ns, waited_ns: cpu_ns, device_read_bytes: Some(cpu_ns), device_written_bytes })
+            let asked_written_bytes = (pid != 1).then_some(2 * cpu_ns);
+            (pid, Used { cpu_ns, waited_ns: cpu_ns, device_read_bytes: Some(cpu_ns), asked_written_bytes })
         };
         TreeUsage { processes: processes.iter().map(used).collect(), collected_ns }
     }
@@ -170,7 +170,7 @@ mod tests {
         assert_eq!(used.cpu_s, 0.5 + 0.5 + 1.0);
         assert_eq!(used.waited_s, 0.5 + 0.5, "of those that are there");
         assert_eq!(
-            (used.device_read_bytes, used.device_written_bytes),
+            (used.device_read_bytes, used.asked_written_bytes),
             (Some(1_000_000_000), Some(1_000_000_000))
         );
     }

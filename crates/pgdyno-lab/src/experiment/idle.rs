@@ -47,7 +47,7 @@ impl IdleReadings {
         for used in each.map(|(now, then)| now.usage.since(&then.usage)) {
             let sum = idle.get_or_insert_default();
             sum.cpus += used.cpu_s / seconds.max(f64::MIN_POSITIVE);
-            if let Some(bytes) = used.device_written_bytes {
+            if let Some(bytes) = used.asked_written_bytes {
                 *sum.written_bytes.get_or_insert(0) += bytes;
             }
         }

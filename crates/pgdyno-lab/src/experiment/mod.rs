@@ -4,6 +4,7 @@
 mod command;
 mod idle;
 mod operations;
+mod reload;
 mod rounds;
 mod schedule;
 mod servers;
@@ -18,6 +19,7 @@ use pgdyno_record::{FootprintRecord, SubjectRecord};
 
 use crate::{
     Events, Job, Lab, Prepared,
+    ahead::Ahead,
     between::BetweenRuns,
     check::check,
     comparable::judge,
@@ -25,6 +27,7 @@ use crate::{
     fill, full_disk,
     recording::{Outcome, Recording},
     subject::Subject,
+    table_sets::places,
     tpcc,
 };
 
@@ -49,7 +52,9 @@ pub fn execute(
 /// # Errors
 /// As [`execute`].
 pub fn carry_on(context: Context<'_>, mut recording: Recording) -> Result<Outcome, Problem> {
-    let result = Experiment { context, recording: &mut recording, servers: Vec::new() }.run();
+    let Context { job, prepared, .. } = context;
+    let ahead = Ahead::new(job, prepared, storage_check_time(job.level, prepared.run_s).as_secs_f64());
+    let result = Experiment { context, recording: &mut recording, servers: Vec::new(), ahead }.run();
     recording.end(result)
 }
 
@@ -59,6 +64,7 @@ struct Experiment<'a> {
     recording: &'a mut Recording,
     /// The servers in the job's order, once all are open.
     servers: Vec<Subject>,
+    ahead: Ahead,
 }
 
 impl Experiment<'_> {
@@ -69,11 +75,24 @@ impl Experiment<'_> {
         self.servers = self
             .stage("server", |this| servers::open(this.context, &mut this.recording.record))
             .map_err(explain)?;
+        self.watch();
         let measured = self.measured_stages().map_err(explain);
         let logged = self.keep_logs();
         let (evidence, measured) = keep_evidence(measured);
         let closed = self.clean_up(job.keep || evidence);
         with_leftovers(measured.and(logged), closed)
+    }
+
+    /// Begins to observe the servers.
+    fn watch(&mut self) {
+        let Context { job, prepared, .. } = self.context;
+        let sets = places(prepared.plan.data.tpcc.as_ref());
+        for (at, server) in self.servers.iter_mut().enumerate() {
+            let subject = job.subjects_at(at).next().filter(|_| job.has_several());
+            let name = subject.map(|(_, subject)| subject.name.clone());
+            let watched = server.watched(name, prepared.bench.max_clients(), &sets);
+            server.watched = Some(self.recording.observers.watch(watched));
+        }
     }
 
     /// The stages of the plan, in its order.
@@ -109,8 +128,9 @@ impl Experiment<'_> {
         if let Some(between) = between {
             self.stage("quiesce", |this| rounds::quiesce(this.context, between, &mut this.servers))?;
         }
-        let ledgers = self
-            .stage("measure", |this| rounds::run(this.context, between, &mut this.servers, this.recording))?;
+        let ledgers = self.stage("measure", |this| {
+            rounds::run(this.context, between, &mut this.servers, this.recording, &this.ahead)
+        })?;
         self.stage("sizes", |this| this.look_at_tables(When::After))?;
         // What was loaded fast must be complete as well.
         if job.loads_in_runs() {
@@ -132,7 +152,9 @@ impl Experiment<'_> {
             let why = stop.reason().unwrap_or_default();
             return Err(Problem::could_not(format!("stopped before the stage `{name}`: {why}")));
         }
+        self.servers.iter().for_each(|server| self.recording.follow(server));
         let start_s = self.recording.begin_stage(name);
+        self.ahead.begin(name, self.context.events);
         let result = work(self);
         let saved = self.recording.end_stage(name, start_s, result.is_ok());
         let result = result?;
@@ -166,16 +188,19 @@ impl Experiment<'_> {
     /// Fills a server. Each step is recorded as it finishes, so that it is in the record whatever happens next.
     fn fill(&mut self, at: usize) -> Result<(), Problem> {
         let Context { job, prepared, .. } = self.context;
-        if let Some(plan) = prepared.load_at(at) {
-            let streams = job.load_at(at).streams();
+        let workload =
+            schedule::next(job, prepared, &self.recording.record).map_or(0, |round| round.workload);
+        if let Some(plan) = prepared.load_for(at, workload) {
+            let streams = job.load_for(at, workload).streams();
             self.stage("load", |this| {
-                let loaded = Some(fill::load(this.context, plan, streams, &mut this.servers[at])?);
-                this.record(at, |record| record.load.clone_from(&loaded));
+                let loaded = fill::load(this.context, plan, streams, &mut this.servers[at])?;
+                this.servers[at].loaded_for = workload;
+                reload::keep(this.context, this.recording, (at, workload), &loaded);
                 Ok(())
             })?;
         }
         if prepared.plan.data.tpcc.is_some() {
-            self.stage("inspect tables", |this| tpcc::ready(this.context, &mut this.servers[at]))?;
+            self.stage("inspect tables", |this| tpcc::ready(this.context, &mut this.servers[at], at))?;
         }
         if let Some(setup) = &job.workload_files.setup {
             self.stage("setup", |this| {
@@ -240,7 +265,11 @@ impl Experiment<'_> {
     /// Removes what the experiment created, or keeps it. A request to stop does not prevent that.
     fn clean_up(&mut self, keep: bool) -> Result<(), Problem> {
         let start_s = self.recording.begin_stage("clean up");
+        self.ahead.begin("clean up", self.context.events);
         self.context.events.doing("cleaning up");
+        // A server that is stopped first waits for its sessions.
+        let watched = self.servers.iter_mut().filter_map(|server| server.watched.take());
+        watched.for_each(|id| drop(self.recording.observers.forget(id)));
         let closed = self.servers.iter_mut().map(|server| server.close(keep)).fold(Ok(()), with_leftovers);
         // A record that cannot be written here is written again at the end, which reports the error.
         let _ = self.recording.end_stage("clean up", start_s, true);

@@ -10,15 +10,17 @@ use pgdyno_core::{
 use pgdyno_plan::Work;
 use pgdyno_postgres::verify::Ledger;
 use pgdyno_record::{BlockRecord, PracticeRecord, StartRecord, TimedLoad};
-use pgdyno_script::Protocol;
+use pgdyno_script::{Builtin, Protocol};
 
 use super::{
     idle::{IdleReadings, since_last},
+    reload::reload,
     schedule::{self, Round},
     starts,
 };
 use crate::{
     Job, Measured, SubjectWork,
+    ahead::{Ahead, RoundTimes},
     between::{BetweenRuns, Wrote},
     cell,
     clients::{Cell, Clients},
@@ -51,6 +53,7 @@ pub fn run(
     between: Option<BetweenRuns>,
     servers: &mut [Subject],
     recording: &mut Recording,
+    ahead: &Ahead,
 ) -> Result<Vec<Ledger>, Problem> {
     let opened = servers.iter_mut().enumerate().map(|(at, server)| opened(context, server, at));
     let ledgers = opened.collect::<Result<Vec<_>, _>>()?;
@@ -70,10 +73,14 @@ pub fn run(
         began,
         blocks_made: 0,
         slots: Slots::new(context.job),
+        times: RoundTimes::default(),
+        ahead,
     };
     rounds.begin()?;
     while let Some(round) = schedule::next(context.job, context.prepared, &rounds.recording.record) {
+        let (began, starts) = (Instant::now(), rounds.starts_made);
         rounds.round(&round)?;
+        rounds.tell_left(began, starts);
     }
     rounds.end_slots()?;
     Ok(rounds.ledgers)
@@ -81,7 +88,7 @@ pub fn run(
 
 /// The ledger of a server before its first run.
 fn opened(context: Context<'_>, server: &mut Subject, at: usize) -> Result<Ledger, Problem> {
-    let Some(CheckMode::Changes { accounts }) = context.prepared.balance_checks[at] else {
+    let Some(CheckMode::Changes { accounts }) = context.prepared.balance_check(at) else {
         return Ok(Ledger::default());
     };
     context.events.doing("summing the balances that the tables begin with");
@@ -108,6 +115,8 @@ struct Rounds<'a> {
     /// Blocks measured since the start of this process.
     blocks_made: u32,
     slots: Slots,
+    times: RoundTimes,
+    ahead: &'a Ahead,
 }
 
 /// What slots leave to the end of their start.
@@ -131,16 +140,37 @@ impl<'a> Rounds<'a> {
         pgdyno_engine::pin_current_thread(&prepared.bench.cpus.driver)
             .map_err(|error| Problem::could_not(format!("could not use the driver's CPUs: {error}")))?;
         events.measuring(prepared.run_s * prepared.bench.cost.runs as f64);
+        self.tell_what_is_left();
         for server in &mut *self.servers {
-            let device = server.storage().and_then(|storage| storage.device);
-            server.sampler = CountersSampler::new(server.postmaster, device);
-            server.samples_waits = job.has_several() && job.comparison().is_none();
+            server.sampler = CountersSampler::new(server.postmaster);
         }
         if let Some(between) = self.between {
             self.read_idle(0);
             self.recording.record.choices.extend(between.choices(job, prepared));
         }
         Ok(())
+    }
+
+    /// Tells how long the rounds may take that a resumed run lacks.
+    fn tell_what_is_left(&self) {
+        let Context { job, prepared, events, .. } = self.context;
+        let left = schedule::left(job, prepared, &self.recording.record);
+        if left.rounds < left.of {
+            self.ahead.tell_part(f64::from(left.rounds) / f64::from(left.of), events);
+        }
+    }
+
+    /// Tells how long the rounds may take that are left, after one that began then. So many starts were made before it.
+    fn tell_left(&mut self, began: Instant, starts: u32) {
+        let Context { job, prepared, events, .. } = self.context;
+        let record = &self.recording.record;
+        let start_s =
+            record.starts.last().filter(|_| self.starts_made > starts).map(|start| start.duration_s);
+        self.times.add(began.elapsed().as_secs_f64(), start_s);
+        let left = schedule::left(job, prepared, record);
+        if let Some(left_s) = self.times.left_s(left) {
+            self.ahead.tell(Some(left_s), events);
+        }
     }
 
     /// What all servers but the measured one did since the previous reading.
@@ -150,6 +180,7 @@ impl<'a> Rounds<'a> {
 
     /// Executes the runs of a round one after the other, all with the same rows and the same schedule.
     fn round(&mut self, round: &Round) -> Result<(), Problem> {
+        self.load_tables_of(round)?;
         if self.between.is_some() && (round.restarts || self.starts_made == 0) {
             self.end_slots()?;
             self.begin_start(round)?;
@@ -163,6 +194,19 @@ impl<'a> Rounds<'a> {
             Some(first) => self.add_block(round, first, start_s, &rates),
             None => Ok(()),
         }
+    }
+
+    /// Loads other tables, if the round's workload has others than those there.
+    fn load_tables_of(&mut self, round: &Round) -> Result<(), Problem> {
+        let loaded_for = self.servers.first().map_or(0, |server| server.loaded_for);
+        if !self.context.prepared.loads_differ(loaded_for, round.workload) {
+            return Ok(());
+        }
+        let servers = (&mut *self.servers, &mut *self.ledgers);
+        reload(self.context, servers, self.recording, round.workload)?;
+        self.between.map_or(Ok(()), |between| quiesce(self.context, between, self.servers))?;
+        self.read_idle(0);
+        Ok(())
     }
 
     /// Begins a start: the servers are started anew if the round wants it, and each subject makes a run that nothing
@@ -197,6 +241,7 @@ impl<'a> Rounds<'a> {
     fn restart(&mut self) -> Result<f64, Problem> {
         let pass_on = self.passes_on && self.starts_made > 0;
         let restart_s = starts::restart(self.context, self.servers, self.recording, pass_on)?;
+        self.servers.iter_mut().for_each(|server| self.recording.watch_again(server));
         if pass_on {
             self.ledgers.rotate_left(1);
             self.shift = (self.shift + 1) % self.servers.len();
@@ -306,9 +351,11 @@ impl<'a> Rounds<'a> {
         let Some((at, plan)) = subject.server.and_then(|at| Some((at, prepared.load_at(at)?))) else {
             return Err(Problem::wrong_request(format!("{} loads no tables", subject.name)));
         };
-        events.now(format!("{}: load, block {}", subject.name, round.number + 1));
+        let whose = format!("{}, block {}: ", subject.name, round.number + 1);
+        events.now(format!("{whose}load"));
         self.servers[at].drop_loaded(plan)?;
-        let loaded = fill::load_again(self.context, plan, job.load_at(at).streams(), &mut self.servers[at])?;
+        let streams = job.load_at(at).streams();
+        let loaded = fill::load_again(self.context, plan, streams, &mut self.servers[at], &whose)?;
         let duration_s = loaded.stages.iter().map(|stage| stage.duration_s).sum();
         let arm = if place == 0 { Arm::A } else { Arm::B };
         let load =
@@ -346,6 +393,7 @@ impl<'a> Rounds<'a> {
         };
         let workload = Workload {
             script: work.name.clone(),
+            builtin: work.builtin.map(Builtin::name).filter(|name| *name != work.name).map(str::to_owned),
             protocol: protocol.name().to_owned(),
             clients: round.clients_of(subject),
             rate_per_s: self.context.prepared.plan.measure.rate,
@@ -357,6 +405,7 @@ impl<'a> Rounds<'a> {
                 workload,
                 protocol,
                 work,
+                place,
                 drive: subject.drive.as_ref(),
                 block: round.block,
                 draws: round.number,

@@ -4,7 +4,7 @@ use pgdyno_analysis::compare::{Comparison, first_of, turns};
 use pgdyno_core::measure::Arm;
 use pgdyno_record::{ComparisonRecord, RunRecord};
 
-use crate::{Job, SubjectJob, job::Compare, prepared::Prepared};
+use crate::{Job, SubjectJob, ahead::RoundsLeft, job::Compare, prepared::Prepared};
 
 /// Runs that belong together: one of each subject at one level, or the two of a block of a comparison.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -35,6 +35,21 @@ impl Round {
 /// The round after those in the record; `None` if no more are needed.
 pub fn next(job: &Job, prepared: &Prepared, record: &RunRecord) -> Option<Round> {
     Schedule::new(job, prepared).next(record)
+}
+
+/// The planned rounds that the record lacks.
+pub fn left(job: &Job, prepared: &Prepared, record: &RunRecord) -> RoundsLeft {
+    let schedule = Schedule::new(job, prepared);
+    let done = match &record.comparison {
+        None => record.runs.len() / schedule.subjects.max(1),
+        Some(comparison) => comparison.undisturbed().count(),
+    };
+    let left = || schedule.rounds.iter().skip(done);
+    RoundsLeft {
+        rounds: left().count() as u32,
+        starts: left().filter(|round| round.restarts).count() as u32,
+        of: schedule.rounds.len() as u32,
+    }
 }
 
 /// All planned rounds.

@@ -32,7 +32,7 @@ pub fn on_tables<T>(
 ) -> Result<T, Problem> {
     work(&Tables {
         options: &server.table_options(),
-        load: prepared.load_at(at),
+        load: prepared.load_for(at, server.loaded_for),
         are_ours: !prepared.uses_existing,
         in_own_database: server.own_server().is_some(),
         cpus: prepared.host.cpu.allowed.len() as u64,

@@ -12,23 +12,32 @@ use pgdyno_postgres::observe::{postmaster_of, server_facts};
 use pgdyno_record::{FORMAT, PlanRecord, RunDir, RunRecord, Status, SubjectRecord, VERSION};
 use pgdyno_wire::{Address, Session, connect_unless};
 
-use super::job::OperationJob;
-use crate::{Events, Lab, job::ONLY, recording::Recording, server_storage::with_storage};
+use super::job::{OperationJob, Seen};
+use crate::{Events, Lab, job::ONLY, recording::Recording, server_storage::with_storage, watch};
 
 /// Begins the run directory of operations on a server.
 ///
 /// # Errors
 /// The server cannot be reached, or the directory cannot be written.
-pub fn begin(job: &OperationJob<'_>, lab: &Lab, stop: &Stop, events: &Events) -> Result<Recording, Problem> {
+pub fn begin(
+    job: &OperationJob<'_>,
+    (lab, seen): (&Lab, Seen),
+    stop: &Stop,
+    events: &Events,
+) -> Result<Recording, Problem> {
     let mut session = connect_unless(stop, job.options)?;
     session.heed(stop);
     let facts = facts(&mut session)?;
     let connection = connection(&session);
+    let watched = watch::of_session(&mut session, &facts, job.options, &job.copies);
     drop(session);
     let (now, started) = (Timestamp::now(), Instant::now());
     let dir = RunDir::create(&lab.runs, job.name, now)?;
     let record = record(job, lab, (facts, connection), dir.id(), &now)?;
-    Recording::new(dir, record, started, events)
+    let recording = Recording::new(dir, record, (started, seen.observe), events)?;
+    let mut recording = recording.profiled(seen.profile);
+    recording.observers.watch(watched);
+    Ok(recording)
 }
 
 fn facts(session: &mut Session) -> Result<ServerFacts, Problem> {
@@ -100,6 +109,10 @@ fn record(
         comparison: None,
         levels: None,
         pgbench: None,
+        observers: None,
+        profiles: Vec::new(),
+        joined: Vec::new(),
+        limits: Vec::new(),
         doubts: Vec::new(),
         error: None,
         resumed: Vec::new(),

@@ -1,5 +1,6 @@
 //! The request of a command that operates on tables.
 
+use pgdyno_core::{observe::ObserveLevel, profile::Profiling};
 use pgdyno_wire::ConnectOptions;
 
 /// A command that operates on tables.
@@ -15,4 +16,15 @@ pub struct OperationJob<'a> {
     pub options: &'a ConnectOptions,
     /// Connections that work at the same time.
     pub connections: u64,
+    /// Databases that are made from that of `options`, in which nobody may have a session meanwhile.
+    pub copies: Vec<String>,
+}
+
+/// What is seen of the server meanwhile.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Seen {
+    /// What is observed.
+    pub observe: ObserveLevel,
+    /// Whether its processes are profiled.
+    pub profile: Profiling,
 }

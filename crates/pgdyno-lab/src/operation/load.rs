@@ -1,12 +1,16 @@
 //! A load as a recorded operation: the record has what was written so far, also if the load is killed.
 
-use pgdyno_core::problem::Problem;
-use pgdyno_postgres::load::{BulkLoad, BulkOutcome, BulkProgress, Entry, Job, LoadSample, Survey, Verified};
-use pgdyno_record::{Found, LoadProgressRecord, LoadRecord, LoadTerms, OperationRecord};
+use pgdyno_core::{observe::Digest, problem::Problem};
+use pgdyno_observe::{Observers, Span};
+use pgdyno_postgres::load::{
+    BulkLoad, BulkOutcome, BulkProgress, Entry, Job, LoadSample, StageTime, Survey, Verified,
+};
+use pgdyno_profile::Recorded;
+use pgdyno_record::{Found, LoadProgressRecord, LoadRecord, LoadStageRecord, LoadTerms, OperationRecord};
 use pgdyno_rows::load::{Stage, Way, tasks};
 
-use super::Operations;
-use crate::{Event, Events, recording::Recording, records};
+use super::{Operations, ahead::LoadAhead};
+use crate::{Event, Events, profiles::Of, recording::Recording, records, sampling::Sampling};
 
 /// Most intervals of a load in the record: then two and two become one.
 const MOST_INTERVALS: usize = 600;
@@ -24,6 +28,8 @@ pub struct LoadTask<'a> {
     pub until: Stage,
     /// Whether all rows are compared at the end.
     pub wants_proof: bool,
+    /// Seconds that stages may take, by those of earlier loads; none where no such load is known.
+    pub expected: &'a [(Stage, f64)],
 }
 
 /// Carries out a load.
@@ -39,14 +45,25 @@ pub fn load(
     let (job, survey) = task.entered;
     let rows = job.plan.rows_total();
     let wanted = (task.until, task.wants_proof);
+    let mut ahead = LoadAhead::new(&job.plan, wanted, task.expected);
     let Some(recording) = recording else {
-        return bulk.run(job, survey, wanted, &mut |at| send(events, rows, &at));
+        return bulk.run(job, survey, wanted, &mut |at| {
+            send(events, rows, &at);
+            ahead.learn(&at, events);
+        });
     };
     let start_s = recording.begin_stage("load");
     let mut progress = Progress::default();
+    let mut stages = StagesSeen::default();
     begin(recording, task, start_s);
+    let expected_s: f64 = task.expected.iter().map(|(_, seconds)| seconds).sum();
+    let mut sampling = recording.sampling(None, Some(expected_s).filter(|seconds| *seconds > 0.0));
     let outcome = bulk.run(job, survey, wanted, &mut |at| {
         send(events, rows, &at);
+        ahead.learn(&at, events);
+        if let BulkProgress::Stage(stage) = &at {
+            stages.begin(*stage, (&recording.observers, &mut sampling));
+        }
         if let BulkProgress::Sample(sample) = at {
             progress.add(sample);
             so_far(recording, &progress);
@@ -54,11 +71,63 @@ pub fn load(
             let _ = recording.save_in_passing();
         }
     });
+    sampling.stop();
+    stages.end();
+    profile(recording, (stages.begun.as_slice(), task.until), sampling.finish(events));
     if let Ok(outcome) = &outcome {
-        end(recording, task, outcome, progress);
+        end(recording, task, outcome, (progress, stages));
     }
     let _ = recording.end_stage("load", start_s, outcome.is_ok());
     outcome
+}
+
+/// What observers saw in each stage of a load.
+#[derive(Debug, Default)]
+struct StagesSeen {
+    /// In the order in which they began; one may begin again.
+    begun: Vec<Stage>,
+    current: Option<(Stage, Span)>,
+    seen: Vec<(Stage, Digest)>,
+}
+
+impl StagesSeen {
+    /// Begins a stage, with which the one before ends.
+    fn begin(&mut self, stage: Stage, (observers, sampling): (&Observers, &mut Sampling)) {
+        if self.begun.last() != Some(&stage) {
+            self.end();
+            self.begun.push(stage);
+            sampling.start();
+            self.current = observers.span(&[]).map(|span| (stage, span));
+        }
+    }
+
+    fn end(&mut self) {
+        let ended = self.current.take();
+        self.seen.extend(ended.and_then(|(stage, span)| Some((stage, span.digest()?))));
+    }
+
+    fn take(&mut self, stage: Stage) -> Option<Digest> {
+        let at = self.seen.iter().position(|(of, _)| *of == stage)?;
+        Some(self.seen.swap_remove(at).1)
+    }
+}
+
+/// Records the profiles of the stages that began, or why there are none.
+fn profile(
+    recording: &mut Recording,
+    (begun, until): (&[Stage], Stage),
+    sampled: Option<Result<Vec<Recorded>, String>>,
+) {
+    let of = |stage: Stage| Of::Stage(stage.name().to_owned());
+    match sampled {
+        Some(Ok(all)) => {
+            let stages = begun.iter().zip(all);
+            stages.for_each(|(stage, sampled)| recording.add_profile(&of(*stage), Ok(sampled)));
+        }
+        // It is the same for all.
+        Some(Err(why)) => recording.add_profile(&of(begun.first().copied().unwrap_or(until)), Err(why)),
+        None => {}
+    }
 }
 
 /// Puts a load that is under way into the record.
@@ -80,6 +149,13 @@ fn begin(recording: &mut Recording, task: &LoadTask<'_>, start_s: f64) {
     let _ = recording.save();
 }
 
+/// Records how many rows the tables kept of a load that ended early.
+pub fn kept(operations: &mut Operations, rows: u64) {
+    if let Some(recording) = &mut operations.recording {
+        change(recording, |load, _| load.kept_rows = Some(rows));
+    }
+}
+
 /// Changes the record of the load that is under way.
 fn change(recording: &mut Recording, change: impl FnOnce(&mut LoadRecord, &mut Option<bool>)) {
     let Some(operation) = recording.record.operations.last_mut() else { return };
@@ -95,7 +171,12 @@ fn so_far(recording: &mut Recording, progress: &Progress) {
     });
 }
 
-fn end(recording: &mut Recording, task: &LoadTask<'_>, outcome: &BulkOutcome, progress: Progress) {
+fn end(
+    recording: &mut Recording,
+    task: &LoadTask<'_>,
+    outcome: &BulkOutcome,
+    (progress, mut seen): (Progress, StagesSeen),
+) {
     let all = tasks(&task.entered.0.plan).len() as u64;
     let alone = task.entry == Entry::New && outcome.tasks == all;
     let seconds_s = |which: &dyn Fn(Stage) -> bool| -> f64 {
@@ -104,7 +185,7 @@ fn end(recording: &mut Recording, task: &LoadTask<'_>, outcome: &BulkOutcome, pr
     let copy_s = seconds_s(&|stage| stage == Stage::Copy);
     let each_s = |amount: u64| (copy_s > 0.0 && amount > 0).then(|| amount as f64 / copy_s);
     let (verification, unverified) = match &outcome.proof {
-        Verified::Here(proof) => (Some(records::verification(proof, None)), None),
+        Verified::Here(proof) => (Some(records::verification(task.entered.0.plan.set, proof, None)), None),
         Verified::Elsewhere => (None, Some("verified by another process")),
         Verified::Later => (None, Some("not verified yet: `pgdyno load verify` compares all rows")),
         Verified::Unfinished => (None, Some("ended before its last stage, as requested: --resume continues")),
@@ -119,8 +200,11 @@ fn end(recording: &mut Recording, task: &LoadTask<'_>, outcome: &BulkOutcome, pr
         load.copy_s = copy_s;
         load.vacuum_s = seconds_s(&|stage| matches!(stage, Stage::Vacuum | Stage::Analyze));
         load.index_s = seconds_s(&|stage| stage > Stage::Analyze);
-        load.stages =
-            outcome.stages.iter().map(|time| records::stage(time, alone.then_some(outcome.rows))).collect();
+        let stage = |time: &StageTime| LoadStageRecord {
+            observed: seen.take(time.stage).map(Box::new),
+            ..records::stage(time, alone.then_some(outcome.rows))
+        };
+        load.stages = outcome.stages.iter().map(stage).collect();
         load.key_workers = Some(records::key_workers(&outcome.workers));
         load.size_bytes = outcome.size_bytes;
         load.duration_s = Some(outcome.duration_s);

@@ -1,19 +1,22 @@
 //! Operations on the tables of a server, as recorded runs: loads, copies, checks and probes. They drive nothing, so
 //! they need no plan; they share the run directory, the stages and the events of an experiment.
 
+mod ahead;
 mod first;
 mod job;
 mod load;
 mod stage;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_profile::Recorded;
 use pgdyno_record::{Found, OperationRecord};
 
-pub use job::OperationJob;
-pub use load::{LoadTask, load, send};
+pub use ahead::CopiesAhead;
+pub use job::{OperationJob, Seen};
+pub use load::{LoadTask, kept, load, send};
 pub use stage::{Tables, carry_out, prewarm, prewarm_again};
 
-use crate::{Events, Lab, Outcome, recording::Recording};
+use crate::{Bound, Event, Events, Lab, Outcome, profiles::Of, recording::Recording};
 
 /// The operations of a command, recorded if that is wanted.
 #[derive(Debug)]
@@ -22,16 +25,42 @@ pub struct Operations {
     events: Events,
 }
 
+/// An operation under way.
+#[derive(Debug)]
+pub struct UnderWay<'a> {
+    /// `None` if the operation leaves no run directory, or that is visible.
+    recording: Option<&'a mut Recording>,
+    events: &'a Events,
+}
+
+impl<'a> UnderWay<'a> {
+    /// The request turned out to be right: its run directory becomes visible, so that others can see how far it is.
+    /// Returns the sinks for that.
+    pub fn begun(&mut self) -> &'a Events {
+        if let Some(recording) = self.recording.take() {
+            recording.show();
+            // What cannot be written now is written at the end, which reports the error.
+            let _ = recording.save();
+        }
+        self.events
+    }
+}
+
 /// What an operation returns to its caller, what it found, and whether what it checks holds.
 pub type Operated<T> = (T, Found, Option<bool>);
 
 impl Operations {
-    /// Begins the run directory of a command.
+    /// Begins the run directory of a command, and observes the server as requested.
     ///
     /// # Errors
     /// The server cannot be reached, or the run directory cannot be written.
-    pub fn recorded(job: &OperationJob<'_>, lab: &Lab, stop: &Stop, events: Events) -> Result<Self, Problem> {
-        let recording = Some(first::begin(job, lab, stop, &events)?);
+    pub fn recorded(
+        job: &OperationJob<'_>,
+        (lab, seen): (&Lab, Seen),
+        stop: &Stop,
+        events: Events,
+    ) -> Result<Self, Problem> {
+        let recording = Some(first::begin(job, (lab, seen), stop, &events)?);
         Ok(Self { recording, events })
     }
 
@@ -59,19 +88,29 @@ impl Operations {
     pub fn run<T>(
         &mut self,
         name: &str,
-        work: impl FnOnce(&Events) -> Result<Operated<T>, Problem>,
+        work: impl FnOnce(&mut UnderWay<'_>) -> Result<Operated<T>, Problem>,
     ) -> Result<T, Problem> {
+        // What an operation counts is all of it, unless it says more.
+        self.events.send(&Event::Ahead { now_s: None, is_counted: true, later_s: 0.0, bound: Bound::About });
         let Some(recording) = &mut self.recording else {
-            return work(&self.events).map(|(value, ..)| value);
+            let mut unrecorded = UnderWay { recording: None, events: &self.events };
+            return work(&mut unrecorded).map(|(value, ..)| value);
         };
+        let mut sampling = recording.sampling(None, None);
         let start_s = recording.begin_stage(name);
-        let done = work(&self.events).map(|(value, found, passed)| {
+        sampling.start();
+        let mut under_way = UnderWay { recording: Some(&mut *recording), events: &self.events };
+        let done = work(&mut under_way).map(|(value, found, passed)| {
             let duration_s = Some(recording.seconds() - start_s);
             let name = name.to_owned();
             let record = OperationRecord { name, subject: None, start_s, duration_s, passed, found };
             recording.record.operations.push(record);
             value
         });
+        sampling.stop();
+        for sampled in in_parts(sampling.finish(&self.events)) {
+            recording.add_profile(&Of::Stage(name.to_owned()), sampled);
+        }
         // What cannot be written now is written at the end, which reports the error.
         let _ = recording.end_stage(name, start_s, done.is_ok());
         done
@@ -83,5 +122,14 @@ impl Operations {
     /// The directory cannot be removed, if there is nothing to keep.
     pub fn end(self, result: Result<(), Problem>) -> Result<Option<Outcome>, Problem> {
         self.recording.map(|recording| recording.end(result)).transpose()
+    }
+}
+
+/// What was sampled in each time, or the one reason why nothing was.
+fn in_parts(sampled: Option<Result<Vec<Recorded>, String>>) -> Vec<Result<Recorded, String>> {
+    match sampled {
+        Some(Ok(all)) => all.into_iter().map(Ok).collect(),
+        Some(Err(why)) => vec![Err(why)],
+        None => Vec::new(),
     }
 }

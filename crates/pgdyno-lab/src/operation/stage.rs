@@ -7,11 +7,9 @@ use pgdyno_core::{
     units,
 };
 use pgdyno_plan::{Action, StagePlan};
-use pgdyno_postgres::{
-    load::BulkLoad,
-    probe::{
-        self, CountRequest, DdlRequest, PartitionsRequest, PrewarmProgress, PrewarmRequest, TouchRequest,
-    },
+use pgdyno_postgres::load::BulkLoad;
+use pgdyno_probe::{
+    self as probe, CountRequest, DdlRequest, PartitionsRequest, PrewarmProgress, PrewarmRequest, TouchRequest,
 };
 use pgdyno_record::Found;
 use pgdyno_rows::load::LoadPlan;
@@ -57,7 +55,7 @@ pub fn carry_out(
         Action::Verify => verify(tables, stop, events),
         Action::Prewarm => {
             let request = prewarm_request(stage, tables);
-            let warmed = prewarm(options, &request, stop, events)?;
+            let warmed = prewarm(options, &request, stop, &mut || events)?;
             let passed = warmed.is_complete(request.anyway);
             Ok((Found::Prewarm(warmed), Some(passed)))
         }
@@ -114,23 +112,23 @@ pub fn prewarm_again(
     stop: &Stop,
     events: &Events,
 ) -> Result<(), Problem> {
-    prewarm(tables.options, &prewarm_request(stage, tables), stop, events).map(drop)
+    prewarm(tables.options, &prewarm_request(stage, tables), stop, &mut || events).map(drop)
 }
 
-/// Reads tables into shared buffers.
+/// Reads tables into shared buffers; `events` is asked for the sinks once the tables are known.
 ///
 /// # Errors
 /// A query failed, the tables do not fit, or a stop is requested.
-pub fn prewarm(
+pub fn prewarm<'a>(
     options: &ConnectOptions,
     request: &PrewarmRequest,
     stop: &Stop,
-    events: &Events,
+    events: &mut dyn FnMut() -> &'a Events,
 ) -> Result<Prewarm, Problem> {
     probe::prewarm(options, request, stop, &mut |at| match at {
-        PrewarmProgress::Reading(pages) => events.counting("reading", pages, "pages"),
-        PrewarmProgress::Pages(pages) => events.counted(pages),
-        PrewarmProgress::Looking => events.doing("checking which pages are in shared buffers"),
+        PrewarmProgress::Reading(pages) => events().counting("reading", pages, "pages"),
+        PrewarmProgress::Pages(pages) => events().counted(pages),
+        PrewarmProgress::Looking => events().doing("checking which pages are in shared buffers"),
     })
 }
 
@@ -159,11 +157,11 @@ fn names(stage: &StagePlan, load: Option<&LoadPlan>) -> Result<Vec<String>, Prob
 fn verify(tables: &Tables<'_>, stop: &Stop, events: &Events) -> Result<(Found, Option<bool>), Problem> {
     events.doing("comparing counts and checksums");
     let mut bulk = BulkLoad::new(tables.options, tables.cpus.clamp(1, MOST_SESSIONS), stop)?;
-    let proof = match tables.load {
-        Some(plan) => bulk.verify_against(plan)?,
-        None => bulk.verify(None)?.1,
+    let (set, proof) = match tables.load {
+        Some(plan) => (plan.set, bulk.verify_against(plan)?),
+        None => bulk.verify(None).map(|(plan, proof)| (plan.set, proof))?,
     };
-    let record = records::verification(&proof, None);
+    let record = records::verification(set, &proof, None);
     let passed = record.passed();
     Ok((Found::Verification(record), Some(passed)))
 }

@@ -38,7 +38,7 @@ impl Subject {
         self.postmaster = Some(server.pid);
         self.facts.data_directory = Some(server.data_dir.display().to_string());
         self.home = Home::Own(Box::new(server));
-        (self.untouched, self.written_out, self.wait_session) = (None, None, None);
+        (self.untouched, self.written_out) = (None, None);
         self.admin = open_session(&self.admin_options, &self.stop)?;
         self.backends = vec![self.admin.backend_pid()];
         self.sampler.follow(self.postmaster);

@@ -9,21 +9,20 @@ use std::{
 
 use pgdyno_core::{
     facts::{DurabilityTier, Weakness},
-    measure::{DataState, Waits},
+    measure::DataState,
     probe::Held,
     problem::Problem,
 };
-use pgdyno_engine::Mark;
 use pgdyno_plan::{SetPlace, Steps, Work};
 use pgdyno_postgres::{
     load::{StepVariables, carry_out, data_state, has_unlogged},
     observe::{ask_commit_settings, weak_routines},
-    probe::{Buffercache, held},
     verify::Ledger,
 };
+use pgdyno_probe::{Buffercache, held};
 use pgdyno_rows::load::LoadPlan;
 use pgdyno_script::{Automatic, Builtin, Definition, Scripts};
-use pgdyno_wire::{ConnectOptions, Session, WireError};
+use pgdyno_wire::{ConnectOptions, WireError};
 
 use super::{Home, RESET_AUTOVACUUM, ResetState, Subject, open_session};
 use crate::{
@@ -33,7 +32,6 @@ use crate::{
     counters_sampler::Reading,
     server_storage,
     table_sets::TableSet,
-    wait_sampler::WaitSampler,
     waiting::waiting_for,
 };
 
@@ -139,7 +137,6 @@ impl Subject {
             waiting_for("CHECKPOINT", events, || self.checkpoint())?;
         }
         let checkpoint_s = begin.elapsed().as_secs_f64();
-        self.waits = self.sample_waits();
         let options = self.options_of(work, drive);
         Ok(Ready { scripts, definitions, options, weak, data_state, reset_s, checkpoint_s })
     }
@@ -196,40 +193,13 @@ impl Subject {
         carry_out(&mut self.session()?, steps, variables, context.stop, show)
     }
 
-    /// Prepares to sample the wait events of its sessions; `None` if that is not wanted or not possible.
-    fn sample_waits(&mut self) -> Option<WaitSampler> {
-        // Only the sessions of one database are sampled.
-        if !self.samples_waits || !self.set_databases().is_empty() {
-            return None;
-        }
-        // Of the server under test, bypassing a pooler if the admin connection does.
-        let options = if self.elsewhere.is_some() { &self.options } else { &self.admin_options };
-        let session = self.wait_session.take().or_else(|| open_session(options, &self.stop).ok())?;
-        let except = self.backends.iter().copied().chain(self.elsewhere.as_ref().map(Session::backend_pid));
-        Some(WaitSampler::begin(session, self.facts.version_num, except.collect()))
-    }
-
-    /// Reads all counters at an edge of the measured interval. Wait events are sampled between the two readings.
-    pub fn read_counters(&mut self, edge: Mark) -> Reading {
-        if let Some(waits) = self.waits.as_ref().filter(|_| edge == Mark::MeasureEnd) {
-            waits.sample_while(false);
-        }
+    /// Reads all counters at an edge of the measured interval.
+    pub fn read_counters(&mut self) -> Reading {
         let databases = self.set_databases();
         let session = self.elsewhere.as_mut().unwrap_or(&mut self.admin);
-        let reading = waiting_for("the server's counters", &self.events, || {
+        waiting_for("the server's counters", &self.events, || {
             self.sampler.read_all(session, self.facts.version_num, &databases)
-        });
-        if let Some(waits) = self.waits.as_ref().filter(|_| edge == Mark::MeasureStart) {
-            waits.sample_while(true);
-        }
-        reading
-    }
-
-    /// The wait events of a run.
-    pub fn sampled_waits(&mut self) -> Option<Waits> {
-        let (session, waits) = self.waits.take()?.end();
-        self.wait_session = session;
-        Some(waits)
+        })
     }
 
     /// Quiesces a loaded server.
@@ -324,6 +294,7 @@ impl Subject {
         let drop = format!("DROP TABLE IF EXISTS {}", tables.join(", "));
         let dropped = self.session()?.execute(&drop);
         dropped.map_err(|error| error.into_problem("could not drop the tables of the load before"))?;
+        (self.untouched, self.written_out) = (None, None);
         self.checkpoint()
     }
 
@@ -401,7 +372,7 @@ impl Subject {
 }
 
 /// Connection options with the settings of sessions of a subject that connects in its own way.
-fn with_sessions_of(mut options: ConnectOptions, drive: Option<&ConnectOptions>) -> ConnectOptions {
+pub fn with_sessions_of(mut options: ConnectOptions, drive: Option<&ConnectOptions>) -> ConnectOptions {
     let Some(own) = drive else { return options };
     options.options.clone_from(&own.options);
     options.startup.retain(|(name, _)| !own.startup.iter().any(|(other, _)| other == name));

@@ -10,6 +10,8 @@ use pgdyno_core::{
     units::plural,
 };
 
+use super::logging::log_settings;
+
 /// Facts that the rules use.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
@@ -25,11 +27,39 @@ pub struct Inputs<'a> {
     pub clients: u32,
     /// Most tables and indexes that one statement locks; 0 if there are few.
     pub relations: u64,
+    /// Parallel workers that a load requests for its keys.
+    pub key_workers: KeyDemand,
     /// Size of a WAL segment in bytes.
     pub wal_segment_bytes: u64,
     /// Number of processors that the server is pinned to; `None` means all that are allowed.
     pub server_cpus: Option<u32>,
 }
+
+/// Parallel workers that were requested for building keys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeyDemand {
+    /// Workers of each key; 0 if none were requested.
+    pub each: u64,
+    /// Keys that are built at the same time.
+    pub keys: u64,
+}
+
+impl KeyDemand {
+    /// Workers of all keys that are built at the same time, at most as many as PostgreSQL ever starts.
+    pub fn total(self) -> u64 {
+        self.each.saturating_mul(self.keys).min(MOST_WORKERS.max(self.each))
+    }
+
+    fn reason(self) -> String {
+        let keys = plural(self.keys, "key");
+        format!("{} requested for each key, {keys} at a time", plural(self.each, "worker"))
+    }
+}
+
+/// Most parallel workers of one command (`MAX_PARALLEL_WORKER_LIMIT`): more keys at a time share them.
+const MOST_WORKERS: u64 = 1_024;
+/// Default of `max_worker_processes`.
+pub(crate) const DEFAULT_WORKER_PROCESSES: u64 = 8;
 
 /// Memory in bytes that a server may count on: physical memory, or less if a control group or the kernel's
 /// commit limit is lower.
@@ -67,7 +97,8 @@ pub fn settings(inputs: &Inputs<'_>) -> Vec<Choice> {
         max_parallel_maintenance_workers,
         track_io_timing,
     ];
-    rules.iter().filter_map(|rule| rule(inputs)).collect()
+    let sized = rules.iter().filter_map(|rule| rule(inputs));
+    sized.chain(log_settings(inputs.version_num)).collect()
 }
 
 fn choice(name: &str, value: impl ToString, reason: impl Into<String>) -> Option<Choice> {
@@ -229,17 +260,23 @@ fn cpus(inputs: &Inputs<'_>) -> u32 {
     allowed.min(quota).min(inputs.server_cpus.unwrap_or(u32::MAX)).max(1)
 }
 
-fn max_worker_processes(inputs: &Inputs<'_>) -> Option<Choice> {
-    let cpus = cpus(inputs);
-    (cpus > 8).then(|| {
-        choice("max_worker_processes", cpus, format!("one for each of {}", plural(cpus.into(), "processor")))
-    })?
+/// One process more than workers: the launcher of logical replication is one of them.
+pub(crate) fn max_worker_processes(inputs: &Inputs<'_>) -> Option<Choice> {
+    let (cpus, wanted) = (u64::from(cpus(inputs)), inputs.key_workers.total());
+    let (value, reason) = match wanted + 1 {
+        processes if wanted > 0 && processes > cpus => (processes, inputs.key_workers.reason()),
+        _ => (cpus, format!("one for each of {}", plural(cpus, "processor"))),
+    };
+    (value > DEFAULT_WORKER_PROCESSES).then(|| choice("max_worker_processes", value, reason))?
 }
 
 fn max_parallel_workers(inputs: &Inputs<'_>) -> Option<Choice> {
-    let cpus = cpus(inputs);
-    let reason = format!("one for each of {}", plural(cpus.into(), "processor"));
-    (inputs.version_num >= 100_000).then(|| choice("max_parallel_workers", cpus, reason))?
+    let (cpus, wanted) = (u64::from(cpus(inputs)), inputs.key_workers.total());
+    let (value, reason) = match wanted > cpus {
+        true => (wanted, inputs.key_workers.reason()),
+        false => (cpus, format!("one for each of {}", plural(cpus, "processor"))),
+    };
+    (inputs.version_num >= 100_000).then(|| choice("max_parallel_workers", value, reason))?
 }
 
 fn max_parallel_workers_per_gather(inputs: &Inputs<'_>) -> Option<Choice> {
@@ -251,8 +288,13 @@ fn max_parallel_workers_per_gather(inputs: &Inputs<'_>) -> Option<Choice> {
 
 fn max_parallel_maintenance_workers(inputs: &Inputs<'_>) -> Option<Choice> {
     let cpus = cpus(inputs);
-    let reason = format!("half of {}, from 1 to 8", plural(cpus.into(), "processor"));
-    let value = (cpus / 2).clamp(1, 8);
+    let (value, reason) = match inputs.key_workers.each {
+        0 => (
+            (cpus / 2).clamp(1, 8).into(),
+            format!("half of {}, from 1 to 8", plural(cpus.into(), "processor")),
+        ),
+        each => (each, "requested for each key".to_owned()),
+    };
     (inputs.version_num >= 110_000).then(|| choice("max_parallel_maintenance_workers", value, reason))?
 }
 
@@ -279,6 +321,7 @@ mod tests {
             version_num,
             clients: 64,
             relations: 0,
+            key_workers: KeyDemand::default(),
             wal_segment_bytes: 16 * MB,
             server_cpus: None,
         })
@@ -303,6 +346,7 @@ mod tests {
                 version_num: 180_004,
                 clients,
                 relations,
+                key_workers: KeyDemand::default(),
                 wal_segment_bytes: 16 * MB,
                 server_cpus: None,
             };
@@ -313,6 +357,35 @@ mod tests {
         // In a gibibyte they do not fit for a thousand sessions, but for eight they always do.
         let few = locks(8_192, 1_000, GB).expect("they are many");
         assert!((64..8_256).contains(&few) && few * 1_020 >= 8 * 8_256, "{few}");
+    }
+
+    /// Article 003: 24 workers for one key, where the server started no more than 18.
+    #[test]
+    fn requested_workers_of_keys_have_their_processes() {
+        let of = |key_workers: KeyDemand, version_num| {
+            let (host, data) = (host(16 * GB), storage(100 * GB, None));
+            let inputs = Inputs {
+                host: &host,
+                data: &data,
+                wal: None,
+                version_num,
+                clients: 8,
+                relations: 0,
+                key_workers,
+                wal_segment_bytes: 16 * MB,
+                server_cpus: None,
+            };
+            let choices = settings(&inputs);
+            let names = ["max_worker_processes", "max_parallel_workers", "max_parallel_maintenance_workers"];
+            names.map(|name| value(&choices, name).map(str::to_owned))
+        };
+        let some = |values: [&str; 3]| values.map(|value| Some(value.to_owned()));
+        let asked = |each, keys| KeyDemand { each, keys };
+        assert_eq!(of(asked(24, 1), 180_004), some(["25", "24", "24"]));
+        assert_eq!(of(asked(6, 4), 180_004), some(["25", "24", "6"]));
+        assert_eq!(of(asked(2, 1), 180_004), [None, Some("4".into()), Some("2".into())]);
+        assert_eq!(of(asked(1_000, 1_000), 180_004)[0].as_deref(), Some("1025"));
+        assert_eq!(of(KeyDemand::default(), 90_600), [None, None, None]);
     }
 
     #[test]
@@ -405,7 +478,7 @@ mod tests {
             let data = storage(free, None);
             let segment = 1_u64 << shift;
             let inputs = Inputs { host: &host, data: &data, wal: None, version_num: 180_000, clients: 1, relations: 0,
-                wal_segment_bytes: segment, server_cpus: None };
+                key_workers: KeyDemand::default(), wal_segment_bytes: segment, server_cpus: None };
             let choices = settings(&inputs);
             prop_assert!(bytes(&choices, "min_wal_size") >= 2 * segment);
             prop_assert!(bytes(&choices, "max_wal_size") >= bytes(&choices, "min_wal_size"));

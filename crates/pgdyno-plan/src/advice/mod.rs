@@ -3,5 +3,6 @@
 pub mod alike;
 pub mod bench;
 pub mod config;
+pub(crate) mod logging;
 pub mod preflight;
 pub mod program;

@@ -185,7 +185,7 @@ fn settings(server: &ServerPlan, faults: &mut Vec<Fault>) {
             faults.push(fault(path, what, "use the names of postgresql.conf, such as work_mem"));
         } else if OURS.contains(&lower.as_str()) {
             let what = format!("`{lower}` is set by pgdyno itself");
-            faults.push(fault(path, what, "use --data, --port or --listen"));
+            faults.push(fault(path, what, instead_of_ours(&lower)));
         } else if !seen.insert(lower) {
             let what = format!("the setting `{name}` is given twice in different letters");
             faults.push(fault(path, what, "names of settings do not depend on case: keep one"));
@@ -193,6 +193,20 @@ fn settings(server: &ServerPlan, faults: &mut Vec<Fault>) {
             let what = format!("the value of `{name}` holds a control character");
             faults.push(fault(path, what, "write it on one line"));
         }
+    }
+}
+
+/// What takes the place of a setting that pgdyno makes itself.
+fn instead_of_ours(name: &str) -> &'static str {
+    match name {
+        "data_directory" => "use --data",
+        "listen_addresses" => {
+            "a plan has listen in [server], a comparison listen= of an arm, `pgdyno up` --listen"
+        }
+        "port" => {
+            "leave it out: a free port is chosen; `pgdyno up --port` starts a server on one of your choice"
+        }
+        _ => "leave it out",
     }
 }
 

@@ -105,7 +105,8 @@ fn workloads(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
         let path = format!("workload[{index}]");
         let before = faults.len();
         transactions(&path, workload, faults);
-        title(&path, workload, faults);
+        let has_loads = workloads.iter().any(|workload| !workload.load.is_default());
+        title(&path, workload, has_loads, faults);
         variables(&format!("{path}.define"), &workload.define, given, faults);
         if let Some(clients) = &workload.clients {
             client_list(&format!("{path}.clients"), clients, faults);
@@ -116,7 +117,10 @@ fn workloads(plan: &Plan, given: &[&str], faults: &mut Vec<Fault>) {
             let (title, protocol) = (shown(workload.title()), workload.protocol.name());
             let what = format!("the workload {title} over the {protocol} protocol is listed twice");
             let hint = match workload.as_builtin() {
-                Some(_) => "use `blocks` in [measure] to run a workload more than once",
+                Some(_) if workload.load.is_default() => {
+                    "use `blocks` in [measure] to run a workload more than once"
+                }
+                Some(_) => "give each a `name` of its own",
                 None => "give each a `name` of its own; `blocks` in [measure] runs a workload more than once",
             };
             faults.push(fault(format!("{path}.script"), what, hint));
@@ -171,11 +175,12 @@ fn transaction(path: &str, part: &ScriptPlan, faults: &mut Vec<Fault>) {
     }
 }
 
-/// Checks the name of a workload, and that a built-in script has only the keys it may have.
-fn title(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
+/// Checks the name of a workload, and that a built-in script has only the keys it may have. It may have a name where
+/// workloads have tables of their own.
+fn title(path: &str, workload: &WorkloadPlan, has_loads: bool, faults: &mut Vec<Fault>) {
     if let Some(builtin) = workload.as_builtin() {
         let given = [
-            ("name", workload.name.is_some()),
+            ("name", workload.name.is_some() && !has_loads),
             ("reset", workload.reset.is_some()),
             ("define", !workload.define.is_empty()),
         ];
@@ -186,12 +191,18 @@ fn title(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
                 builtin.name()
             );
             faults.push(fault(format!("{path}.{key}"), what, hint));
+        } else if workload.name.is_some() {
+            name(path, workload, faults);
         }
         return;
     }
     if workload.reset.as_deref().is_some_and(|reset| reset.trim().is_empty()) {
         faults.push(fault(format!("{path}.reset"), "`reset` is empty", "write SQL, or leave it out"));
     }
+    name(path, workload, faults);
+}
+
+fn name(path: &str, workload: &WorkloadPlan, faults: &mut Vec<Fault>) {
     let hint = "use 1 to 40 letters, digits, dots, dashes and underscores, a letter or digit first";
     let name = workload.title();
     if workload.name.is_none() && workload.tpcc.is_none() && !matches!(workload.script, Some(Source::File(_)))

@@ -13,7 +13,10 @@ use super::{
     renames::{Sizes, renamed},
     reserved::{Reserved, reserved},
 };
-use crate::advice::config::{self, Inputs};
+use crate::advice::{
+    config::{self, Inputs},
+    logging::log_settings,
+};
 
 /// The server that a preset is for.
 #[derive(Debug, Clone, Copy)]
@@ -63,6 +66,7 @@ pub fn fit(preset: &Preset, on: &Fit<'_>) -> Fitted {
     }
     fitting.make_room_for_clients();
     fitting.make_room_for_locks();
+    fitting.make_room_for_workers();
     fitting.allow_minimal_wal();
     fitting.finish()
 }
@@ -257,6 +261,19 @@ impl Fitting<'_> {
         }
     }
 
+    /// Raises `max_worker_processes` for the workers that a load requests: sessions set the other limits.
+    fn make_room_for_workers(&mut self) {
+        if self.on.inputs.key_workers.total() == 0 {
+            return;
+        }
+        let Some(choice) = config::max_worker_processes(&self.on.inputs) else { return };
+        let published = self.in_force("max_worker_processes").and_then(|value| value.trim().parse().ok());
+        let needed = choice.value.parse::<u64>().unwrap_or(0);
+        if published.unwrap_or(config::DEFAULT_WORKER_PROCESSES) < needed {
+            self.change("max_worker_processes", choice.value, choice.reason);
+        }
+    }
+
     /// Minimal WAL allows no WAL senders, of which there are ten by default from 10 on.
     fn allow_minimal_wal(&mut self) {
         let is_minimal =
@@ -272,6 +289,8 @@ impl Fitting<'_> {
         if self.in_force("track_io_timing").is_none() {
             choices.extend(config::track_io_timing(&self.on.inputs));
         }
+        let log = log_settings(self.on.inputs.version_num).into_iter();
+        choices.extend(log.filter(|choice| self.in_force(&choice.name).is_none()));
         for (name, Taken { value, published, changed }) in std::mem::take(&mut self.taken) {
             let preset = format!("preset {}", self.preset.name);
             let reason =
@@ -334,6 +353,7 @@ mod tests {
             version_num,
             clients: 80,
             relations: 0,
+            key_workers: config::KeyDemand::default(),
             wal_segment_bytes: 16 * MB,
             server_cpus: None,
         };
@@ -455,6 +475,10 @@ mod tests {
         let few = Preset { settings: [("max_connections".into(), "50".into())].into(), ..named("tpcc-9.5") };
         assert_eq!(value(&fitted(&few, 180_000, &[]), "max_connections"), Some("100"));
         assert_eq!(value(&on_18, "track_io_timing"), Some("on"));
+        assert_eq!(value(&on_18, "log_lock_waits"), Some("on"));
+        // What a preset says of autovacuum in the log goes over what pgdyno would say.
+        let logs_all = fitted(&named("scaleup-9.6"), 180_000, &[]);
+        assert_eq!(value(&logs_all, "log_autovacuum_min_duration"), Some("0"));
     }
 
     /// 4,096 partitions in 100 sessions, spread over 2,000 connections and as many prepared transactions.
@@ -469,6 +493,7 @@ mod tests {
                 version_num: 180_000,
                 clients: 80,
                 relations: 8_192,
+                key_workers: config::KeyDemand::default(),
                 wal_segment_bytes: 16 * MB,
                 server_cpus: None,
             };

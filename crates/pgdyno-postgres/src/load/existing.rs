@@ -124,8 +124,8 @@ fn place_in_path(session: &mut Session, table: &str) -> Result<Place, Problem> {
     }
     let (user, path) = who_looks_where(session).map_err(failed)?;
     Err(refused(&format!("there is no table {table} in the search_path of role {user} ({path})")).hint(
-        "load some with `pgdyno load`, name their schema by options=-csearch_path=SCHEMA in --dsn, or let pgdyno \
-         load tables of its own (--tables own)",
+        "load some with `pgdyno load`, name their schema by options=-csearch_path=SCHEMA in -d or --dsn, or let \
+         pgdyno load tables of its own (--tables own)",
     ))
 }
 
@@ -148,8 +148,9 @@ fn shapes_are_right(session: &mut Session, shapes: &[Shape]) -> Result<Place, Pr
                     "{} is in schema {}, but {table} in schema {}",
                     shapes[0].0, first.schema, place.schema
                 );
-                return Err(refused(&what)
-                    .hint("name the schema that has all of them by options=-csearch_path=SCHEMA in --dsn"));
+                return Err(refused(&what).hint(
+                    "name the schema that has all of them by options=-csearch_path=SCHEMA in -d or --dsn",
+                ));
             }
             Some(_) => {}
             None => first = Some(place),

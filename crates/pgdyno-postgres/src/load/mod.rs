@@ -8,8 +8,8 @@ mod format;
 mod found;
 mod init;
 mod place;
-mod prewarm;
 mod schemas;
+mod scratch;
 mod setup;
 mod tpcc;
 
@@ -23,10 +23,9 @@ pub use existing::{find_existing, glimpse_tpcb};
 pub use found::{Found, NotFound, accounts_state, find_tables, finds_unlogged};
 pub use init::{InitError, InitEvent, Initialization, Step as InitStep, check_steps, initialize, steps};
 pub use pgdyno_rows::load::PartitionMethod;
-pub use prewarm::{PrewarmMethod, PrewarmOutcome, prewarm};
 pub use schemas::{SchemaState, Schemas};
-pub(crate) use setup::is_found;
+pub use scratch::Scratch;
 pub use setup::{
-    SetupOutcome, StepVariables, TableScope, carry_out, data_state, has_unlogged, prewarm_own, settle,
+    SetupOutcome, StepVariables, TableScope, carry_out, data_state, has_unlogged, is_found, is_own, settle,
 };
 pub use tpcc::{TpccFound, find_tpcc};

@@ -8,7 +8,7 @@ use super::{
     bulk::{find, is_whole},
     init::quoted,
 };
-use crate::probe::open;
+use crate::session::open;
 
 /// Connection options with another schema first in the search path.
 pub(super) fn within(options: &ConnectOptions, schema: &str) -> ConnectOptions {

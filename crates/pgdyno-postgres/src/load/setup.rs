@@ -8,7 +8,7 @@ use pgdyno_rows::load::Set;
 use pgdyno_script::{Action, Automatic, Definition, Sql, Variables};
 use pgdyno_wire::{Row, Session, WireError, libpq};
 
-use super::{PrewarmOutcome, bulk::literal, prewarm};
+use super::bulk::literal;
 
 /// Largest total size of tables that are counted before every run, in bytes; counting larger ones would delay
 /// runs and evict their cache.
@@ -97,7 +97,7 @@ impl TableScope {
 }
 
 /// SQL condition that relation `c` has one of these names in the search path, or is a partition on any level.
-pub(crate) fn is_found(names: &[String]) -> String {
+pub fn is_found(names: &[String]) -> String {
     let names: Vec<_> = names.iter().map(|name| literal(name)).collect();
     format!(
         "c.oid IN (WITH RECURSIVE found(oid) AS (SELECT f.oid FROM pg_catalog.pg_class AS f \
@@ -167,33 +167,13 @@ pub fn has_unlogged(session: &mut Session, scope: &TableScope) -> Result<bool, W
     Ok(session.value(&sql)?.is_some_and(|count| count != "0"))
 }
 
-/// Reads the plan's own tables and their indexes into shared buffers; `None` if the server lacks `pg_prewarm`,
-/// the role may not create it, or the tables cannot be read.
-///
-/// # Errors
-/// The connection fails.
-pub fn prewarm_own(session: &mut Session, scope: &TableScope) -> Result<Option<PrewarmOutcome>, WireError> {
-    let start = Instant::now();
-    let Some(schema) = prewarm::made(session)? else { return Ok(None) };
-    let tables = session.query(&format!(
-        "SELECT c.oid FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-         WHERE c.relkind IN ('r', 'm') AND {}",
-        within(scope)
-    ))?;
-    match prewarm::read(session, &tables, Some(schema)) {
-        Ok(method) => Ok(Some(PrewarmOutcome { method, duration_s: start.elapsed().as_secs_f64() })),
-        Err(WireError::Server(_)) => Ok(None),
-        Err(error) => Err(error),
-    }
-}
-
 struct Table {
     name: String,
     bytes: u64,
 }
 
-/// SQL condition for namespace `n` and relation `c`. TPC-B tables are not the plan's own.
-fn within(scope: &TableScope) -> String {
+/// SQL condition that relation `c`, of namespace `n`, is one of the plan's own tables. TPC-B tables are not.
+pub fn is_own(scope: &TableScope) -> String {
     const TPCB: &str = "c.relname NOT LIKE 'pgbench\\_%'";
     match scope {
         TableScope::Database => {
@@ -205,11 +185,11 @@ fn within(scope: &TableScope) -> String {
 }
 
 fn tables(session: &mut Session, scope: &TableScope) -> Result<Vec<Table>, WireError> {
-    let within = within(scope);
+    let is_own = is_own(scope);
     let rows = session.query(&format!(
         "SELECT pg_catalog.format('%I.%I', n.nspname, c.relname), pg_catalog.pg_total_relation_size(c.oid) \
          FROM pg_catalog.pg_class c JOIN pg_catalog.pg_namespace n ON n.oid = c.relnamespace \
-         WHERE c.relkind IN ('r', 'm') AND {within} ORDER BY 1"
+         WHERE c.relkind IN ('r', 'm') AND {is_own} ORDER BY 1"
     ))?;
     let table = |row: &Row| Some(Table { name: row.get(0)?.to_owned(), bytes: row.parse(1).unwrap_or(0) });
     Ok(rows.iter().filter_map(table).collect())

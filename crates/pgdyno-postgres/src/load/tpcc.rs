@@ -67,7 +67,7 @@ const INDEXES: &str = "SELECT pg_catalog.array_to_string(ARRAY(SELECT a.attname 
 
 const OTHERS: &str = "altered tables, or those of a tool with other names, cannot be driven: load some with \
                       `pgdyno load tpcc --warehouses N` and the same flags of the connection, or name the schema \
-                      by options=-csearch_path=… in --dsn";
+                      by options=-csearch_path=… in -d or --dsn";
 
 /// Finds the tables, and does the quick checks for completeness; `pgdyno tpcc check` examines every row.
 ///

@@ -55,6 +55,39 @@ pub fn postmaster_of(session: &Session) -> Option<u32> {
         Address::Tcp(host, _) => host == "localhost" || host.parse().is_ok_and(|ip: IpAddr| ip.is_loopback()),
     };
     let backend = u32::try_from(session.backend_pid()).ok().filter(|_| local)?;
+    parent_of_backend(backend)
+}
+
+/// As [`postmaster_of`], also for a session over the machine's address in a network: then process and server must agree
+/// on how old both the backend and the postmaster are.
+///
+/// # Errors
+/// See [`Session::query`].
+pub fn postmaster_here(session: &mut Session) -> Result<Option<u32>, WireError> {
+    if let Some(postmaster) = postmaster_of(session) {
+        return Ok(Some(postmaster));
+    }
+    let seen = u32::try_from(session.backend_pid()).ok();
+    let Some((backend, postmaster)) = seen.and_then(|pid| Some((pid, parent_of_backend(pid)?))) else {
+        return Ok(None);
+    };
+    let rows = session.query(AGES)?;
+    let said = |column| rows.first().and_then(|row| row.parse::<f64>(column));
+    let ages = [procs::age_s(backend), said(0), procs::age_s(postmaster), said(1)];
+    let [Some(own), Some(own_said), Some(its), Some(its_said)] = ages else { return Ok(None) };
+    // A backend begins before it knows whom it serves, and a postmaster before it has its memory.
+    let is_one = (-1.0..=STARTING_S).contains(&(own - own_said)) && its >= its_said - 1.0;
+    Ok(is_one.then_some(postmaster))
+}
+
+/// Longest time in seconds from the begin of a backend to its first query.
+const STARTING_S: f64 = 10.0;
+const AGES: &str = "SELECT pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - backend_start), \
+     pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - pg_catalog.pg_postmaster_start_time()) \
+     FROM pg_catalog.pg_stat_activity WHERE pid = pg_catalog.pg_backend_pid()";
+
+/// The postmaster, if this is one of its backends.
+fn parent_of_backend(backend: u32) -> Option<u32> {
     let is_postgres = |pid: u32| procs::name(pid).is_some_and(|name| name.starts_with("postgres"));
     let parent = procs::parent(backend).filter(|_| is_postgres(backend))?;
     is_postgres(parent).then_some(parent)

@@ -16,3 +16,15 @@ pub fn tablespace_dirs(session: &mut Session) -> Result<Vec<String>, WireError> 
     )?;
     Ok(rows.iter().filter_map(|row| row.get(0).map(str::to_owned)).collect())
 }
+
+/// Names and directories of all tablespaces outside the data directory.
+///
+/// # Errors
+/// The query fails.
+pub fn tablespaces(session: &mut Session) -> Result<Vec<(String, String)>, WireError> {
+    let rows = session.query(
+        "SELECT spcname, pg_catalog.pg_tablespace_location(oid) FROM pg_catalog.pg_tablespace \
+         WHERE pg_catalog.pg_tablespace_location(oid) <> ''",
+    )?;
+    Ok(rows.iter().filter_map(|row| Some((row.get(0)?.to_owned(), row.get(1)?.to_owned()))).collect())
+}

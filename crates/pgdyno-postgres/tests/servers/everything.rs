@@ -5,7 +5,7 @@ use std::{slice, sync::Arc};
 use pgdyno_core::{facts::ServerSource, stop::Stop};
 use pgdyno_engine::{Settings, SocketDriver, run};
 use pgdyno_postgres::{
-    load::{PrewarmMethod, load_tables, prewarm, tpcb_tables},
+    load::{load_tables, tpcb_tables},
     observe::{Counters, server_facts},
     targets::SqlClients,
     verify::{BalanceMode, BalanceOutcome, Expected, check_balance},
@@ -23,15 +23,28 @@ fn the_oldest_major() {
 }
 
 #[test]
+fn balances_of_the_oldest_major() {
+    balances_are_checked(OLDEST);
+}
+
+#[test]
 fn the_newest_major() {
     everything_holds("18");
 }
 
 #[test]
+fn balances_of_the_newest_major() {
+    balances_are_checked("18");
+}
+
+#[test]
 #[ignore = "takes long: `cargo xtask test-all` runs it"]
 fn every_major_between() {
-    everything_holds("9.6");
-    (10..18).for_each(|major| everything_holds(&major.to_string()));
+    let majors = ["9.6".to_owned()].into_iter().chain((10..18).map(|major: u32| major.to_string()));
+    majors.for_each(|major| {
+        everything_holds(&major);
+        balances_are_checked(&major);
+    });
 }
 
 fn everything_holds(major: &str) {
@@ -40,8 +53,11 @@ fn everything_holds(major: &str) {
     keys_are_bigint_from_scale_20000_on(&server);
     a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session(&server);
     a_server_tells_its_facts_and_counts_what_it_does(&server);
-    the_balance_check_finds_what_is_wrong_and_nothing_else(&server);
-    tables_are_read_into_shared_buffers(&server);
+}
+
+/// Apart from the rest, since it takes longest.
+fn balances_are_checked(major: &str) {
+    the_balance_check_finds_what_is_wrong_and_nothing_else(&Server::start(&bundle(major)));
 }
 
 /// A temporary database, dropped at the end.
@@ -59,17 +75,6 @@ impl Database {
         admin.execute(&format!("CREATE DATABASE {name}")).expect("the role may make databases");
         let session = connect(&server.with_database(&name)).expect("the database is there");
         Self { server, name, session: Some(session) }
-    }
-
-    /// A copy by files, with nothing in shared buffers; no session may be connected to the source.
-    fn copy(&self, server: &Server, purpose: &str) -> Self {
-        let strategy = if server.running.version_num >= 150_000 { " STRATEGY file_copy" } else { "" };
-        let name = format!("pgdyno_test_{purpose}");
-        let mut admin = connect(&self.server).expect("the server answers");
-        let copy = format!("CREATE DATABASE {name} TEMPLATE {}{strategy}", self.name);
-        admin.execute(&copy).expect("the role may copy databases");
-        let session = connect(&self.server.with_database(&name)).expect("the database is there");
-        Self { server: self.server.clone(), name, session: Some(session) }
     }
 
     fn session(&mut self) -> &mut Session {
@@ -211,50 +216,6 @@ fn frozen(database: &mut Database) {
     assert_eq!(database.value(all), "t");
 }
 
-/// With the extension if it is installed, and through queries if the role may not create it. Pages outside
-/// shared buffers are covered by the tests of `pgdyno prewarm`, since a load this small is cached completely.
-fn tables_are_read_into_shared_buffers(server: &Server) {
-    let plain = "CREATE ROLE plain; GRANT ALL ON SCHEMA public TO plain; \
-                 ALTER TABLE pgbench_accounts OWNER TO plain; ALTER TABLE pgbench_tellers OWNER TO plain; \
-                 ALTER TABLE pgbench_branches OWNER TO plain; SET ROLE plain";
-    let elsewhere = "CREATE SCHEMA elsewhere; CREATE EXTENSION pg_prewarm SCHEMA elsewhere";
-    let mut database = Database::make(server, "prewarm");
-    database.load(Way::Stream);
-    database.session().execute("CREATE EXTENSION pg_buffercache").expect("the bundle has it");
-    database.session = None;
-    for (at, (before, expected)) in [
-        (plain, PrewarmMethod::Scans),
-        ("SELECT 1", PrewarmMethod::PgPrewarm),
-        (elsewhere, PrewarmMethod::PgPrewarm),
-    ]
-    .into_iter()
-    .enumerate()
-    {
-        let mut cold = database.copy(server, &format!("cold_{at}"));
-        let mut looking = connect(&cold.options()).expect("the database is there");
-        let (pages, there) = accounts_in_buffers(&mut looking);
-        assert!(pages > 1_000 && there < pages / 2, "{before}: {there} of {pages} before");
-        cold.session().execute(before).expect("the role may do that");
-        let outcome = prewarm(cold.session()).expect("the tables can be read");
-        assert_eq!(outcome.method, expected, "{before}");
-        let (pages, there) = accounts_in_buffers(&mut looking);
-        assert!(there * 100 >= pages * 99, "{before}: {there} of {pages}");
-    }
-}
-
-/// Pages of accounts and of its key, and how many of them are in shared buffers.
-fn accounts_in_buffers(session: &mut Session) -> (u64, u64) {
-    let rows = session
-        .query(
-            "SELECT (pg_relation_size('pgbench_accounts') + pg_relation_size('pgbench_accounts_pkey')) / 8192, \
-             (SELECT count(*) FROM pg_buffercache b JOIN pg_database d ON d.oid = b.reldatabase \
-             WHERE d.datname = current_database() AND relforknumber = 0 AND relfilenode IN \
-             (pg_relation_filenode('pgbench_accounts'), pg_relation_filenode('pgbench_accounts_pkey')))",
-        )
-        .expect("it can be asked");
-    (rows[0].parse(0).expect("a number"), rows[0].parse(1).expect("a number"))
-}
-
 fn keys_are_bigint_from_scale_20000_on(server: &Server) {
     let mut database = Database::make(server, "bigint");
     for (scale, key) in [(19_999, "integer"), (20_000, "bigint")] {
@@ -391,11 +352,11 @@ fn the_balance_check_finds_what_is_wrong_and_nothing_else(server: &Server) {
         assert_eq!(database.check(mode, committed + 1).violations, 1, "a commit that history lacks");
         assert_eq!(database.check(mode, committed - 1).violations, 1, "a row that nobody committed");
     }
+    keep(&mut database);
     for (corruption, touched_too) in CORRUPTIONS {
-        found(&mut database, corruption, BalanceMode::Full, committed);
-        if touched_too {
-            found(&mut database, corruption, BalanceMode::Touched, committed);
-        }
+        let modes =
+            if touched_too { &[BalanceMode::Full, BalanceMode::Touched][..] } else { &[BalanceMode::Full] };
+        found(&mut database, corruption, modes, committed);
     }
     assert_eq!(database.check(BalanceMode::Full, committed).violations, 0, "everything was put back");
     database
@@ -408,16 +369,28 @@ fn the_balance_check_finds_what_is_wrong_and_nothing_else(server: &Server) {
     }
 }
 
-/// Corrupts, checks and restores. The check begins its own transaction, so the tables are saved as copies.
-fn found(database: &mut Database, corruption: &str, mode: BalanceMode, committed: u64) {
-    let tables = ["accounts", "tellers", "branches", "history"];
-    let each = |sql: &str| tables.map(|table| sql.replace("{}", table)).join(";");
-    database.session().execute(&each("CREATE TABLE kept_{} AS TABLE pgbench_{}")).expect("a copy");
+const TABLES: [&str; 4] = ["accounts", "tellers", "branches", "history"];
+
+/// Saves the tables as copies: the check begins a transaction of its own, so a corruption cannot be rolled back.
+fn keep(database: &mut Database) {
+    let each = TABLES.map(|table| format!("CREATE TABLE kept_{table} AS TABLE pgbench_{table}"));
+    database.session().execute(&each.join(";")).expect("a copy");
+}
+
+/// Corrupts a table, checks, and restores it.
+fn found(database: &mut Database, corruption: &str, modes: &[BalanceMode], committed: u64) {
     let changed =
         database.value(&format!("WITH done AS ({corruption} RETURNING 1) SELECT count(*) FROM done"));
     assert!(changed.parse::<u64>().is_ok_and(|rows| rows > 0), "{corruption} changed nothing");
-    let outcome = database.check(mode, committed);
-    assert!(outcome.violations > 0 && !outcome.examples.is_empty(), "{} missed {corruption}", mode.name());
-    let back = each("TRUNCATE pgbench_{}; INSERT INTO pgbench_{} TABLE kept_{}; DROP TABLE kept_{}");
+    for mode in modes {
+        let outcome = database.check(*mode, committed);
+        let missed = format!("{} missed {corruption}", mode.name());
+        assert!(outcome.violations > 0 && !outcome.examples.is_empty(), "{missed}");
+    }
+    // Each begins with the table that it changes.
+    let table =
+        TABLES.into_iter().find(|table| corruption.split(' ').take(3).any(|word| word.ends_with(table)));
+    let table = table.expect("a corruption changes a table");
+    let back = format!("TRUNCATE pgbench_{table}; INSERT INTO pgbench_{table} TABLE kept_{table}");
     database.session().execute(&back).expect("it is put back");
 }

@@ -1,13 +1,15 @@
 //! The short report, for e-mail.
 
 use pgdyno_core::units;
-
-use crate::{
+use pgdyno_document::{
     block::{Block, Fact, Prose, Tone},
     figure::Format::Text,
     phrase::Phrase,
+};
+
+use crate::{
     run::Run,
-    sections::{checks, doubts, head, levels, operations, results, tpcc, verdict},
+    sections::{checks, comparison, doubts, head, levels, operations, results, tpcc, verdict},
 };
 
 /// Results, machine, tables, all doubts, checks and command.
@@ -28,11 +30,12 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
     if !run.is_of_operations() {
         tables.push(Block::Table(results::short(run)));
     }
+    tables.extend(comparison::rates(run).into_iter().flat_map(|section| section.blocks));
     let machine = Fact { may_be_cut: true, ..Fact::new("machine", machine(run)) };
     let facts = vec![machine, Fact::new("durability", head::durability(run))];
     let checks = match run.is_of_operations() {
         true => Vec::new(),
-        false => vec![checks::noise_in_short(run), checks::data_in_short(run)],
+        false => checks::in_short(run),
     };
     let mut blocks = vec![Block::Prose(Prose { sentences, tone: Tone::Lead }), Block::facts(facts)];
     blocks.extend(tables);

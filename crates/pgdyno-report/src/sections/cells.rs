@@ -1,13 +1,20 @@
 //! The cells as a table in machine units: one row per cell, with its comparison if there is one.
 
-use pgdyno_core::measure::{CellSummary, Estimate};
+use pgdyno_core::{
+    measure::{CellSummary, Estimate},
+    results::ComparedRate,
+};
+use pgdyno_document::{
+    block::{Cell, Column, Row, Table},
+    figure::Format::Raw,
+    phrase::maybe,
+};
+use pgdyno_record::ComparisonRecord;
 
 use crate::{
-    block::{Cell, Column, Row, Table},
-    figure::{Format::Raw, Source},
-    phrase::maybe,
     run::Run,
-    sections::data,
+    sections::{comparison::RATES, data},
+    source::Source,
 };
 
 /// Where the value of a column is.
@@ -28,7 +35,7 @@ enum At {
 use At::{Comparison, OfCell, Record, Subject, Tps};
 
 /// The columns. Names end with the unit.
-const COLUMNS: [(&str, At); 54] = [
+const COLUMNS: [(&str, At); 55] = [
     ("run_id", Record("id")),
     ("status", Record("status")),
     ("server_version", Subject("server/version")),
@@ -83,13 +90,17 @@ const COLUMNS: [(&str, At); 54] = [
     ("effect_low_share", Comparison("low")),
     ("effect_high_share", Comparison("high")),
     ("verdict", Comparison("verdict/answer")),
+    ("rows_half_width_per_s", OfCell("rows_per_s/half_width")),
 ];
 
-/// The cells in listing order. A comparison of commands, of which pgdyno sees no cells, has none.
+/// The cells in listing order. A comparison of commands or loads, which have no cells, has a row for each arm.
 pub fn table(run: &Run<'_>) -> Table {
     let names = COLUMNS.iter().map(|(name, _)| *name).chain([data::DOUBTS]);
-    let rows = run.cells().into_iter().map(|(index, cell)| row(run, index, cell));
-    Table::new(names.map(Column::words).collect(), rows.collect())
+    let cells = run.cells().into_iter().map(|(index, cell)| row(run, index, cell));
+    let without_cells = run.record.comparison.as_ref().filter(|_| run.record.cells.is_empty());
+    let arms =
+        without_cells.into_iter().flat_map(|of| (0..RATES.len()).map(move |arm| row_of_arm(run, of, arm)));
+    Table::new(names.map(Column::words).collect(), cells.chain(arms).collect())
 }
 
 fn row(run: &Run<'_>, index: usize, cell: &CellSummary) -> Row {
@@ -97,6 +108,36 @@ fn row(run: &Run<'_>, index: usize, cell: &CellSummary) -> Row {
     let compared = compared(run, cell);
     let value = |(_, from): &(&str, At)| value(run, index, cell, compared.as_deref(), *from);
     Row::new(false, COLUMNS.iter().map(value).chain([doubts]))
+}
+
+/// The row of an arm of a comparison without cells.
+fn row_of_arm(run: &Run<'_>, of: &ComparisonRecord, arm: usize) -> Row {
+    let value = |(_, from): &(&str, At)| value_of_arm(run, of, arm, *from);
+    Row::new(false, COLUMNS.iter().map(value).chain([data::doubts(run, None)]))
+}
+
+fn value_of_arm(run: &Run<'_>, comparison: &ComparisonRecord, arm: usize, from: At) -> Cell {
+    let is_of_rows = comparison.by == ComparedRate::LoadedRows;
+    let rates = [&comparison.a_per_s, &comparison.b_per_s];
+    let rate = if is_of_rows { "rows_per_s/" } else { "tps/" };
+    let pointer = match from {
+        Tps(widths) if !is_of_rows => {
+            return rates[arm].as_ref().map_or_else(String::new, |rate| end(rate, widths)).into();
+        }
+        // Loads have no interval of their own: it is the plan's.
+        Record("plan/duration_ns") if is_of_rows => return "".into(),
+        Record(field) => format!("/{field}"),
+        Subject(field) => format!("/subjects/{arm}/{field}"),
+        Comparison(field) if arm == 1 => format!("/comparison/result/{field}"),
+        OfCell("workload/subject") => format!("/subjects/{arm}/name"),
+        OfCell("tps/count") => format!("{}/count", RATES[arm]),
+        OfCell(field) => match field.strip_prefix(rate) {
+            Some(field) => format!("{}/{field}", RATES[arm]),
+            None => return "".into(),
+        },
+        Tps(_) | Comparison(_) => return "".into(),
+    };
+    of(&run.source, pointer)
 }
 
 fn value(run: &Run<'_>, index: usize, cell: &CellSummary, compared: Option<&str>, from: At) -> Cell {
@@ -119,8 +160,9 @@ fn of(source: &Source, pointer: String) -> Cell {
     maybe("", source.figure(pointer, Raw), "").into()
 }
 
+/// An end of the interval of a rate, which is never below 0.
 fn end(tps: &Estimate, widths: f64) -> String {
-    tps.half_width.map_or_else(String::new, |half| (tps.value + widths * half).to_string())
+    tps.half_width.map_or_else(String::new, |half| (tps.value + widths * half).max(0.0).to_string())
 }
 
 /// The place of the comparison of a cell with the baseline: that of its level, or in a comparison of two that of B.
@@ -169,5 +211,26 @@ mod tests {
         assert_eq!(verdicts[..3], ["", "faster", "faster"]);
         let two = fixtures::faster().record;
         assert_eq!(column(&table(&Run::new(&two, &[])), "verdict"), ["", "faster"]);
+    }
+
+    #[test]
+    fn no_interval_of_a_rate_goes_below_zero() {
+        let mut record = fixtures::complete().record;
+        record.cells[0].tps.half_width = Some(3.0 * record.cells[0].tps.value);
+        assert_eq!(column(&table(&Run::new(&record, &[])), "tps_low_per_s")[0], "0");
+    }
+
+    /// What has no cells has its rates by arm.
+    #[test]
+    fn loads_have_a_row_for_each_arm() {
+        let record = fixtures::loads().record;
+        let table = table(&Run::new(&record, &[]));
+        assert_eq!(column(&table, "subject"), ["A", "B"]);
+        let comparison = record.comparison.as_ref().expect("it is one");
+        let means = [&comparison.a_per_s, &comparison.b_per_s].map(|of| of.as_ref().expect("it has blocks"));
+        assert_eq!(column(&table, "rows_per_s"), means.map(|of| of.value.to_string()));
+        assert_eq!(column(&table, "blocks"), ["3", "3"]);
+        assert_eq!(column(&table, "tps_per_s"), ["", ""], "rows are no transactions");
+        assert_eq!(column(&table, "verdict"), ["", "cannot-tell"]);
     }
 }

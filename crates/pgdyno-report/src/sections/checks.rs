@@ -1,17 +1,20 @@
 //! Checks of the data, the noise floor, and whether the driver was the limit.
 
 use pgdyno_analysis::doubts::MAX_DRIVER_BUSY;
+use pgdyno_document::{
+    block::{Block, Column, Fact, Row, Section, Table},
+    figure::{
+        Figure,
+        Format::{Count, Length, Percent, PercentUpTo100, Text},
+    },
+    phrase::{Phrase, joined, maybe, phrase},
+};
 use pgdyno_record::BalanceRecord;
 
 use crate::{
-    block::{Block, Column, Fact, Row, Section, Table},
-    figure::{
-        Format::{Count, Length, Percent, Text},
-        Place,
-    },
-    phrase::{Phrase, Piece, joined, maybe, phrase},
     run::Run,
     sections::{comparison, tpcc},
+    source::Place,
 };
 
 /// The checks of data, noise and driver.
@@ -34,15 +37,23 @@ fn data(run: &Run<'_>) -> Phrase {
     tpcc::consistency(run).unwrap_or_else(|| balances(run))
 }
 
+/// The noise floor and the result of the data check in a few words. Of compared loads the last tables are verified,
+/// which is an operation.
+pub fn in_short(run: &Run<'_>) -> Vec<Fact> {
+    let data = (!run.compares_loads()).then(|| data_in_short(run));
+    [noise_in_short(run)].into_iter().chain(data).collect()
+}
+
 /// Result of the data check in a few words.
-pub fn data_in_short(run: &Run<'_>) -> Fact {
+fn data_in_short(run: &Run<'_>) -> Fact {
     let label = if tpcc::was_driven(run) { "consistency" } else { "balance check" };
     let only = match run.record.subjects.as_slice() {
         [only] if !tpcc::was_driven(run) => only.balance.as_ref(),
         _ => None,
     };
     let Some(balance) = only else {
-        return Fact::new(label, several_in_short(run).unwrap_or_else(|| data(run)));
+        let found = several_in_short(run).or_else(|| tpcc::consistency(run));
+        return Fact::new(label, found.unwrap_or_else(|| not_made(run)));
     };
     let at = run.subject(0).at("balance");
     let rows = count(&at, "rows_examined", balance.rows_examined, "row");
@@ -105,11 +116,23 @@ fn balanced(at: &Place<'_>, balance: &BalanceRecord) -> Phrase {
 
 fn unbalanced(run: &Run<'_>) -> Phrase {
     let check = run.root().figure("plan/balance_check", Text);
-    // For a plan with its own SQL the reason is not obvious.
-    let reason = run.record.choices.iter().position(|choice| choice.name == "balance");
-    let reason = reason.filter(|_| run.record.material.is_some());
-    let reason = reason.and_then(|at| run.root().figure(format!("choices/{at}/reason"), Text));
-    phrase!["not checked (balance check: ", check, ").", maybe(" Why: ", reason, ".")]
+    phrase!["not checked (balance check: ", check, ").", maybe(" Why: ", why_off(run), ".")]
+}
+
+/// Why the balance check was turned off, if pgdyno chose that.
+fn why_off(run: &Run<'_>) -> Option<Figure> {
+    let at =
+        run.record.choices.iter().position(|choice| choice.name == "balance" && choice.value == "off")?;
+    run.root().figure(format!("choices/{at}/reason"), Text)
+}
+
+/// Why there is no result of the balance check, in a few words.
+fn not_made(run: &Run<'_>) -> Phrase {
+    let mode = run.root().figure("plan/balance_check", Text);
+    match run.record.plan.balance_check.as_str() {
+        "off" => phrase!["off", maybe(": ", why_off(run), "")],
+        _ => phrase!["not made (", mode, ")"],
+    }
 }
 
 /// Most subjects that a sentence about a check names.
@@ -148,14 +171,14 @@ fn noise(run: &Run<'_>) -> Phrase {
         _ if run.record.comparison.is_some() => comparison::floor(run),
         _ if run.record.noise.is_none() => NOT_KNOWN.into(),
         _ if hides_everything(run) => phrase![
-            "no difference between two cells means anything: even one of ",
-            worst(run).figure("smallest_difference", Percent),
+            "no difference between two cells means anything: even differences of ",
+            worst(run).figure("smallest_difference", PercentUpTo100),
             " may be noise.",
         ],
         0 | 1 => floor(&worst(run)),
         _ => phrase![
             "differences between two cells below ",
-            worst(run).figure("smallest_difference", Percent),
+            worst(run).figure("smallest_difference", PercentUpTo100),
             " are within the noise of the noisiest script; see the table below.",
         ],
     }
@@ -187,7 +210,7 @@ fn floor(at: &Place<'_>) -> Phrase {
             " degrees"
         },
         " of freedom); differences between two cells below ",
-        at.figure("smallest_difference", Percent),
+        at.figure("smallest_difference", PercentUpTo100),
         " are within the noise.",
     ]
 }
@@ -218,23 +241,26 @@ fn noise_by_script(run: &Run<'_>) -> Option<Block> {
         let at = run.root().at(format!("noise_by_script/{index}"));
         let name = phrase![maybe("", at.figure("subject", Text), " "), at.figure("script", Text)];
         let at = at.at("noise");
-        let share = |field| at.figure(field, Percent).into();
         let freedom = at.figure("degrees_of_freedom", Count).into();
-        Row::new(false, [name.into(), share("between_blocks"), freedom, share("smallest_difference")])
+        Row::new(
+            false,
+            [
+                name.into(),
+                at.figure("between_blocks", Percent).into(),
+                freedom,
+                at.figure("smallest_difference", PercentUpTo100).into(),
+            ],
+        )
     };
     Some(Block::Table(Table::new(columns, (0..scripts).map(row).collect())))
 }
 
 /// The noise floor in a few words.
-pub fn noise_in_short(run: &Run<'_>) -> Fact {
+fn noise_in_short(run: &Run<'_>) -> Fact {
     let said = |text: Phrase| Fact::new("noise floor", text);
     let scripts = run.record.noise_by_script.len();
     let under = |difference: Phrase, verb: &str| phrase!["differences below ", difference, verb];
-    let of = |at: &Place<'_>| {
-        let smallest = at.figure("smallest_difference", Percent);
-        let hides_all = smallest.as_ref().and_then(|of| of.value.as_f64()).is_some_and(|of| of >= 1.0);
-        if hides_all { Piece::Fixed("over 100 %").into() } else { Phrase::from(smallest) }
-    };
+    let of = |at: &Place<'_>| Phrase::from(at.figure("smallest_difference", PercentUpTo100));
     if run.record.comparison.is_some() {
         let smallest = run.root().figure("comparison/floor/smallest_effect", Percent);
         return said(
@@ -247,14 +273,26 @@ pub fn noise_in_short(run: &Run<'_>) -> Fact {
         () if run.record.noise.is_none() => "unknown".into(),
         () if hides_all_of_each(run) => "no difference between two cells means anything".into(),
         // Several subjects are too many for one line, so only the worst is shown.
-        () if run.record.levels.is_some() => under(of(&worst(run)), " may be noise"),
+        () if run.record.levels.is_some() => match hides_everything(run) {
+            true => phrase!["even differences of ", of(&worst(run)), " may be noise"],
+            false => under(of(&worst(run)), " may be noise"),
+        },
         () if scripts < 2 => under(of(&run.root().at("noise")), " are noise"),
         () => {
             let each = (0..scripts).map(|index| {
                 let at = run.root().at(format!("noise_by_script/{index}"));
-                phrase![of(&at.at("noise")), " (", at.figure("script", Text), ")"]
+                let script = at.figure("script", Text);
+                let smallest = &run.record.noise_by_script[index].noise.smallest_difference;
+                match *smallest >= 1.0 {
+                    true => (true, phrase![script]),
+                    false => (false, phrase![of(&at.at("noise")), " (", script, ")"]),
+                }
             });
-            under(joined(each, ", "), " are noise")
+            let (hidden, told): (Vec<_>, Vec<_>) = each.partition(|(hides_all, _)| *hides_all);
+            let [hidden, told] = [hidden, told].map(|list| joined(list.into_iter().map(|(_, of)| of), ", "));
+            // If each hides everything, that was said above.
+            let all = if hidden.is_empty() { hidden } else { phrase![", of ", hidden, " all are"] };
+            phrase![under(told, " are noise"), all]
         }
     })
 }

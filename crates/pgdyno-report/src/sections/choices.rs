@@ -4,14 +4,15 @@ use pgdyno_analysis::{
     compare::{LevelResult, MAX_BLOCKS, Verdict},
     doubts::{Key, Measuring},
 };
-use pgdyno_record::{ComparisonRecord, OperationRecord, Status};
-
-use crate::{
+use pgdyno_core::{measure::CellSummary, observe::ObserveLevel};
+use pgdyno_document::{
     block::{Block, Column, Row, Section, Table},
     figure::Format::{Count, Length, Minutes, Text},
     phrase::{Phrase, maybe, phrase},
-    run::Run,
 };
+use pgdyno_record::{ComparisonRecord, Found, OperationRecord, Status};
+
+use crate::{run::Run, sections::operations};
 
 /// Remark on the command.
 const AGAIN: &str =
@@ -51,8 +52,31 @@ fn texts(run: &Run<'_>, list: &str, count: usize, columns: [(&str, &'static str)
 /// The next commands, each after what it does: to continue, then to repeat.
 pub fn next(run: &Run<'_>) -> Vec<(Phrase, Phrase)> {
     let command = phrase![run.root().figure("command", Text)];
-    let again = (!run.record.command.is_empty()).then(|| (repeated(run), command));
-    continuation(run).into_iter().chain(again).collect()
+    let again = (!run.record.command.is_empty() && can_be_repeated(run)).then(|| (repeated(run), command));
+    continuation(run).into_iter().chain(operations::next(run)).chain(explanation(run)).chain(again).collect()
+}
+
+/// How many times the median the p99 of a cell must be to be worth a question.
+const MANY_TIMES: u64 = 10;
+
+/// The command that tells why the slowest transactions were slow, where they were and sessions were observed.
+fn explanation(run: &Run<'_>) -> Option<(Phrase, Phrase)> {
+    let is_slow = |cell: &CellSummary| {
+        let latency = cell.latency.as_ref()?;
+        Some(latency.p99_ns? >= MANY_TIMES * latency.p50_ns?.max(1))
+    };
+    let observed = run.record.observers.as_ref().is_some_and(|of| of.level == ObserveLevel::All);
+    let slow = run.record.cells.iter().filter_map(is_slow).any(|is_slow| is_slow);
+    let does = "see what the slowest transactions waited for";
+    (observed && slow).then(|| (does.into(), phrase!["pgdyno why ", run.in_commands()]))
+}
+
+/// Whether the same command can be given again: not where it makes tables that are there now.
+fn can_be_repeated(run: &Run<'_>) -> bool {
+    let makes_tables = |of: &OperationRecord| {
+        matches!(of.found, Found::Load(_) | Found::Copies(_)) && of.duration_s.is_some()
+    };
+    !run.is_of_operations() || !run.record.operations.iter().any(makes_tables)
 }
 
 /// What the repeated command does, and what it should have more of.
@@ -60,9 +84,17 @@ fn repeated(run: &Run<'_>) -> Phrase {
     let again = if run.is_of_operations() { "the same again" } else { "the same again, with the same seed" };
     let by = Measuring::of(run.record);
     let undecided = |verdict| matches!(verdict, Some(Verdict::CannotTell { .. }));
+    if run.record.comparison.as_ref().is_some_and(|of| of.too_disturbed) {
+        return format!("{again}; first stop what else runs, or count blocks that met it (--keep-disturbed)")
+            .into();
+    }
     let result = run.record.comparison.as_ref().and_then(|of| of.result.as_ref());
     if undecided(result.map(|of| of.verdict)) && continuation(run).is_none() {
-        return format!("{again}; longer runs scatter less ({})", Key::Duration.named(by)).into();
+        let (more, key) = match run.compares_loads() {
+            true => ("loads of more rows", Key::Scale),
+            false => ("longer runs", Key::Duration),
+        };
+        return format!("{again}; {more} scatter less ({})", key.named(by)).into();
     }
     let more = run.record.levels.as_ref().and_then(|levels| most_blocks(&levels.list));
     let Some(level) = more.filter(|_| result.is_none()) else { return again.into() };
@@ -105,7 +137,10 @@ fn continuation(run: &Run<'_>) -> Option<(Phrase, Phrase)> {
             let is_load = |of: &OperationRecord| of.name == "load" && of.duration_s.is_none();
             let broke_off = record.operations.iter().any(is_load) && !record.command.contains("--resume");
             let command = phrase![run.root().figure("command", Text), " --resume"];
-            broke_off.then_some(("continue this load; what was loaded is kept".into(), command))
+            broke_off.then_some((
+                "continue this load; what the tables kept of it is not loaded again".into(),
+                command,
+            ))
         }
     }
 }

@@ -5,18 +5,22 @@ use pgdyno_analysis::{
     compare::{ComparedRate, Comparison, Verdict},
 };
 use pgdyno_core::{measure::Arm, units::plural};
+use pgdyno_document::{
+    block::{Block, Cell, Column, Row, Section, Table},
+    figure::Format::{
+        Change, Confidence, Count, Factor, Minutes, Number, Percent, Points, Rate, Seconds, Size, Text,
+    },
+    phrase::{Phrase, maybe, phrase},
+};
 use pgdyno_record::{BlockRecord, ComparisonRecord, RunRecord, SubjectRecord};
 
 use crate::{
-    block::{Block, Column, Row, Section, Table},
-    figure::{
-        Format::{Change, Confidence, Count, Minutes, Number, Percent, Points, Rate, Seconds, Size, Text},
-        Place, Source,
-    },
-    phrase::{Phrase, maybe, phrase},
     run::Run,
+    source::{Place, Source},
 };
 
+/// Effect from which on a factor is easier to read than per cent.
+const MANIFOLD: f64 = 1.0;
 /// Number of last blocks in the summary of a long table.
 const LAST: usize = 8;
 
@@ -43,6 +47,10 @@ fn answer_of_blocks(comparison: &ComparisonRecord, source: &Source) -> Phrase {
     };
     let so_far = phrase!["So far B is ", effect(Change), " ", interval.clone()];
     match result.verdict {
+        Verdict::Faster if result.effect >= MANIFOLD => {
+            let end = |end: &str| at.figure(format!("result/{end}"), Factor);
+            phrase!["B is ", end("effect"), " times as fast [", end("low"), ", ", end("high"), "]"]
+        }
         Verdict::Faster => phrase!["B is ", effect(Size), " faster ", interval],
         Verdict::Slower => phrase!["B is ", effect(Size), " slower ", interval],
         Verdict::NoDifference => phrase![
@@ -61,10 +69,12 @@ fn answer_of_blocks(comparison: &ComparisonRecord, source: &Source) -> Phrase {
             so_far,
         ],
         Verdict::CannotTell { more_blocks: None } => {
-            phrase![
-                "Cannot tell, and no reasonable number of blocks would suffice: use longer runs. ",
-                so_far
-            ]
+            let longer = match comparison.by {
+                ComparedRate::LoadedRows => "load more rows",
+                ComparedRate::Tps | ComparedRate::NewOrders => "use longer runs",
+            };
+            let words = "Cannot tell, and no reasonable number of blocks would suffice: ";
+            phrase![words, longer, ". ", so_far]
         }
     }
 }
@@ -86,6 +96,50 @@ fn in_words(run: &Run<'_>, index: usize, arm: &SubjectRecord) -> Phrase {
         () if arm.command.is_some() => phrase![known, maybe(", command ", at.figure("command", Text), "")],
         () => phrase![known, maybe(", ", at.figure("script", Text), "")],
     }
+}
+
+/// The rates of A and B where pgdyno drove nothing: rows of loads, or what commands print. Other comparisons have
+/// cells, with more figures.
+pub fn rates(run: &Run<'_>) -> Option<Section> {
+    let comparison = run.record.comparison.as_ref().filter(|_| run.record.cells.is_empty())?;
+    let (title, rate) = match comparison.by {
+        ComparedRate::LoadedRows => ("Rows loaded per second", "rows/s"),
+        ComparedRate::Tps | ComparedRate::NewOrders => ("Results of the commands", "per second"),
+    };
+    let columns = [rate, "±", "least", "most", "blocks"].map(Column::number);
+    let columns = [Column::words("arm")].into_iter().chain(columns).collect();
+    let arms = [&comparison.a_per_s, &comparison.b_per_s].into_iter().enumerate();
+    let rows = arms.filter(|(_, of)| of.is_some()).map(|(index, _)| {
+        let arm = run.source.at(RATES[index]);
+        let cells: [Cell; 6] = [
+            run.name(index).into(),
+            arm.rate_within("value", "half_width").into(),
+            arm.share("half_width", "value").into(),
+            arm.figure("min", Rate).into(),
+            arm.figure("max", Rate).into(),
+            arm.figure("count", Count).into(),
+        ];
+        Row::new(true, cells)
+    });
+    let table = Table::new(columns, rows.collect());
+    (!table.is_empty()).then(|| Section::new(title, vec![Block::Table(table)]))
+}
+
+/// Where the rates of A and B are.
+pub const RATES: [&str; 2] = ["/comparison/a_per_s", "/comparison/b_per_s"];
+
+/// Why the means of A and B differ the other way than the answer says; `None` if they do not.
+pub fn contradiction(run: &Run<'_>, comparison: &ComparisonRecord) -> Option<Phrase> {
+    let effect = comparison.result.as_ref()?.effect;
+    let means = match run.record.cells.as_slice() {
+        [a, b] => [a.tps.value, b.tps.value],
+        [] => [comparison.a_per_s.as_ref()?.value, comparison.b_per_s.as_ref()?.value],
+        _ => return None,
+    };
+    let is_other_way = comparison.by != ComparedRate::NewOrders && (means[1] - means[0]) * effect < 0.0;
+    let words = "The means of A and B differ the other way: the answer compares A and B within each block and averages \
+                 these ratios, so that single blocks weigh less";
+    is_other_way.then(|| words.into())
 }
 
 /// The blocks in execution order, and the tests over them.
@@ -140,8 +194,8 @@ pub fn loads(run: &Run<'_>, comparison: &ComparisonRecord) -> Option<Section> {
         Row::new(index + LAST >= count, cells.into_iter().chain(seconds).chain([all]))
     });
     let first = [Column::number("block"), Column::words("arm"), Column::number("rows")];
-    let stages = names.iter().map(|name| Column::number(*name));
-    let columns = first.into_iter().chain(stages).chain([Column::number("all")]).collect();
+    let stages = names.iter().copied().chain(["all"]).map(|name| Column::number(name).under("time of"));
+    let columns = first.into_iter().chain(stages).collect();
     Some(Section::new("Loads", vec![Block::Table(Table::new(columns, rows.collect()))]))
 }
 
@@ -262,4 +316,58 @@ pub fn floor(run: &Run<'_>) -> Phrase {
         at.figure("effect", Percent),
         " four times in five.",
     ]
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_record::RunRecord;
+    use testkit::fixtures;
+
+    use super::*;
+    use crate::sections::choices;
+
+    fn changed(mut record: RunRecord, change: impl FnOnce(&mut ComparisonRecord)) -> RunRecord {
+        change(record.comparison.as_mut().expect("it is a comparison"));
+        record
+    }
+
+    fn answered(record: &RunRecord) -> String {
+        let run = Run::new(record, &[]);
+        answer(record, record.comparison.as_ref().expect("it is a comparison"), &run.source).plain()
+    }
+
+    #[test]
+    fn what_is_many_times_as_fast_is_not_said_in_per_cent() {
+        let record = changed(fixtures::faster().record, |of| {
+            let result = of.result.as_mut().expect("it has one");
+            (result.effect, result.low, result.high) = (48.834, 45.084, 52.889);
+        });
+        assert_eq!(answered(&record), "B is 49.8 times as fast [46.1, 53.9]");
+        assert!(answered(&fixtures::faster().record).contains(" % faster ["));
+    }
+
+    /// The means of a table may differ the other way than the answer: that is explained, and only then.
+    #[test]
+    fn means_that_contradict_the_answer_are_explained() {
+        let said = |record: &RunRecord| {
+            let run = Run::new(record, &[]);
+            contradiction(&run, record.comparison.as_ref().expect("it is a comparison")).is_some()
+        };
+        let mut record = fixtures::faster().record;
+        assert!(!said(&record));
+        record.cells[0].tps.value = record.cells[1].tps.value * 1.01;
+        assert!(said(&record));
+    }
+
+    #[test]
+    fn the_next_command_fits_what_was_compared() {
+        let repeated = |record: &RunRecord| {
+            let next = choices::next(&Run::new(record, &[]));
+            next.last().expect("it can be repeated").0.plain()
+        };
+        let loads = repeated(&fixtures::loads().record);
+        assert!(loads.ends_with("loads of more rows scatter less (--scale)"), "{loads}");
+        let busy = repeated(&changed(fixtures::commands().record, |of| of.too_disturbed = true));
+        assert!(busy.contains("stop what else runs") && busy.contains("--keep-disturbed"), "{busy}");
+    }
 }

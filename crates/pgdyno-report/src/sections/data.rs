@@ -1,13 +1,13 @@
 //! The runs as a table in machine units: one row per run, or in a comparison one row per block.
 
 use pgdyno_core::measure::CellRun;
-
-use crate::{
+use pgdyno_document::{
     block::{Cell, Column, Row, Table},
     figure::Format::Raw,
     phrase::{joined, maybe},
-    run::Run,
 };
+
+use crate::run::Run;
 
 /// The columns of runs with their JSON pointers, relative to the run, to the root if they start with `^`, or to the
 /// run's subject if they start with `@`. Names end with the unit.
@@ -89,7 +89,7 @@ pub const DOUBTS: &str = "doubts";
 pub fn table(run: &Run<'_>) -> Table {
     let (columns, rows): (&[(&str, &str)], Vec<Row>) = match &run.record.comparison {
         None => {
-            let runs = run.record.runs.iter().enumerate();
+            let runs = run.record.measured_runs().iter().enumerate();
             let row = |(index, of): (usize, &CellRun)| {
                 let place = |pointer: &str| of_run(run, index, of, pointer);
                 self::row(run, &RUN_COLUMNS, place, doubts(run, Some(&of.workload.cell())))

@@ -1,13 +1,13 @@
 //! Differences between the subjects and the first, and whether they are comparable.
 
 use pgdyno_analysis::compare::Fairness;
-
-use crate::{
+use pgdyno_document::{
     block::{Block, Column, Row, Section, Table},
     figure::Format::{Text, Word},
     phrase::{Phrase, joined, phrase},
-    run::Run,
 };
+
+use crate::run::Run;
 
 /// Most names that a sentence lists; the table has all of them.
 const NAMES: usize = 6;

@@ -1,14 +1,13 @@
 //! Reasons to distrust the result.
 
 use pgdyno_analysis::DoubtKind;
-
-use crate::{
+use pgdyno_document::{
     block::{Block, Doubt, Section},
     figure::Format::{Length, Text},
     phrase::{Phrase, phrase},
-    run::Run,
-    words,
 };
+
+use crate::{run::Run, words};
 
 /// Doubts that the headline names.
 const NAMED: usize = 3;

@@ -1,17 +1,19 @@
 //! Facts about the host, storage, servers, data and the run.
 
 use pgdyno_core::facts::{BuildFacts, ConnectionFacts, ServerFacts};
+use pgdyno_document::{
+    block::{Block, Fact, Facts, Section},
+    figure::Format::{
+        Bytes, Count, Instant, Latency, Length, Nanoseconds, Number, Rate, Seconds, Text, Word,
+    },
+    phrase::{Phrase, joined, maybe, phrase},
+};
 use pgdyno_record::WorkloadFilesRecord;
 
 use crate::{
-    block::{Block, Fact, Facts, Section},
-    figure::{
-        Format::{Bytes, Count, Instant, Latency, Length, Nanoseconds, Number, Rate, Seconds, Text, Word},
-        Place,
-    },
-    phrase::{Phrase, joined, maybe, phrase},
     run::Run,
     sections::{footprint, load},
+    source::Place,
 };
 
 /// All facts of the report. Missing facts are omitted.
@@ -31,6 +33,7 @@ pub fn section(run: &Run<'_>) -> Section {
     }
     let subjects = || run.record.subjects.iter().enumerate();
     all.extend(subjects().filter_map(|(index, of)| Some(load::facts(run, index, of.load.as_ref()?))));
+    all.extend(subjects().flat_map(|(index, _)| load::of_workloads(run, index)));
     all.extend(
         subjects().filter(|(_, of)| of.existing.is_some()).map(|(index, _)| load::existing(run, index)),
     );

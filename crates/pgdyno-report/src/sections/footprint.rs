@@ -1,18 +1,17 @@
 //! Sizes of the data and their share in shared buffers, before and after the runs.
 
 use pgdyno_core::probe::{Held, HeldList};
-use pgdyno_record::FootprintRecord;
-
-use crate::{
+use pgdyno_document::{
     block::{Fact, Facts},
     figure::{
         Figure,
         Format::{self, Bytes, Count, Text},
-        Place,
     },
     phrase::{Phrase, maybe, phrase},
-    run::Run,
 };
+use pgdyno_record::FootprintRecord;
+
+use crate::{run::Run, source::Place};
 
 /// Most relations of a kind that are listed individually.
 const LISTED: usize = 2;

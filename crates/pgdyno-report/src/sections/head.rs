@@ -3,12 +3,14 @@
 use std::{cmp::Reverse, collections::BTreeMap};
 
 use pgdyno_core::{cpus::cpus_in_words, facts::DurabilityTier};
+use pgdyno_document::{
+    block::{Block, Fact, Tone},
+    figure::Format::{Count, Instant, Latency, Length, Percent, PercentUpTo100, Text, Word},
+    phrase::{Phrase, joined, maybe, phrase},
+};
 use pgdyno_record::{Status, SubjectRecord};
 
 use crate::{
-    block::{Block, Fact, Tone},
-    figure::Format::{Count, Instant, Latency, Length, Percent, Text, Word},
-    phrase::{Phrase, joined, maybe, phrase},
     run::{Run, clients},
     sections::{checks, comparison, differences, doubts, levels, operations, tpcc, verdict},
 };
@@ -46,7 +48,11 @@ pub fn warning(run: &Run<'_>) -> Option<Phrase> {
         }
     };
     let made = run.root().figure("runs", Length).filter(|_| !run.record.runs.is_empty());
-    Some(phrase![status, maybe(" Runs so far: ", made, ".")])
+    let gone = match run.record.runs.last() {
+        Some(last) if last.ended_by_outage => " The last one does not count: the server was gone at its end.",
+        _ => "",
+    };
+    Some(phrase![status, maybe(" Runs so far: ", made, "."), gone])
 }
 
 /// The results: sentences, or a table if there are several subjects.
@@ -76,8 +82,10 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
 
 /// The answer, the arms, and whether they are comparable.
 pub fn compared(run: &Run<'_>, of: &pgdyno_record::ComparisonRecord) -> Vec<Phrase> {
-    let found = comparison::sentences(run, of).into_iter().chain([differences::of_two(run)]);
-    found.map(|sentence| phrase![sentence, "."]).collect()
+    let mut found = comparison::sentences(run, of);
+    found.splice(1..1, comparison::contradiction(run, of));
+    found.push(differences::of_two(run));
+    found.into_iter().map(|sentence| phrase![sentence, "."]).collect()
 }
 
 /// Durability of commits.
@@ -187,5 +195,5 @@ fn noise(run: &Run<'_>) -> Fact {
         0 | 1 => "smaller differences are noise",
         _ => "of the noisiest script; smaller differences may be noise",
     };
-    card("Noise floor", checks::worst(run).figure("smallest_difference", Percent), vec![remark.into()])
+    card("Noise floor", checks::worst(run).figure("smallest_difference", PercentUpTo100), vec![remark.into()])
 }

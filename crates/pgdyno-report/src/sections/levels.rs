@@ -2,18 +2,17 @@
 
 use pgdyno_analysis::compare::{LevelResult, ScriptResult, Unjudged, Verdict};
 use pgdyno_core::measure::CellSummary;
-use pgdyno_record::LevelsRecord;
-
-use crate::{
+use pgdyno_document::{
     block::{Block, Column, Group, Row, Section, Table, Tone},
     figure::{
         Figure,
         Format::{Change, Count, Percent, Points, Text},
     },
     phrase::{Phrase, Piece, joined, maybe, phrase},
-    run::Run,
-    sections::differences,
 };
+use pgdyno_record::LevelsRecord;
+
+use crate::{run::Run, sections::differences};
 
 /// The levels of one script over one protocol.
 struct Work<'a> {

@@ -1,44 +1,58 @@
 //! The load of the tables, stage by stage.
 
-use pgdyno_record::{LoadRecord, LoadTerms};
-use pgdyno_rows::load::Set;
-use serde_json::Value;
-
-use crate::{
+use pgdyno_document::{
     block::{Fact, Facts},
     figure::{
         Figure,
         Format::{Bytes, Count, Rate, Seconds, Text, Word},
-        Place,
     },
     phrase::{Phrase, joined, maybe, phrase},
-    run::Run,
 };
+use pgdyno_record::{LoadRecord, LoadTerms};
+use pgdyno_rows::load::Set;
+use serde_json::Value;
+
+use crate::{run::Run, source::Place};
 
 /// Most phases of a stage that are shown; the record has all.
 const MOST_PHASES: usize = 4;
 
 /// The load of a subject.
 pub fn facts(run: &Run<'_>, index: usize, load: &LoadRecord) -> Facts {
-    let at = run.subject(index).at("load");
+    facts_at(run, load, &run.subject(index).at("load"), phrase!["Data", run.whose(index)])
+}
+
+/// The later loads of a subject, each for some workloads.
+pub fn of_workloads(run: &Run<'_>, index: usize) -> impl Iterator<Item = Facts> {
+    let loads = run.record.subjects[index].loads_of_workloads.iter().enumerate();
+    loads.map(move |(number, of)| {
+        let at = run.subject(index).at("loads_of_workloads").at(number);
+        let name = |name: usize| Phrase::from(at.at("workloads").figure(name.to_string(), Text));
+        let names = (0..of.workloads.len()).map(name);
+        let title = phrase!["Data", run.whose(index), " for ", joined(names, ", ")];
+        facts_at(run, &of.load, &at.at("load"), title)
+    })
+}
+
+fn facts_at(run: &Run<'_>, load: &LoadRecord, at: &Place<'_>, title: Phrase) -> Facts {
     let mut items = Vec::new();
     if load.terms.as_ref().is_none_or(|terms| terms.set == Set::Tpcb) {
         items.push(Fact::new("scale", run.root().figure("plan/scale", Count)));
     }
     items.push(Fact::new("rows", at.figure("rows", Count)));
     items.extend(load.terms.as_ref().map(|of| Fact::new("tables", terms(of, &at.at("terms")))));
-    items.push(Fact::new("copy", copy(load, &at)));
+    items.push(Fact::new("copy", copy(load, at)));
     if load.stages.is_empty() {
         items.push(Fact::new("vacuum", at.figure("vacuum_s", Seconds)));
         items.push(Fact::new("keys", at.figure("index_s", Seconds)));
     }
-    items.extend((0..load.stages.len()).map(|index| Fact::new("stage", stage(load, &at, index))));
+    items.extend((0..load.stages.len()).map(|index| Fact::new("stage", stage(load, at, index))));
     items.extend(load.key_workers.as_ref().map(|_| Fact::new("key workers", workers(&at.at("key_workers")))));
     items.push(Fact::new("size", at.figure("size_bytes", Bytes)));
     let prewarm = at.at("prewarm");
     let by = phrase![prewarm.figure("duration_s", Seconds), " by ", prewarm.figure("method", Text)];
     items.extend(load.prewarm.as_ref().map(|_| Fact::new("in buffers", by)));
-    Facts { title: phrase!["Data", run.whose(index)], items }
+    Facts { title, items }
 }
 
 /// A load in a line.

@@ -1,11 +1,11 @@
 //! Explanations of the numbers in a report.
 
-use crate::{
+use pgdyno_document::{
     block::{Block, Section, Tone},
     phrase::Piece,
-    run::Run,
-    sections::tpcc,
 };
+
+use crate::{run::Run, sections::tpcc};
 
 /// The explanations for this kind of run.
 pub fn section(run: &Run<'_>) -> Section {
@@ -14,8 +14,10 @@ pub fn section(run: &Run<'_>) -> Section {
     let starts = of(&STARTS, run.record.plan.blocks_per_start.is_some());
     let slots = of(&SLOTS, run.record.plan.slots);
     let several = of(&LEVELS, run.record.levels.is_some());
+    let waits = of(&WAITS, run.record.cells.iter().any(|cell| cell.waits.is_some()));
     let tpcc = of(&TPCC, tpcc::was_driven(run));
-    let all = compared.iter().chain(starts).chain(slots).chain(several).chain(tpcc).chain(&ALWAYS);
+    let all =
+        compared.iter().chain(starts).chain(slots).chain(several).chain(waits).chain(tpcc).chain(&ALWAYS);
     let remarks = all.map(|remark| Piece::Fixed(remark).into()).collect();
     Section::new("How to read the numbers", Block::prose(Tone::Notes, remarks).into_iter().collect())
 }
@@ -65,7 +67,7 @@ const SLOTS: [&str; 1] = [
      aged alike; they were restored after each start.",
 ];
 
-const LEVELS: [&str; 4] = [
+const LEVELS: [&str; 3] = [
     "At every level the subjects ran one after the other within each block, with the same rows, in an order that \
      changes from block to block and depends on the seed. Each subject has its own server and data; the other servers \
      are idle.",
@@ -77,6 +79,9 @@ const LEVELS: [&str; 4] = [
      faster or slower there by chance. A star marks those that are significant among all levels and scripts together \
      (Holm), and only these count as differences in the table at the head. Its comparison is the mean over all levels \
      of a script. Variances are moderated over the levels of a script.",
+];
+
+const WAITS: [&str; 1] = [
     "Wait events were sampled from pg_stat_activity ten times per second. `running` means no wait event (9.6 has none \
      for I/O, 9.5 only locks). `client` means waiting for the client, or, after its message arrived, for a CPU, \
      because the session clears the event only when it runs. `not seen` means that the server reported nothing. \

@@ -1,16 +1,13 @@
 //! Presets of the servers, and what of them a server does not have as published.
 
 use pgdyno_core::facts::PresetFacts;
-
-use crate::{
+use pgdyno_document::{
     block::{Block, Column, Row, Section, Table},
-    figure::{
-        Format::{Count, Length, Text},
-        Place,
-    },
+    figure::Format::{Count, Length, Text},
     phrase::{Phrase, maybe, phrase},
-    run::Run,
 };
+
+use crate::{run::Run, source::Place};
 
 /// A section for each server that was given a preset.
 pub fn sections(run: &Run<'_>) -> Vec<Section> {

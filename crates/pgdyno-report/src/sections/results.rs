@@ -1,14 +1,14 @@
 //! Throughput, latency and cost of every cell.
 
 use pgdyno_core::measure::{CellSummary, MovedPerTransaction};
-
-use crate::{
+use pgdyno_document::{
     block::{Block, Cell, Column, Group, Row, Section, Table},
+    figure::Figure,
     figure::Format::{Bytes, Count, Milliseconds, Number, Rate, Text, Word},
-    figure::{Figure, Place},
     phrase::{Phrase, maybe, phrase},
-    run::Run,
 };
+
+use crate::{run::Run, source::Place};
 
 /// Throughput and latency, then the cost; nothing if there is no cell.
 pub fn sections(run: &Run<'_>) -> Vec<Section> {
@@ -106,14 +106,17 @@ pub fn short(run: &Run<'_>) -> Table {
 /// best of all.
 pub fn of_a_terminal(run: &Run<'_>) -> Table {
     let names = ["clients", "TPS", "±", "p50 ms", "p95 ms", "p99 ms", "max ms"];
-    let columns = names.map(Column::number).into_iter().chain([Column::words("served from")]).collect();
+    // Many scripts at one level each have a line each, if their names take the place of where pages came from.
+    let of_lines = run.groups().len() > 3 && run.groups().iter().all(|group| group.len() == 1);
+    let source = (!of_lines).then(|| Column::words("served from"));
+    let columns = names.map(Column::number).into_iter().chain(source).collect();
     let all: Vec<usize> = (0..run.record.cells.len()).collect();
     let best = run.best(&all);
     let cells = |run: &Run<'_>, index: usize| {
         let ms = ["p50_ns", "p95_ns", "p99_ns", "max_ns"];
         let ms = ms.map(|field| run.cell(index).figure(format!("latency/{field}"), Milliseconds).into());
-        let served_from = run.cell(index).figure("served_from", Word).into();
-        reached(run, index).into_iter().chain(ms).chain([served_from]).collect()
+        let served_from = (!of_lines).then(|| run.cell(index).figure("served_from", Word).into());
+        reached(run, index).into_iter().chain(ms).chain(served_from).collect()
     };
     let weight = |index: usize, is_main: bool| u8::from(is_main) + u8::from(best == Some(index));
     weighed(table(run, columns, cells, |_| Phrase::default()), &run.groups(), weight)

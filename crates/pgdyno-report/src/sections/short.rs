@@ -2,40 +2,21 @@
 
 use pgdyno_analysis::compare::ComparedRate;
 use pgdyno_core::units;
+use pgdyno_document::{
+    Short,
+    block::{Block, Fact, Section, Table, Tone},
+    figure::Format::{Bytes, Count, Nanoseconds, Rate, Text, Word},
+    phrase::{Phrase, Piece, joined, maybe, phrase},
+};
 use pgdyno_record::OperationRecord;
 
 use crate::{
-    block::{Block, Doubt, Fact, Section, Table, Tone},
-    figure::Format::{Bytes, Count, Nanoseconds, Rate, Text, Word},
-    phrase::{Phrase, Piece, joined, maybe, phrase},
     run::{Run, clients},
-    sections::{brief, checks, choices, doubts, head, levels, load, operations, results, tpcc, verdict},
+    sections::{
+        brief, checks, choices, comparison, doubts, head, levels, limits, load, operations, profile, results,
+        tpcc, verdict,
+    },
 };
-
-/// The parts of the short report, from top to bottom.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Short {
-    /// What was measured on what.
-    pub what: Vec<Fact>,
-    /// All doubts, the worst first.
-    pub doubts: Vec<Doubt>,
-    /// The checks that failed.
-    pub failed: Vec<Phrase>,
-    /// The results in sentences.
-    pub found: Vec<Phrase>,
-    /// The results in tables.
-    pub tables: Vec<Section>,
-    /// What the signs in the tables mean.
-    pub legend: Vec<Phrase>,
-    /// The checks that passed, and the noise floor.
-    pub passed: Vec<Fact>,
-    /// The directory of the run, if it is known.
-    pub directory: Option<String>,
-    /// The command that prints the whole report.
-    pub whole: Phrase,
-    /// Commands that go on from here, each after what it does.
-    pub next: Vec<(Phrase, Phrase)>,
-}
 
 /// Most settings that are named.
 const MOST_SETTINGS: usize = 6;
@@ -44,14 +25,19 @@ const MOST_COUNTS: usize = 9;
 
 /// The selection for a run.
 pub fn short(run: &Run<'_>) -> Short {
-    let tables = tables(run);
+    let mut tables = results(run);
+    let results = tables.len();
+    tables.extend(profile::most_telling(run));
+    tables.extend(operations::sections(run).into_iter().filter_map(only_tables));
     Short {
         what: what(run),
+        is_judged: true,
         doubts: doubts::doubts(run),
         failed: failed(run),
         found: found(run),
         legend: legend(&tables),
         tables,
+        results,
         passed: passed(run),
         directory: run.kept.map(|kept| units::printable(&kept.directory).into_owned()),
         whole: phrase!["pgdyno show ", run.in_commands(), " --full"],
@@ -110,27 +96,31 @@ const TELLING: [&str; 8] = [
 /// Tables, clients, intervals and blocks.
 fn measured(run: &Run<'_>) -> Phrase {
     let at = run.root().at("plan");
+    let blocks = if run.record.plan.blocks == 1 { " block" } else { " blocks" };
+    let blocks = phrase![at.figure("blocks", Count), blocks];
+    let scale = maybe("scale ", at.figure("scale", Count), "; ");
+    if run.compares_loads() {
+        return phrase![scale, blocks, " of a load of A and one of B"];
+    }
     let counts = &run.record.plan.clients;
     let named = (0..counts.len()).map(|index| at.figure(format!("clients/{index}"), Count));
     let said = match counts.as_slice() {
         [] => Phrase::default(),
-        [only] => phrase![joined(named, ""), clients(*only), ", "],
-        few if few.len() <= MOST_COUNTS => phrase![joined(named, ", "), " clients, "],
+        [only] => phrase![joined(named, ""), clients(*only), "; "],
+        few if few.len() <= MOST_COUNTS => phrase![joined(named, ", "), " clients; "],
         _ => {
             let ends = [0, counts.len() - 1].map(|index| at.figure(format!("clients/{index}"), Count));
-            phrase![joined(ends, " … "), " clients, "]
+            phrase![joined(ends, " … "), " clients; "]
         }
     };
-    let blocks = if run.record.plan.blocks == 1 { " block" } else { " blocks" };
     phrase![
-        maybe("scale ", at.figure("scale", Count), ", "),
+        scale,
         said,
         maybe("at ", at.figure("rate_per_s", Rate), "/s, "),
         at.figure("duration_ns", Nanoseconds),
         " after ",
         at.figure("warmup_ns", Nanoseconds),
         " of warm-up, ",
-        at.figure("blocks", Count),
         blocks,
     ]
 }
@@ -171,20 +161,22 @@ fn found(run: &Run<'_>) -> Vec<Phrase> {
     if run.record.comparison.is_none() {
         found.splice(0..0, tpcc::sentences(run));
     }
+    found.extend(limits::sentences(run));
     let operations = operations::sentences(run).into_iter().zip(&run.record.operations);
     found.extend(operations.filter(|(_, of)| !has_failed(of)).map(|(sentence, _)| sentence));
     found
 }
 
-fn tables(run: &Run<'_>) -> Vec<Section> {
+/// The tables of what runs measured.
+fn results(run: &Run<'_>) -> Vec<Section> {
     let table = |title: &'static str, table: Table| {
         (!table.is_empty()).then(|| Section::new(title, vec![Block::Table(table)]))
     };
     let levels = run.record.levels.as_ref().map(|of| levels::summary(run, of));
     let levels = levels.and_then(|levels| table("Compared with the baseline", levels));
     let speed = table("Throughput and latency", results::of_a_terminal(run));
-    let operated = operations::sections(run).into_iter().filter_map(only_tables);
-    levels.into_iter().chain(speed).chain(tpcc::sets(run)).chain(operated).collect()
+    let speed = speed.into_iter().chain(comparison::rates(run));
+    levels.into_iter().chain(speed).chain(tpcc::sets(run)).collect()
 }
 
 /// The tables of a section and its warnings; `None` without a table.
@@ -221,6 +213,6 @@ fn legend(tables: &[Section]) -> Vec<Phrase> {
 fn passed(run: &Run<'_>) -> Vec<Fact> {
     match run.is_of_operations() || run.record.cells.is_empty() && run.record.comparison.is_none() {
         true => Vec::new(),
-        false => vec![checks::noise_in_short(run), checks::data_in_short(run)],
+        false => checks::in_short(run),
     }
 }

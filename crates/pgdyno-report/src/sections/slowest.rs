@@ -1,14 +1,14 @@
 //! The slowest transactions of each cell, so that they can be found in the server's log.
 
 use pgdyno_core::measure::{CellRun, CellSummary};
-use pgdyno_record::ComparisonRecord;
-
-use crate::{
+use pgdyno_document::{
     block::{Block, Cell, Column, Row, Section, Table},
     figure::Format::{Clock, Identifier, Latency, Seconds, Text},
     phrase::{Phrase, maybe, phrase},
-    run::Run,
 };
+use pgdyno_record::ComparisonRecord;
+
+use crate::run::Run;
 
 /// Most attempts of a cell, for forms that show several.
 const SHOWN: usize = 3;
@@ -33,7 +33,7 @@ pub fn section(run: &Run<'_>) -> Option<Section> {
 fn attempts(run: &Run<'_>, cell: &CellSummary) -> Vec<Phrase> {
     let counted = run.record.comparison.as_ref().map(ComparisonRecord::counted_blocks);
     let counts = |of: &CellRun| counted.as_ref().is_none_or(|blocks| blocks.contains(&of.block));
-    let runs = run.record.runs.iter().enumerate();
+    let runs = run.record.measured_runs().iter().enumerate();
     let runs = runs.filter(|(_, of)| of.workload == cell.workload && counts(of));
     let mut found: Vec<_> = runs
         .flat_map(|(index, of)| {
@@ -68,7 +68,11 @@ fn driver_waited(run: &Run<'_>, index: usize, slow: usize) -> Phrase {
     let ns = |field: &str| at.figure(field, Latency).and_then(|figure| figure.value.as_u64());
     match ns("driver_waited_ns").zip(ns("latency_ns")) {
         Some((waited, latency)) if 2 * waited >= latency => {
-            phrase![", while pgdyno's threads waited ", at.figure("driver_waited_ns", Latency), " for a CPU"]
+            phrase![
+                ", around which pgdyno's threads together waited ",
+                at.figure("driver_waited_ns", Latency),
+                " for a CPU"
+            ]
         }
         _ => Phrase::default(),
     }

@@ -1,11 +1,12 @@
 //! Breakdown of the elapsed time by stage.
 
-use crate::{
+use pgdyno_document::{
     block::{Block, Cell, Column, Row, Section, Table},
     figure::Format::{Seconds, Text},
     phrase::{Phrase, joined, phrase},
-    run::Run,
 };
+
+use crate::run::Run;
 
 /// The stages with their shares; `None` if there is none.
 pub fn section(run: &Run<'_>) -> Option<Section> {

@@ -4,17 +4,14 @@ use pgdyno_core::{
     measure::{CellSummary, SetCell, TpccRun},
     tpcc::DERIVED,
 };
+use pgdyno_document::{
+    block::{Block, Column, Group, Row, Section, Table},
+    figure::Format::{self, Count, Milliseconds, Percent, Rate, Seconds, Text},
+    phrase::{Phrase, joined, maybe, phrase},
+};
 use pgdyno_record::ConsistencyRecord;
 
-use crate::{
-    block::{Block, Column, Group, Row, Section, Table},
-    figure::{
-        Format::{self, Count, Milliseconds, Percent, Rate, Seconds, Text},
-        Place,
-    },
-    phrase::{Phrase, joined, maybe, phrase},
-    run::Run,
-};
+use crate::{run::Run, source::Place};
 
 /// Columns of the transactions: heading, field of `scripts` in a cell, and format.
 const COLUMNS: [(&str, &str, Format); 8] = [

@@ -2,15 +2,15 @@
 
 use pgdyno_analysis::MAX_HALF_WIDTH;
 use pgdyno_core::measure::CellSummary;
+use pgdyno_document::{
+    figure::Format::{Count, Latency, PercentUpTo100, Rate},
+    phrase::{Phrase, joined, maybe, phrase},
+};
 use pgdyno_record::{NoiseRecord, ScriptNoise};
 
 use crate::{
-    figure::{
-        Format::{Count, Latency, Percent, Rate},
-        Place,
-    },
-    phrase::{Phrase, joined, maybe, phrase},
     run::{Run, clients},
+    source::Place,
 };
 
 /// A sentence for each workload, or one that nothing was measured.
@@ -163,7 +163,7 @@ fn near_words(run: &Run<'_>, cell: usize, best: &CellSummary) -> Phrase {
             " TPS)",
             verb,
             " less, since differences up to ",
-            place.figure("smallest_difference", Percent),
+            place.figure("smallest_difference", PercentUpTo100),
             " are within the noise",
         ],
         None => phrase!["; ", who, verb, " the same within the noise"],

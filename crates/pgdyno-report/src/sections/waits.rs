@@ -1,18 +1,18 @@
-//! Wait events of the sessions of several subjects.
+//! Wait events of the clients' sessions.
 
-use crate::{
+use pgdyno_document::{
     block::{Block, Column, Row, Section, Table},
     figure::Format::Text,
     phrase::{joined, phrase},
-    run::Run,
 };
+
+use crate::run::Run;
 
 /// Most wait events that a row names.
 const EVENTS: usize = 4;
 
 /// A row for every cell whose sessions were sampled; `None` without one.
 pub fn section(run: &Run<'_>) -> Option<Section> {
-    run.record.levels.as_ref()?;
     let best = run.best_cells();
     let row = |(index, cell): (usize, &pgdyno_core::measure::CellSummary)| {
         let seen = cell.waits.as_ref().filter(|waits| waits.sessions > 0)?;

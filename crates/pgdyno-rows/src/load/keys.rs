@@ -41,6 +41,8 @@ pub struct KeyFacts {
     pub builds: u64,
     /// Parallel workers requested for each key.
     pub requested: Option<u64>,
+    /// Whether the table was given a storage option `parallel_workers`, which counts unless workers are requested.
+    pub has_option: bool,
 }
 
 /// Settings of the sessions that build keys.
@@ -102,7 +104,7 @@ impl KeySettings {
             let reason = format!("the server's own {} are fewer than requested", facts.max_parallel_workers);
             choice("max_parallel_workers", workers.to_string(), reason)
         }));
-        choices.extend(requested.and_then(|asked| table_option(facts, asked, maintenance_bytes)));
+        choices.extend(workers.and_then(|workers| table_option(facts, workers, maintenance_bytes)));
         Self { maintenance_bytes, workers, parallel_workers, limits, choices }
     }
 }
@@ -146,16 +148,55 @@ fn requested_words(limits: &[KeyLimit], builds: u64) -> String {
     format!("requested, but {why}")
 }
 
+/// Bytes of a table for each process that scans it for a key, where nobody requested a number: a worker starts in
+/// milliseconds, and reads this in some hundred.
+const SCAN_BYTES: u64 = 64 << 20;
+
+/// Workers that a server plans by the size of a table alone: one from `min_parallel_table_scan_size` on, one more for
+/// every tripling (`compute_parallel_worker` of `allpaths.c`).
+fn workers_by_size(heap_bytes: u64, min_parallel_bytes: u64) -> u64 {
+    if heap_bytes < min_parallel_bytes {
+        return 0;
+    }
+    let triplings = (heap_bytes / min_parallel_bytes.max(1)).checked_ilog(3).unwrap_or(0);
+    1 + u64::from(triplings)
+}
+
+/// The storage option `parallel_workers` that a table gets while its key is built; `None` if the server plans as many
+/// by the table's size, or builds the key without workers. `workers` are those that each key may have, of which
+/// `is_requested` ones are wanted whatever the size.
+pub fn table_workers(
+    heap_bytes: u64,
+    min_parallel_bytes: u64,
+    workers: u64,
+    is_requested: bool,
+) -> Option<u64> {
+    let by_size = workers_by_size(heap_bytes, min_parallel_bytes);
+    let wanted = if is_requested { workers } else { workers.min(heap_bytes / SCAN_BYTES) };
+    let is_planned = !is_requested && wanted <= by_size;
+    (by_size > 0 && wanted > 0 && !is_planned).then_some(wanted)
+}
+
 /// The storage option of large tables while their keys are built. It has the server ignore their sizes, by which even
 /// 10 TiB stand for no more than 13 workers.
-fn table_option(facts: &KeyFacts, asked: u64, maintenance_bytes: u64) -> Option<Choice> {
-    let workers = asked.min(workers_by_memory(maintenance_bytes));
-    if workers == 0 || facts.heap_bytes < facts.min_parallel_bytes {
+fn table_option(facts: &KeyFacts, workers: u64, maintenance_bytes: u64) -> Option<Choice> {
+    let is_requested = facts.requested.is_some();
+    if facts.has_option && !is_requested {
         return None;
     }
+    let most = workers.min(workers_by_memory(maintenance_bytes)).min(facts.max_worker_processes);
     let least = units::bytes(facts.min_parallel_bytes);
-    let reason = format!("on tables of {least} and more, only while their keys are built");
-    Some(choice("parallel_workers", workers.to_string(), reason))
+    let wanted = table_workers(facts.heap_bytes, facts.min_parallel_bytes, most, is_requested)?;
+    let reason = match is_requested {
+        true => format!("on tables of {least} and more, only while their keys are built"),
+        false => format!(
+            "one for each {} of {}, for which the server alone plans {}; only while keys are built",
+            units::bytes(SCAN_BYTES),
+            units::bytes(facts.heap_bytes),
+            workers_by_size(facts.heap_bytes, facts.min_parallel_bytes)
+        ),
+    };
+    Some(choice("parallel_workers", wanted.to_string(), reason))
 }
 
 fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
@@ -188,7 +229,8 @@ fn memory(facts: &KeyFacts, builds: u64) -> (u64, String) {
 }
 
 fn workers(facts: &KeyFacts, builds: u64, maintenance_bytes: u64) -> (u64, String) {
-    let processes = facts.cpus.unwrap_or(u64::MAX).min(facts.max_parallel_workers.saturating_add(1));
+    let most = facts.max_parallel_workers.min(facts.max_worker_processes);
+    let processes = facts.cpus.unwrap_or(u64::MAX).min(most.saturating_add(1));
     let workers = (processes / builds).saturating_sub(1).min(workers_by_memory(maintenance_bytes));
     let cpus = facts.cpus.map_or_else(
         || format!("max_parallel_workers is {}", facts.max_parallel_workers),
@@ -221,6 +263,7 @@ mod tests {
         min_parallel_bytes: 8 << 20,
         builds: 1,
         requested: None,
+        has_option: false,
     };
 
     #[test]
@@ -274,6 +317,34 @@ mod tests {
         ];
         assert_eq!(said, expected);
         assert_eq!(KeySettings::choose(&KeyFacts { version_num: 100_000, ..requested(24) }).workers, None);
+    }
+
+    /// By size a server plans 5 workers for 1 GiB, and 9 for 100 GiB, on any machine.
+    #[test]
+    fn workers_follow_from_processors_where_the_size_alone_plans_fewer() {
+        assert_eq!(
+            [0, 8 << 20, (24 << 20) - 1, 24 << 20, 1 << 30].map(|b| workers_by_size(b, 8 << 20)),
+            [0, 1, 1, 2, 5]
+        );
+        assert_eq!(workers_by_size(100 << 30, 8 << 20), 9);
+        let large = KeyFacts { cpus: Some(64), max_worker_processes: 64, max_parallel_workers: 64, ..FACTS };
+        let large = KeyFacts { rows: 1_000_000_000, memory_available_bytes: Some(64 << 30), ..large };
+        let option = |facts: KeyFacts| {
+            let choices = KeySettings::choose(&facts).choices;
+            choices.into_iter().find(|choice| choice.name == "parallel_workers")
+        };
+        let chosen = option(KeyFacts { heap_bytes: 100 << 30, ..large }).expect("the size plans 9");
+        let reason =
+            "one for each 64 MiB of 100 GiB, for which the server alone plans 9; only while keys are built";
+        assert_eq!((&*chosen.value, &*chosen.reason), ("63", reason));
+        assert_eq!(
+            option(KeyFacts { heap_bytes: 1 << 30, ..large }).map(|of| of.value).as_deref(),
+            Some("16")
+        );
+        assert_eq!(option(KeyFacts { heap_bytes: 256 << 20, ..large }), None, "4 either way");
+        assert_eq!(option(FACTS), None, "there are processors for 3");
+        assert_eq!(option(KeyFacts { heap_bytes: 100 << 30, has_option: true, ..large }), None);
+        assert_eq!(option(KeyFacts { heap_bytes: 100 << 30, version_num: 100_000, ..large }), None);
     }
 
     #[test]

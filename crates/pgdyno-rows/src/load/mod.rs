@@ -14,12 +14,12 @@ mod way;
 
 pub use accounts::AccountsState;
 pub use existing::ExistingTables;
-pub use keys::{KeyFacts, KeyLimit, KeyLimitKind, KeySettings, workers_by_memory};
+pub use keys::{KeyFacts, KeyLimit, KeyLimitKind, KeySettings, table_workers, workers_by_memory};
 pub use options::TableOption;
 pub use plan::{LoadConflict, LoadPlan, LoadRequest, PartitionMethod, Partitions};
 pub use remains::Remains;
 pub use set::{Set, Table};
 pub use size::{Estimate, MAX_PAGES, SizingFacts};
 pub use tasks::{LAYOUT, Stage, Task, Work, tasks};
-pub use times::{LoadScene, MeasuredLoad, Prediction, StageSpan, predict};
+pub use times::{LoadScene, MeasuredLoad, PARTITIONS, Prediction, StageSpan, calibration, predict};
 pub use way::{Cost, Way};

@@ -175,6 +175,12 @@ impl LoadPlan {
         words.join(", ")
     }
 
+    /// Keys of large tables or partitions that so many streams build at the same time.
+    pub fn keys_at_once(&self, streams: u64) -> u64 {
+        let parts = self.partitions.map_or(1, |partitions| partitions.count);
+        (parts * self.set.spread().len() as u64).min(streams)
+    }
+
     /// Whether the main table, or each of its partitions, is written by a single task.
     pub fn whole(&self) -> bool {
         self.partitions.map_or(self.way == Way::Stream, |_| !self.routed())

@@ -55,6 +55,11 @@ impl Remains {
         self.stages.is_empty() && self.tables.iter().all(|of| of.gaps.is_empty())
     }
 
+    /// Rows that are there, in all tables.
+    pub fn rows_there(&self) -> u64 {
+        self.tables.iter().map(|of| of.rows_there).sum()
+    }
+
     /// The remains in words, a line for each table that is not complete and one for what follows.
     pub fn lines(&self) -> Vec<String> {
         let (complete, others): (Vec<_>, Vec<_>) = self.tables.iter().partition(|of| of.gaps.is_empty());

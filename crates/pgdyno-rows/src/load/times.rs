@@ -3,10 +3,18 @@
 use pgdyno_core::units;
 use serde::{Deserialize, Serialize};
 
-use super::{LoadPlan, PartitionMethod, Stage, Way, tasks};
+use super::{LoadPlan, PartitionMethod, Partitions, Stage, Way, tasks};
 
 /// Loads that a prediction is made from: the latest of those that are most alike.
 const LATEST: usize = 5;
+
+/// Name of the time in which the empty tables of a partitioned table are created.
+pub const PARTITIONS: &str = "partitions";
+/// Rows of a calibration for each stream, and at most: seconds on today's machines.
+const CALIBRATION_ROWS: u64 = 1_000_000;
+const MOST_CALIBRATION_ROWS: u64 = 10_000_000;
+/// Most partitions of a calibration, unless more streams fill them.
+const CALIBRATION_PARTITIONS: u64 = 64;
 
 /// Where and how a load runs, besides its plan.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -38,15 +46,18 @@ pub struct MeasuredLoad {
     pub scene: LoadScene,
     /// What was loaded.
     pub plan: LoadPlan,
-    /// Seconds of each stage, by the names of [`Stage::name`].
+    /// Seconds of each stage, by the names of [`Stage::name`] and [`PARTITIONS`].
     pub stages: Vec<(String, f64)>,
+    /// Whether it was a small load whose only purpose are these times.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub is_calibration: bool,
 }
 
 /// Seconds that a stage may take, from the fastest and the slowest of the measured loads.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct StageSpan {
-    /// The stage.
-    pub stage: Stage,
+    /// Name of the stage.
+    pub name: &'static str,
     /// Least and most seconds; `None` if no measured load had the stage.
     pub seconds: Option<[f64; 2]>,
 }
@@ -67,7 +78,8 @@ pub struct Prediction<'a> {
 /// Predicts the stages of a load. Only loads of the same tables by the same method, made by the same machine, count;
 /// of these the ones that differ least. `None` if there is no such load.
 ///
-/// Every stage is taken to grow with the number of rows. Sorts that no longer fit into memory grow faster.
+/// Stages about partitions as such are taken to grow with their number, all others with the number of rows. Sorts that
+/// no longer fit into memory grow faster.
 pub fn predict<'a>(
     plan: &LoadPlan,
     scene: &LoadScene,
@@ -83,22 +95,65 @@ pub fn predict<'a>(
     let differences = least.clone();
     from.drain(..from.len().saturating_sub(LATEST));
     let rows = |plan: &LoadPlan| plan.rows_total().max(1) as f64;
-    let wanted = tasks(plan);
-    let stages = Stage::ALL.into_iter().filter(|stage| wanted.iter().any(|task| task.stage == *stage));
-    let span = |stage: Stage| {
+    let span = |name: &'static str| {
         let seconds = from.iter().filter_map(|load| {
-            let (_, seconds) = load.stages.iter().find(|(name, _)| name == stage.name())?;
-            Some(seconds * rows(plan) / rows(&load.plan))
+            let (_, seconds) = load.stages.iter().find(|(stage, _)| stage == name)?;
+            Some(seconds * growth_of(name, &load.plan, plan))
         });
         let seconds: Vec<_> = seconds.collect();
         let least = seconds.iter().copied().min_by(f64::total_cmp);
         let most = seconds.iter().copied().max_by(f64::total_cmp);
-        StageSpan { stage, seconds: least.zip(most).map(|(least, most)| [least, most]) }
+        StageSpan { name, seconds: least.zip(most).map(|(least, most)| [least, most]) }
     };
-    let stages = stages.map(span).collect();
+    let stages = names(plan).map(span).collect();
     let growth = rows(plan) / from.iter().map(|load| rows(&load.plan)).fold(1.0, f64::max);
     Some(Prediction { stages, from, differences, growth })
 }
+
+/// Names of the times of a load, in order.
+fn names(plan: &LoadPlan) -> impl Iterator<Item = &'static str> {
+    let wanted = tasks(plan);
+    let stages = Stage::ALL.into_iter().filter(move |stage| wanted.iter().any(|task| task.stage == *stage));
+    plan.partitions.map(|_| PARTITIONS).into_iter().chain(stages.map(Stage::name))
+}
+
+/// How many times as long a stage takes in a load as in another.
+fn growth_of(name: &str, from: &LoadPlan, to: &LoadPlan) -> f64 {
+    let amount = |plan: &LoadPlan| match plan.partitions {
+        Some(partitions) if name == PARTITIONS || name == Stage::ParentKey.name() => partitions.count,
+        _ => plan.rows_total(),
+    };
+    amount(to).max(1) as f64 / amount(from).max(1) as f64
+}
+
+/// A small load of the kind of another, whose times predict those of that one: the same tables by the same method and
+/// with the same options, and as many rows for each partition as fit into it.
+pub fn calibration(plan: &LoadPlan, streams: u64) -> LoadPlan {
+    let rows = (CALIBRATION_ROWS * streams.max(1)).min(MOST_CALIBRATION_ROWS);
+    let per_unit = (LoadPlan { scale: 1, log_rows: 0, ..plan.clone() }).rows_total().max(1);
+    let part = |amount: u64| amount.min(rows.div_ceil(per_unit));
+    let scale = part(plan.scale).max(1);
+    let fewer = |partitions: Partitions| {
+        let each = (plan.rows_total() / partitions.count.max(1)).max(1);
+        let count = (scale * per_unit / each).clamp(streams.max(1), CALIBRATION_PARTITIONS.max(streams));
+        let main = plan.set.main();
+        let most = main.generator().units_at(scale) / main.grain();
+        Partitions { count: count.min(partitions.count).min(most.max(1)), ..partitions }
+    };
+    LoadPlan {
+        scale,
+        log_rows: plan.log_rows.min(rows),
+        partitions: plan.partitions.map(fewer),
+        chunk_rows: plan
+            .chunk_rows
+            .min(rows.div_ceil(CHUNKS_A_STREAM * streams.max(1)).max(LEAST_CHUNK_ROWS)),
+        ..plan.clone()
+    }
+}
+
+/// Tasks of each stream of a calibration in chunks, and fewest rows of one.
+const CHUNKS_A_STREAM: u64 = 16;
+const LEAST_CHUNK_ROWS: u64 = 50_000;
 
 impl Prediction<'_> {
     /// Least and most seconds of all stages that were measured.
@@ -167,7 +222,7 @@ fn major(version_num: u32) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::load::LoadRequest;
+    use crate::load::{LoadRequest, Set};
 
     fn scene(streams: u64) -> LoadScene {
         LoadScene {
@@ -192,6 +247,7 @@ mod tests {
             scene: scene(streams),
             plan: plan(scale),
             stages: stages.map(|(name, seconds)| (name.to_owned(), seconds)).into(),
+            is_calibration: false,
         }
     }
 
@@ -201,11 +257,11 @@ mod tests {
         let found = predict(&plan(100), &scene(1), &loads).expect("two are alike");
         let names: Vec<_> = found.from.iter().map(|load| load.run.as_str()).collect();
         assert_eq!((names, found.differences.len()), (vec!["a", "b"], 0));
-        let spans: Vec<_> = found.stages.iter().map(|span| (span.stage, span.seconds)).collect();
+        let spans: Vec<_> = found.stages.iter().map(|span| (span.name, span.seconds)).collect();
         let near = |seconds: Option<[f64; 2]>| seconds.map(|both| both.map(|s| (s * 100.0).round() / 100.0));
         assert_eq!(spans.len(), 3);
         assert_eq!(near(spans[0].1), Some([80.0, 100.0]));
-        assert_eq!((spans[2].0, near(spans[2].1)), (Stage::Keys, Some([10.0, 20.0])));
+        assert_eq!((spans[2].0, near(spans[2].1)), ("primary keys", Some([10.0, 20.0])));
         assert_eq!(found.total_s().map(f64::round), [95.0, 130.0]);
         assert_eq!(found.growth.round(), 5.0);
         assert_eq!(
@@ -222,10 +278,7 @@ mod tests {
         assert_eq!(found.expect("there is one").differences, expected);
         let foreign_keys = LoadPlan { foreign_keys: true, ..plan(10) };
         let found = predict(&foreign_keys, &scene(4), &loads).expect("there is one");
-        assert_eq!(
-            found.stages.last().map(|span| (span.stage, span.seconds)),
-            Some((Stage::ForeignKeys, None))
-        );
+        assert_eq!(found.stages.last().map(|span| (span.name, span.seconds)), Some(("foreign keys", None)));
         let elsewhere = LoadScene { machine: "96 CPUs".to_owned(), ..scene(4) };
         let debug = LoadScene { is_optimised: false, ..scene(4) };
         let unlogged = LoadPlan { unlogged: true, ..plan(10) };
@@ -236,6 +289,49 @@ mod tests {
             (predict(&unlogged, &scene(4), &loads), predict(&chunks, &scene(4), &loads)),
             (None, None)
         );
+    }
+
+    /// Those of article 004: 4,096 partitions of 244 million rows each.
+    #[test]
+    fn a_calibration_is_small_and_of_the_same_kind() {
+        let request = |scale, partitions, set| LoadRequest {
+            set,
+            scale: Some(scale),
+            partitions: Some(partitions),
+            ..LoadRequest::default()
+        };
+        let count = |plan: &LoadPlan| plan.partitions.map_or(0, |partitions| partitions.count);
+        for (set, scale, partitions, streams, expected) in [
+            (Set::Tpcb, 10_000_000, 4_096, 8, (80, 8)),
+            (Set::Tpcb, 10_000_000, 0, 1, (10, 0)),
+            (Set::Tpcb, 3, 2, 1, (3, 2)),
+            (Set::Tpcb, 1_000, 1_000, 2, (20, 20)),
+            (Set::Tpcb, 1_000, 100_000, 2, (20, 64)),
+            (Set::Scaleup, 1_000_000_000, 100, 4, (4_000_000, 4)),
+            (Set::Tpcc, 1_000, 100, 4, (7, 4)),
+        ] {
+            let plan = request(scale, partitions, set).plan(streams).expect("it can be");
+            let small = calibration(&plan, streams);
+            assert_eq!((small.scale, count(&small)), expected, "{set:?} {scale} {partitions}");
+            assert_eq!(kind(&small), kind(&plan));
+            assert!(tasks(&small).len() < 1_000);
+        }
+        let plan = request(10_000_000, 4_096, Set::Tpcb).plan(8).expect("it can be");
+        let small = calibration(&plan, 8);
+        let stages = [(PARTITIONS, 0.5), ("rows", 10.0), ("key of the whole", 0.1)];
+        let load = MeasuredLoad {
+            plan: small,
+            is_calibration: true,
+            stages: stages.map(|(name, seconds)| (name.to_owned(), seconds)).into(),
+            ..measured("calibration", 1, 8, 0.0)
+        };
+        let loads = [load];
+        let found = predict(&plan, &scene(8), &loads).expect("it is alike");
+        let seconds = |name| found.stages.iter().find(|span| span.name == name).and_then(|span| span.seconds);
+        assert_eq!(seconds(PARTITIONS), Some([256.0; 2]), "512 times as many");
+        assert_eq!(seconds("key of the whole").map(|both| both[0].round()), Some(51.0));
+        assert_eq!(seconds("rows").map(|both| both[0].round()), Some(1_250_000.0));
+        assert_eq!((seconds("vacuum"), found.differences.len()), (None, 1));
     }
 
     #[test]

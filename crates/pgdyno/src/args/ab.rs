@@ -4,8 +4,10 @@ use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, thread};
 
 use clap::ArgAction;
 use pgdyno_analysis::compare::{Asked, ComparedRate, MAX_BLOCKS, MIN_BLOCKS, looks, slots};
-use pgdyno_core::{problem::Problem, span::Span};
-use pgdyno_lab::{Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted};
+use pgdyno_core::{observe::ObserveLevel, problem::Problem, profile::Profiling, span::Span};
+use pgdyno_lab::{
+    Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted, conninfo_of,
+};
 use pgdyno_plan::{
     Auto, BalanceCheckMode, Plan, Restart, Scale, Work, WorkloadFiles, WorkloadPlan, advice::bench::Level,
 };
@@ -18,14 +20,14 @@ use super::{
     arm::{Arm, builtin, clients, protocol},
     arms_own,
     bench::{cpu_list, rate},
+    detach::Detach,
     file,
     measure::restart,
     own_server::{refuse_as_published, setting},
     recorded,
     tables::{TablesFlags, leave_out_unused},
-    target::conninfo,
 };
-use crate::{conclude::Output, context::Context, measure::Task};
+use crate::{conclude::Output, context::Context, detach::Detachment, measure::Task};
 
 const EXAMPLES: &str = "\
 Examples:
@@ -140,6 +142,19 @@ pub struct Args {
     /// Warm-up before the measured interval [default: 1500ms, or 500ms with --slots]
     #[arg(long, value_name = "TIME", allow_hyphen_values = true, help_heading = "Workload")]
     warmup: Option<Span>,
+    /// What to observe: nothing, the host with the servers' processes, or also the servers [default: all]
+    #[arg(long, value_name = "none|host|all", help_heading = "Options")]
+    observe: Option<ObserveLevel>,
+    /// Profile the servers' processes with perf in every measured interval; stacks by auto, fp or dwarf
+    #[arg(
+        long,
+        value_name = "STACKS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto",
+        help_heading = "Options"
+    )]
+    profile: Option<Profiling>,
     /// Always refused, with the reason
     #[arg(long, short = 'R', value_name = "TPS", value_parser = rate, allow_hyphen_values = true, hide = true)]
     rate: Option<f64>,
@@ -188,15 +203,17 @@ pub struct Args {
     /// Keep the servers' data (or the schema) after the run
     #[arg(long, help_heading = "Options")]
     keep: bool,
+    #[command(flatten, next_help_heading = "Options")]
+    detach: Detach,
     /// Check arms, programs, this machine and existing servers, print what would be done, and stop
-    #[arg(long, help_heading = "Options")]
+    #[arg(long, conflicts_with = "detach", help_heading = "Options")]
     dry_run: bool,
     /// Random seed [default: chosen and printed]
     #[arg(long, value_name = "N", help_heading = "Options",
           value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     seed: Option<u64>,
     /// Print run.json instead of the report
-    #[arg(long, help_heading = "Options")]
+    #[arg(long, conflicts_with = "detach", help_heading = "Options")]
     json: bool,
     /// Print the whole report instead of the 50 lines that say most
     #[arg(long, conflicts_with = "json", help_heading = "Options")]
@@ -258,6 +275,11 @@ impl Args {
         Ok(Task { job: self.job()?, dry_run: self.dry_run, output })
     }
 
+    /// What is to be detached.
+    pub(super) fn detachment(&self) -> Option<Result<Detachment, Problem>> {
+        self.detach.detachment("ab", || self.job().map(|job| job.connections()))
+    }
+
     fn job(&self) -> Result<Job, Problem> {
         let (mut plan, files) = self.base_plan()?;
         self.refuse_rate(&plan)?;
@@ -289,11 +311,12 @@ impl Args {
         arms_own::refuse_shared(&own, of_arm)?;
         self.refuse_sessions_of_loads(&drives)?;
         let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
+        let named_servers = self.connections_by_name()?;
         let asked = [Asked::default(), arms[0].asked(&arms[1])];
         let jobs = works.into_iter().zip(said).zip(of_arm).zip(asked).zip(own).zip(["A", "B"]).zip(drives);
         let subjects = jobs
             .map(|((((((work, said), server), asked), own), name), drive)| {
-                let said = pgdyno_record::redact(&said);
+                let said = with_names(pgdyno_record::redact(&said), &named_servers);
                 let (load, clients) = (own.load, own.clients);
                 SubjectJob { name: name.to_owned(), said, asked, server, work, load, clients, drive }
             })
@@ -538,10 +561,10 @@ impl Args {
         [a.server.bindir, b.server.bindir] = split("--bindir", &self.bindir)?;
         [a.server.preset, b.server.preset] = split("--preset", &self.preset)?;
         (a.server.as_published, b.server.as_published) = (self.as_published, self.as_published);
-        let named = self.server.iter().map(|name| conninfo(name, "could not compare"));
-        [a.dsn, b.dsn] = match named.collect::<Result<Vec<_>, _>>()? {
-            named if named.is_empty() => split("--dsn", &self.dsn)?,
-            named => split("--server", &named)?,
+        let named: Vec<_> = self.connections_by_name()?.into_iter().map(|(dsn, _)| dsn).collect();
+        [a.dsn, b.dsn] = match named.is_empty() {
+            true => split("--dsn", &self.dsn)?,
+            false => split("--server", &named)?,
         };
         [a.admin_dsn, b.admin_dsn] = split("--admin-dsn", &self.admin_dsn)?;
         [a.builtin, b.builtin] = split("--builtin", &self.builtin)?;
@@ -559,6 +582,16 @@ impl Args {
             b.server.settings.extend(of_b.map(|value| (name.to_owned(), value)));
         }
         Ok([a, b])
+    }
+
+    /// The connection strings of the servers of `pgdyno up` that were named, each with that name.
+    fn connections_by_name(&self) -> Result<Vec<(String, &str)>, Problem> {
+        let dsn = |server: &str| {
+            let (name, database) =
+                server.split_once('/').map_or((server, None), |(name, db)| (name, Some(db)));
+            conninfo_of(name, database, "could not compare")
+        };
+        self.server.iter().map(|server| dsn(server).map(|dsn| (dsn, server.as_str()))).collect()
     }
 
     fn work(&self, arm: &Arm, plan: &Plan) -> Result<SubjectWork, Problem> {
@@ -620,6 +653,8 @@ impl Args {
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
         measure.blocks = 2 * self.blocks();
         measure.restart = self.restart.unwrap_or(measure.restart);
+        measure.observe = self.observe.unwrap_or(measure.observe);
+        measure.profile = self.profile.unwrap_or(measure.profile);
         measure.driver_cpus = self.driver_cpus.clone().or(measure.driver_cpus.take());
         plan.server.cpus = self.server_cpus.clone().or(plan.server.cpus.take());
     }
@@ -649,6 +684,14 @@ impl Args {
         }
         arm.server(plan, self.run_as.clone(), format!("ab-{}-{name}", std::process::id()))
     }
+}
+
+/// An arm in words, with servers by their names instead of their connection strings.
+fn with_names(said: String, named: &[(String, &str)]) -> String {
+    let by_name = |said: String, (dsn, name): &(String, &str)| {
+        said.replace(&format!("dsn={dsn}"), &format!("server={name}"))
+    };
+    named.iter().fold(said, by_name)
 }
 
 /// The servers of a comparison.
@@ -725,5 +768,18 @@ fn check_arm(arm: &Arm, name: &str) -> Result<(), Problem> {
     match rules.into_iter().find(|(is_broken, ..)| *is_broken) {
         None => Ok(()),
         Some((_, what, hint)) => Err(Problem::wrong_request(format!("{name}: {what}")).hint(hint)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::with_names;
+
+    #[test]
+    fn servers_are_called_by_the_names_that_were_given() {
+        let dsn = "host='/tmp/run' port=5432 user=postgres dbname='small'";
+        let named = [(dsn.to_owned(), "mine/small")];
+        assert_eq!(with_names(format!("clients=2,dsn={dsn}"), &named), "clients=2,server=mine/small");
+        assert_eq!(with_names("dsn=host=other".to_owned(), &named), "dsn=host=other");
     }
 }

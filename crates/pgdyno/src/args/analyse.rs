@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use pgdyno_core::problem::Problem;
 use pgdyno_record::{Run, RunRecord};
-use pgdyno_report::Document;
+use pgdyno_report::{Details, report};
 
 use crate::{conclude, context::Context, output};
 
@@ -44,7 +44,7 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         let timeline = run.timeline().map(|lines| lines.items).unwrap_or_default();
         let kept = conclude::kept(&run.path, &record);
         output::print(&conclude::for_a_terminal(
-            &Document::kept(Some(&kept), &record, &timeline),
+            &report(Some(&kept), &record, &timeline, Details::default()),
             args.full,
         ))?;
     }

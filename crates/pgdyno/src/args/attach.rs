@@ -6,11 +6,11 @@ use pgdyno_core::problem::Problem;
 
 use crate::{
     context::Context,
-    detached::{entry::Status, names},
     exit::Exit,
     follow::{Followed, Viewer},
     interrupt,
 };
+use pgdyno_detached::{entry::Status, names};
 
 /// Flags of `pgdyno attach`.
 #[derive(Debug, clap::Args)]
@@ -20,8 +20,8 @@ use crate::{
     run that is over, it prints the output."
 )]
 pub struct Args {
-    /// Name of the detached run, as `pgdyno ps` lists it
-    name: String,
+    /// Name of the detached run, as `pgdyno ps` lists it [default: the only one under way]
+    name: Option<String>,
 }
 
 /// Runs `pgdyno attach`.
@@ -29,10 +29,10 @@ pub struct Args {
 /// # Errors
 /// There is no such run, or it was lost.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let (home, entry) = names::find(&pgdyno_lab::dirs()?, &args.name)?;
+    let (home, entry) = names::find_or_only(&pgdyno_lab::dirs()?, args.name.as_deref())?;
     let stop = interrupt::on_interrupt_saying("detached again", "detached again");
     if matches!(entry.status, Status::Running(_)) {
-        interrupt::answer_with(format!("detached again: `{}` continues", args.name));
+        interrupt::answer_with(format!("detached again: `{}` continues", entry.name));
     }
     match Viewer::new(home, 0).follow(&stop)? {
         Followed::Left => Ok(Exit::NotCompleted.into()),

@@ -10,7 +10,7 @@ use pgdyno_core::{
 use pgdyno_plan::{Auto, BalanceCheckMode, MAX_RATE_PER_S, Plan, Scale, WorkloadFiles, advice::bench::Level};
 
 use super::measure;
-use crate::{context::Context, detached::launch::Detachment, measure::Task};
+use crate::{context::Context, detach::Detachment, measure::Task};
 
 /// Flags of `pgdyno bench`.
 #[derive(Debug, clap::Args)]

@@ -6,15 +6,14 @@ use clap::Args as ClapArgs;
 use pgdyno_core::problem::Problem;
 use pgdyno_wire::{ConnectOptions, OsUser, Sources};
 
-use super::target::own;
-use crate::detached::passwords::complete;
-use pgdyno_lab::External;
+use pgdyno_detached::passwords::complete;
+use pgdyno_lab::{External, named_server};
 
 /// The existing server to measure. Without any of these flags, a temporary one is created.
 #[derive(Debug, Clone, Default, ClapArgs)]
 #[command(next_help_heading = "Existing server")]
 pub struct Connection {
-    /// Name of a server of `pgdyno up`; -d then names one of its databases
+    /// Name of a server of `pgdyno up`; -d then names one of its databases, or has parameters
     #[arg(long, value_name = "NAME", conflicts_with_all = ["host", "port", "username", "dsn", "admin_dsn"])]
     pub server: Option<String>,
     /// Host, or directory of the Unix-domain socket (PGHOST)
@@ -58,7 +57,7 @@ impl Connection {
     /// An invalid parameter; the problem names its source.
     pub fn resolve(&self) -> Result<Option<External>, Problem> {
         if let Some(name) = &self.server {
-            let drive = own(name, self.dbname.as_deref(), "could not measure")?;
+            let drive = named_server(name, self.dbname.as_deref(), "could not measure").map(complete)?;
             return Ok(Some(External { drive, admin: None }));
         }
         let database = self.dsn.as_deref().or(self.dbname.as_deref());

@@ -4,7 +4,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_wire::ConnectOptions;
 
 use super::recorded;
-use crate::detached::launch::Detachment;
+use crate::detach::Detachment;
 
 /// The flag that detaches a command from its terminal.
 #[derive(Debug, Clone, Default, clap::Args)]

@@ -61,8 +61,10 @@ fn completions(args: &Args, cli: &clap::Command) -> io::Result<()> {
 
 fn schemas(args: &Args) -> io::Result<()> {
     let plan = ("plan.schema.json", pgdyno_plan::schema());
-    for (name, schema) in
-        pgdyno_record::schemas().into_iter().chain([plan]).chain(pgdyno_core::probe::schemas())
+    for (name, schema) in pgdyno_record::schemas()
+        .into_iter()
+        .chain([plan, pgdyno_top::schema()])
+        .chain(pgdyno_core::probe::schemas())
     {
         fs::write(args.dir.join(name), format!("{schema:#}\n"))?;
     }

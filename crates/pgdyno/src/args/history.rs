@@ -8,7 +8,7 @@ use pgdyno_core::{problem::Problem, units};
 use pgdyno_record::{Listed, RunRecord};
 
 use super::report::{Format, check_writable, write};
-use crate::{context::Context, output};
+use crate::{conclude, context::Context, output};
 
 /// Flags of `pgdyno history`.
 #[derive(Debug, clap::Args)]
@@ -27,6 +27,9 @@ pub struct Args {
     /// Format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
+    /// Print all of it instead of the 50 lines that say most
+    #[arg(long, conflicts_with = "out")]
+    full: bool,
     /// Write to this file, which must not exist (`-` is stdout)
     #[arg(long, value_name = "FILE")]
     out: Option<PathBuf>,
@@ -52,13 +55,16 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     records.sort_by(|a, b| a.started_at.cmp(&b.started_at));
     let asked = HistoryAsked { plan: args.plan.as_deref(), by_build: args.by == Axis::Build };
     let found = history(&records, &asked).ok_or_else(|| none(args, context, records.len()))?;
-    let document = pgdyno_report::history(&found);
+    let last = found.sessions.last().and_then(|session| session.runs.last());
+    let last = last.and_then(|last| records.iter().find(|record| record.id == *last));
+    let again = last.map(|record| units::printable(&record.command)).filter(|command| !command.is_empty());
+    let document = pgdyno_report::history(&found, again.as_deref());
     let text = match args.format {
-        Format::Text if args.out.is_none() => pgdyno_report::text(&document, output::paint()),
-        Format::Text => pgdyno_report::text(&document, pgdyno_report::Paint::Plain),
-        Format::Markdown => pgdyno_report::markdown(&document),
-        Format::Html => pgdyno_report::html(&document),
-        Format::Csv | Format::CsvBlocks => pgdyno_report::csv(&document),
+        Format::Text if args.out.is_none() => conclude::for_a_terminal(&document, args.full),
+        Format::Text => pgdyno_document::text(&document, pgdyno_document::Paint::Plain),
+        Format::Markdown => pgdyno_document::markdown(&document),
+        Format::Html => pgdyno_document::html(&document),
+        Format::Csv | Format::CsvBlocks => pgdyno_document::csv(&document),
         Format::Json => {
             let json = serde_json::to_string_pretty(&found).unwrap_or_default() + "\n";
             units::printable_json(&json).into_owned()
@@ -93,7 +99,7 @@ fn none(args: &Args, context: &Context, runs: usize) -> Problem {
         None => format!("there is no run in {dir} that can have a history"),
     };
     let seen = format!(
-        "{} there; comparisons, several subjects and pgbench have none",
+        "{} there; comparisons, several subjects, pgbench, loads and probes have none",
         units::plural(runs as u64, "run")
     );
     Problem::wrong_request(what)

@@ -1,9 +1,11 @@
 //! `pgdyno load`.
 
+mod calibrate;
 mod carry_out;
 mod copy;
 mod drop;
 mod flags;
+mod foretell;
 mod outcome;
 mod outlook;
 mod scaleup;
@@ -17,7 +19,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use pgdyno_core::problem::Problem;
 
-use crate::{context::Context, detached::launch::Detachment};
+use crate::{context::Context, detach::Detachment};
 
 /// Flags of `pgdyno load`.
 #[derive(Debug, clap::Args)]
@@ -49,7 +51,9 @@ impl Args {
             What::Tpcb(args) => args.flags().detachment("load tpcb"),
             What::Scaleup(args) => args.flags().detachment("load scaleup"),
             What::Tpcc(args) => args.flags().detachment("load tpcc"),
-            What::Verify(_) | What::Copy(_) | What::Drop(_) => None,
+            What::Copy(args) => args.detachment(),
+            What::Verify(args) => args.detachment(),
+            What::Drop(_) => None,
         }
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use clap::{ArgAction, Args as ClapArgs};
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{observe::ObserveLevel, problem::Problem, profile::Profiling};
 use pgdyno_lab::{Job, Question, SubjectJob, Wanted};
 use pgdyno_plan::{Plan, Restart, ServerPlan, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
@@ -18,7 +18,7 @@ use super::{
     subjects::{ForAll, subjects},
     tables::{self, TablesFlags},
 };
-use crate::{conclude::Output, measure::Task};
+use crate::{advice, conclude::Output, measure::Task};
 
 /// Flags of all measuring commands.
 #[derive(Debug, Clone, Default, ClapArgs)]
@@ -45,6 +45,19 @@ pub struct Args {
     #[arg(long, value_name = "N", help_heading = "Options",
           value_parser = clap::value_parser!(u64).range(..=i64::MAX as u64))]
     pub(super) seed: Option<u64>,
+    /// What to observe during the run: nothing, the host with the server's processes, or also the server [default: all]
+    #[arg(long, value_name = "none|host|all", help_heading = "Options")]
+    pub(super) observe: Option<ObserveLevel>,
+    /// Profile the server's processes with perf in every measured interval; stacks by auto, fp or dwarf
+    #[arg(
+        long,
+        value_name = "STACKS",
+        num_args = 0..=1,
+        require_equals = true,
+        default_missing_value = "auto",
+        help_heading = "Options"
+    )]
+    pub(super) profile: Option<Profiling>,
     #[command(flatten, next_help_heading = "Options")]
     pub(super) detach: Detach,
     /// Print run.json instead of the report
@@ -86,6 +99,8 @@ impl Args {
         if self.seed.is_some() {
             plan.seed = self.seed;
         }
+        plan.measure.observe = self.observe.unwrap_or(plan.measure.observe);
+        plan.measure.profile = self.profile.unwrap_or(plan.measure.profile);
         plan.load = self.loading.over(&plan.load);
         plan.data.loaded = self.tables.existing().unwrap_or(plan.data.loaded);
         tables::leave_out_unused(&mut plan, files.names_tpcb());
@@ -136,28 +151,20 @@ impl Args {
 
     /// Refuses flags about a temporary server together with an existing one.
     fn refuse_for_external(&self, plan: &Plan) -> Result<(), Problem> {
-        let server = self.own_server().over(&plan.server);
-        let given = [
-            ("--pg", server.pg.is_some()),
-            ("--bindir", server.bindir.is_some()),
-            ("--build", server.build.is_some()),
-            ("--bundle", server.bundle),
-            ("--data", server.data.is_some()),
-            ("--waldir", server.waldir.is_some()),
-            ("data_checksums", server.data_checksums.is_some()),
-            ("--set", !server.settings.is_empty()),
-            ("--preset", server.preset.is_some() || server.as_published),
-            ("listen", server.listen.is_some() || !server.allow.is_empty()),
-            ("--run-as", self.run_as.is_some()),
-            ("--server-cpus", server.cpus.is_some()),
-        ];
-        match given.iter().find(|(_, given)| *given) {
-            None => Ok(()),
-            Some((flag, _)) => Err(Problem::wrong_request(format!(
-                "could not use {flag} with an existing server"
-            ))
-            .hint("leave out --server -h -p -U -d --dsn for a temporary server, or that flag (or the plan's key)")),
-        }
+        let flag = match self.run_as.is_some() {
+            true => Some("--run-as"),
+            false => key_of_temporary(&self.own_server()).map(|(flag, _)| flag),
+        };
+        let of_plan = |(flag, key): (&str, &str)| match key {
+            // A command with this flag has no other source for the key.
+            "cpus" if advice::has(flag) => flag.to_owned(),
+            _ => format!("`{key}` of the plan's [server]"),
+        };
+        let key = || key_of_temporary(&plan.server).map(of_plan);
+        let Some(given) = flag.map(str::to_owned).or_else(key) else { return Ok(()) };
+        let what = format!("could not use {given} with an existing server");
+        let hint = format!("leave out --server -h -p -U -d --dsn for a temporary server, or {given}");
+        Err(Problem::wrong_request(what).hint(hint))
     }
 
     /// Request for the temporary server.
@@ -167,4 +174,24 @@ impl Args {
         refuse_as_published(std::slice::from_ref(&server))?;
         request(server, self.run_as.clone(), name)
     }
+}
+
+/// The first property of a server that only a temporary one can have: its flag, and its key in a plan.
+fn key_of_temporary(server: &ServerPlan) -> Option<(&'static str, &'static str)> {
+    let given = [
+        ("--pg", "pg", server.pg.is_some()),
+        ("--bindir", "bindir", server.bindir.is_some()),
+        ("--build", "build", server.build.is_some()),
+        ("--bundle", "bundle", server.bundle),
+        ("--data", "data", server.data.is_some()),
+        ("--waldir", "waldir", server.waldir.is_some()),
+        ("data_checksums", "data_checksums", server.data_checksums.is_some()),
+        ("--set", "settings", !server.settings.is_empty()),
+        ("--preset", "preset", server.preset.is_some()),
+        ("--as-published", "as_published", server.as_published),
+        ("listen", "listen", server.listen.is_some()),
+        ("allow", "allow", !server.allow.is_empty()),
+        ("--server-cpus", "cpus", server.cpus.is_some()),
+    ];
+    given.into_iter().find(|(.., given)| *given).map(|(flag, key, _)| (flag, key))
 }

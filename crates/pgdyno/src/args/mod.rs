@@ -19,6 +19,7 @@ mod list;
 pub mod load;
 mod load_option;
 mod measure;
+pub mod observe;
 mod own_server;
 pub mod pgbench;
 pub mod prewarm;
@@ -34,10 +35,14 @@ pub mod stop;
 mod subjects;
 mod tables;
 mod target;
+#[cfg(test)]
+mod tests_of_advice;
+pub mod top;
 pub mod tpcc;
 pub mod up;
 pub mod versions;
 mod way;
+pub mod why;
 mod wrong;
 
 use std::{ffi::OsString, path::PathBuf, process::ExitCode};
@@ -46,8 +51,9 @@ use clap::{CommandFactory, Parser, Subcommand};
 use pgdyno_core::problem::Problem;
 
 use crate::{
+    advice::{self, Used},
     context::{Context, USUAL_RUNS},
-    detached::launch::Detachment,
+    detach::Detachment,
     measure::Task,
 };
 
@@ -92,6 +98,10 @@ pub enum Command {
     Attach(attach::Args),
     /// Stop a detached run, as Ctrl-C does
     Stop(stop::Args),
+    /// Watch a server live: throughput, sessions, waits, statements, locks, I/O, WAL, progress
+    Top(top::Args),
+    /// Observe a server's machine for a run from elsewhere, and join what was seen to that run
+    Observe(observe::Args),
     /// List the PostgreSQL versions that can be used on this machine
     Versions(versions::Args),
     /// Build PostgreSQL from source, with the compiler, flags and block sizes of your choice
@@ -112,6 +122,8 @@ pub enum Command {
     Report(report::Args),
     /// Analyse a recorded run again, with the rules of this version
     Analyse(analyse::Args),
+    /// What the slowest transactions of a recorded run waited for
+    Why(why::Args),
     /// What changed between the recorded runs of a plan, and when
     History(history::Args),
     /// Write man pages, shell completions or JSON Schemas
@@ -127,11 +139,30 @@ impl Cli {
     pub fn read(args: impl Iterator<Item = OsString>) -> Result<Self, Problem> {
         let args: Vec<OsString> = args.collect();
         recorded::keep(Self::command(), &args);
+        advice::is_for(used(recorded::command(Self::command(), &args).trim_start_matches("pgdyno ")));
         Self::try_parse_from(&args).map_err(|error| {
             let args: Vec<_> = args.iter().map(|arg| arg.to_string_lossy().into_owned()).collect();
             wrong::problem(&error, &args, &Self::command()).unwrap_or_else(|| error.exit())
         })
     }
+}
+
+/// The command of a line without the program's name, whose sub-commands come first. A command that is named without
+/// its sub-command, as in `pgdyno load …`, has the flags of all of them.
+fn used(line: &str) -> Used {
+    let (mut command, mut names) = (Cli::command(), Vec::new());
+    let mut flags = vec!["help".to_owned(), "version".to_owned(), "runs".to_owned()];
+    for word in line.split_whitespace() {
+        let Some(inner) = command.find_subcommand(word) else { break };
+        command = inner.clone();
+        names.push(word);
+    }
+    let of_all = command.get_subcommands().flat_map(|inner| inner.get_arguments());
+    for arg in command.get_arguments().chain(of_all) {
+        let aliases = arg.get_all_aliases().unwrap_or_default();
+        flags.extend(arg.get_long().into_iter().chain(aliases).map(str::to_owned));
+    }
+    Used { name: names.join(" "), flags }
 }
 
 impl Command {
@@ -154,6 +185,8 @@ impl Command {
             Self::Ps(args) => ps::run(args, context),
             Self::Attach(args) => attach::run(args, context),
             Self::Stop(args) => stop::run(args, context),
+            Self::Top(args) => top::run(args, context),
+            Self::Observe(args) => observe::run(args, context),
             Self::Versions(args) => versions::run(args, context),
             Self::Build(args) => build::run(args, context),
             Self::Builds(args) => builds::run(args, context),
@@ -164,6 +197,7 @@ impl Command {
             Self::Show(args) => show::run(args, context),
             Self::Report(args) => report::run(args, context),
             Self::Analyse(args) => analyse::run(args, context),
+            Self::Why(args) => why::run(args, context),
             Self::History(args) => history::run(args, context),
             Self::Generate(args) => generate::run(args, &Cli::command()),
         }
@@ -178,9 +212,12 @@ impl Command {
     pub fn detachment(&self, context: &Context) -> Result<Option<Detachment>, Problem> {
         match self {
             Self::Bench(args) => args.detachment().transpose(),
+            Self::Ab(args) => args.detachment().transpose(),
             Self::Run(args) => args.detachment().transpose(),
             Self::Tpcc(args) => args.detachment().transpose(),
             Self::Load(args) => args.detachment().transpose(),
+            Self::Prewarm(args) => args.detachment().transpose(),
+            Self::Probe(args) => args.detachment().transpose(),
             Self::Resume(args) => args.detachment(context, task_of).transpose(),
             _ => Ok(None),
         }

@@ -5,15 +5,17 @@ use std::process::ExitCode;
 use clap::ArgAction;
 use pgdyno_core::{probe::json, problem::Problem};
 use pgdyno_lab::operation::{self, OperationJob};
-use pgdyno_postgres::probe::PrewarmRequest;
+use pgdyno_probe::PrewarmRequest;
 use pgdyno_record::Found;
 
 use super::{
+    detach::Detach,
     recorded,
     target::{Target, processors},
 };
 use crate::{
     context::Context,
+    detach::Detachment,
     exit::Exit,
     interrupt,
     operate::{self, RecordFlags},
@@ -25,6 +27,7 @@ use crate::{
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
+    mut_arg("no_record", |flag| flag.conflicts_with("detach")),
     after_help = "Reads tables with their partitions, indexes and TOAST into shared buffers: with the extension \
     pg_prewarm if the database has it, else with queries. Then it checks which pages are there: with pg_buffercache, \
     or by a second read. Exit status 1 means that pages are missing. See docs/probes.md.\n\n\
@@ -47,14 +50,25 @@ pub struct Args {
     /// Parallel sessions [default: the number of CPUs, at most 8]
     #[arg(short, long, value_name = "J", value_parser = clap::value_parser!(u64).range(1..=1000), help_heading = "How")]
     jobs: Option<u64>,
+    #[command(flatten, next_help_heading = "How")]
+    detach: Detach,
     #[command(flatten)]
     record: RecordFlags,
     /// Print JSON (schemas/prewarm.schema.json)
-    #[arg(long, conflicts_with = "full", help_heading = "How")]
+    #[arg(long, conflicts_with_all = ["full", "detach"], help_heading = "How")]
     json: bool,
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
     help: Option<bool>,
+}
+
+impl Args {
+    /// What is to be detached.
+    pub(super) fn detachment(&self) -> Option<Result<Detachment, Problem>> {
+        self.detach.detachment("prewarm", || {
+            self.target.resolve("could not read tables into shared buffers").map(|options| vec![options])
+        })
+    }
 }
 
 /// Runs `pgdyno prewarm`.
@@ -77,19 +91,20 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         command: recorded::of_process(),
         options: &options,
         connections: request.jobs,
+        copies: Vec::new(),
     };
     let mut operations = operate::begin(&job, &args.record, context, &stop, &progress)?;
-    let warmed = operations.run("prewarm", |events| {
-        let warmed = operation::prewarm(&options, &request, &stop, events)?;
+    let warmed = operations.run("prewarm", |under_way| {
+        let warmed = operation::prewarm(&options, &request, &stop, &mut || under_way.begun())?;
         let passed = warmed.is_complete(args.anyway);
+        if args.json {
+            output::print(&json(&warmed))?;
+        }
         Ok((warmed.clone(), Found::Prewarm(warmed), Some(passed)))
     });
     progress.finish();
     operate::end(operations, warmed, (false, &args.record), |warmed| {
-        match args.json {
-            true => output::print(&json(&warmed))?,
-            false => args.record.print(&pgdyno_report::prewarm(&warmed, args.record.cut()))?,
-        }
-        Ok(Exit::of_check(warmed.is_complete(args.anyway)).into())
+        let text = || pgdyno_report::prewarm(&warmed, args.record.cut());
+        ((!args.json).then(text), Exit::of_check(warmed.is_complete(args.anyway)).into())
     })
 }

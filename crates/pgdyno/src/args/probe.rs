@@ -11,13 +11,14 @@ use pgdyno_core::{
     units,
 };
 use pgdyno_lab::operation::OperationJob;
-use pgdyno_postgres::probe::{self, CountRequest, DdlRequest, PartitionsRequest, TouchRequest};
+use pgdyno_probe::{self as probe, CountRequest, DdlRequest, PartitionsRequest, TouchRequest};
 use pgdyno_record::Found;
 use pgdyno_wire::ConnectOptions;
 
-use super::{recorded, target::Target};
+use super::{detach::Detach, recorded, target::Target};
 use crate::{
     context::Context,
+    detach::Detachment,
     interrupt,
     operate::{self, RecordFlags},
     output,
@@ -197,13 +198,16 @@ struct Sizes {
 
 #[derive(Debug, clap::Args)]
 #[group(skip)]
+#[command(mut_arg("no_record", |flag| flag.conflicts_with("detach")))]
 struct Common {
     #[command(flatten)]
     target: Target,
+    #[command(flatten, next_help_heading = "How")]
+    detach: Detach,
     #[command(flatten)]
     record: RecordFlags,
     /// Print JSON (schemas/probe.schema.json)
-    #[arg(long, conflicts_with = "full", help_heading = "How")]
+    #[arg(long, conflicts_with_all = ["full", "detach"], help_heading = "How")]
     json: bool,
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
@@ -224,6 +228,15 @@ impl By {
             Self::Index => CountBy::Index,
             Self::Seq => CountBy::Seq,
         }
+    }
+}
+
+impl Args {
+    /// What is to be detached.
+    pub(super) fn detachment(&self) -> Option<Result<Detachment, Problem>> {
+        let Common { detach, target, .. } = self.what.common();
+        let servers = || target.resolve("could not probe").map(|options| vec![options]);
+        detach.detachment(self.what.names().0, servers)
     }
 }
 
@@ -248,20 +261,22 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         command: recorded::of_process(),
         options: &options,
         connections: 1,
+        copies: Vec::new(),
     };
     let mut operations = operate::begin(&job, &common.record, context, &stop, &progress)?;
-    let found = operations.run(name, |events| {
-        let report = &mut |what: &str| events.doing(&units::printable(what));
+    let found = operations.run(name, |under_way| {
+        let report = &mut |what: &str| under_way.begun().doing(&units::printable(what));
         let found = args.what.probe(&options, &stop, report)?;
+        if common.json {
+            output::print(&json(&found))?;
+        }
         Ok((found.clone(), Found::Probe(found), None))
     });
     progress.finish();
     let record = &common.record;
-    operate::end(operations, found, (false, record), |found| match common.json {
-        true => output::print(&json(&found)),
-        false => record.print(&pgdyno_report::probe(&found, record.cut())),
-    })?;
-    Ok(ExitCode::SUCCESS)
+    operate::end(operations, found, (false, record), |found| {
+        ((!common.json).then(|| pgdyno_report::probe(&found, record.cut())), ExitCode::SUCCESS)
+    })
 }
 
 impl What {

@@ -5,24 +5,23 @@ use std::process::ExitCode;
 use pgdyno_core::{
     facts::Choice,
     problem::Problem,
-    units::{self, printable, printable_json},
+    units::{printable, printable_json},
 };
 use pgdyno_provision::{Record, registry};
 use pgdyno_record::redact_setting;
 use serde_json::{Value, json};
 
-use crate::{
-    context::Context,
-    detached::entry::{self, Entry, Home},
-    problem,
-};
+use crate::{context::Context, problem};
+use pgdyno_detached::entry::{self, Entry, Home};
 
 /// Flags of `pgdyno ps`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Lists servers, then runs that --detach started, with the share that is done and the time left of \
-    what they do now. A run that is over stays in the list until `pgdyno clean --yes`, or until its name is used \
-    again. A run is lost if it was killed, or if the machine was restarted meanwhile."
+    after_help = "Lists servers, then runs that --detach started. DONE and LEFT are about the whole run, as estimated \
+    from its plan and its pace: ≥ is at least, where it has parts of unknown length; ≤ is at most, where a comparison \
+    may have its answer earlier; - is unknown. NOW is the present step. A run that is over stays in the list until \
+    `pgdyno clean --yes`, or until its name is used again. A run is lost if it was killed, or if the machine was \
+    restarted meanwhile."
 )]
 pub struct Args {
     /// Print JSON, with all details
@@ -101,8 +100,6 @@ const HEAD_OF_RUNS: [&str; 6] = ["NAME", "COMMAND", "STATUS", "DONE", "LEFT", "N
 fn row_of_run(home: &Home, entry: &Entry) -> [String; 6] {
     let status = entry.status;
     let progress = status.pid().and_then(|_| home.progress()).unwrap_or_default();
-    let share = progress.done.zip(progress.total).filter(|(_, total)| *total > 0);
-    let share = share.map(|(done, total)| format!("{:.0} %", done as f64 * 100.0 / total as f64));
     let now = match status {
         entry::Status::Running(_) if progress.text.is_empty() => "-".to_owned(),
         entry::Status::Running(_) => printable(&progress.text).into_owned(),
@@ -113,8 +110,8 @@ fn row_of_run(home: &Home, entry: &Entry) -> [String; 6] {
         entry.name.clone(),
         entry.kind.clone(),
         status.word().to_owned(),
-        share.unwrap_or_else(|| "-".to_owned()),
-        progress.left_s.map_or_else(|| "-".to_owned(), units::about),
+        progress.whole.map_or_else(|| "-".to_owned(), |whole| whole.share()),
+        progress.whole.map_or_else(|| "-".to_owned(), |whole| whole.left()),
         now,
     ]
 }

@@ -26,7 +26,7 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 74] = [
+const AS_GIVEN: [&str; 76] = [
     "allow",
     "at",
     "bindir",
@@ -61,6 +61,7 @@ const AS_GIVEN: [&str; 74] = [
     "margin",
     "max_tries",
     "mix",
+    "observe",
     "out",
     "parallel",
     "partition_method",
@@ -70,6 +71,7 @@ const AS_GIVEN: [&str; 74] = [
     "port",
     "prefix",
     "preset",
+    "profile",
     "protocol",
     "rate",
     "repeats",
@@ -135,7 +137,7 @@ pub fn of_process() -> String {
 }
 
 /// The command line of these arguments that runs the same again, without secrets.
-fn command(mut command: Command, args: &[OsString]) -> String {
+pub fn command(mut command: Command, args: &[OsString]) -> String {
     command.build();
     let mut words = vec!["pgdyno".to_owned()];
     // The arguments were parsed before: otherwise there would be nothing to record.
@@ -166,10 +168,17 @@ fn sub_command(command: &Command, matches: &ArgMatches, words: &mut Vec<String>)
             words.extend(flag);
             continue;
         }
-        for value in matches.get_raw(id).into_iter().flatten() {
-            let value = recorded(id, &value.to_string_lossy());
+        let values = matches.get_raw(id).into_iter().flatten();
+        let mut values: Vec<String> = values.map(|value| recorded(id, &value.to_string_lossy())).collect();
+        // A list is one word, as it is written.
+        if let Some(delimiter) = argument.get_value_delimiter() {
+            values = vec![values.join(&delimiter.to_string())];
+        }
+        for value in values {
             match &flag {
-                Some(flag) if value.starts_with('-') => words.push(format!("{flag}={value}")),
+                Some(flag) if value.starts_with('-') || argument.is_require_equals_set() => {
+                    words.push(format!("{flag}={value}"))
+                }
                 _ => words.extend(flag.clone().into_iter().chain([value])),
             }
         }
@@ -251,6 +260,13 @@ mod tests {
             assert_eq!(format!("{as_given:?}"), format!("{again:?}"), "{line}\n{recorded}");
             assert_eq!(recorded_of(&recorded), recorded);
             assert!(!recorded.contains("--seed ") || recorded.ends_with("--seed 7"), "{recorded}");
+        }
+    }
+
+    #[test]
+    fn a_list_is_recorded_as_one_word() {
+        for line in ["pgdyno bench -c 2,4", "pgdyno bench -c 2 -c 4"] {
+            assert_eq!(recorded_of(line), "pgdyno bench --clients 2,4");
         }
     }
 

@@ -9,10 +9,11 @@ use std::{
 
 use clap::ValueEnum;
 use pgdyno_core::{measure::Interval, problem::Problem, units::printable_json};
+use pgdyno_document::{HTML_MARK, Paint};
 use pgdyno_record::Run;
-use pgdyno_report::{Document, HTML_MARK, Paint};
+use pgdyno_report::{Details, report};
 
-use crate::{context::Context, output};
+use crate::{conclude, context::Context, output, tails};
 
 /// Flags of `pgdyno report`.
 #[derive(Debug, clap::Args)]
@@ -108,17 +109,23 @@ fn is_own_report(path: &Path) -> bool {
 }
 
 fn render(args: &Args, run: &Run) -> Result<String, Problem> {
-    let timeline = if args.format == Format::Html && !args.paste { timeline(run) } else { Vec::new() };
-    let document = Document::new(&run.record, &timeline);
+    let has_charts = args.format == Format::Html && !args.paste;
+    let timeline = if has_charts { timeline(run) } else { Vec::new() };
+    let over_time = has_charts.then(|| conclude::over_time(run));
+    let is_whole = matches!(args.format, Format::Text | Format::Markdown | Format::Html) && !args.paste;
+    let tails = is_whole.then(|| tails::for_a_report(run)).flatten();
+    let flames = if has_charts { conclude::flames(run) } else { Vec::new() };
+    let details = Details { over_time: over_time.as_ref(), tails: tails.as_ref(), flames: &flames };
+    let document = report(None, &run.record, &timeline, details);
     Ok(match args.format {
-        _ if args.paste => pgdyno_report::paste(&document),
-        Format::Text if args.out.is_none() => pgdyno_report::text(&document, output::paint()),
-        Format::Text => pgdyno_report::text(&document, Paint::Plain),
-        Format::Markdown => pgdyno_report::markdown(&document),
-        Format::Html => pgdyno_report::html(&document),
+        _ if args.paste => pgdyno_document::paste(&document),
+        Format::Text if args.out.is_none() => pgdyno_document::text(&document, output::paint()),
+        Format::Text => pgdyno_document::text(&document, Paint::Plain),
+        Format::Markdown => pgdyno_document::markdown(&document),
+        Format::Html => pgdyno_document::html(&document),
         Format::Json => printable_json(&format!("{:#}\n", run.json)).into_owned(),
-        Format::Csv => pgdyno_report::csv(&document),
-        Format::CsvBlocks => pgdyno_report::csv_blocks(&document),
+        Format::Csv => pgdyno_document::csv(&document),
+        Format::CsvBlocks => pgdyno_document::csv_blocks(&document),
     })
 }
 

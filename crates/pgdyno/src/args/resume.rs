@@ -10,7 +10,7 @@ use super::detach::Detach;
 use crate::{
     conclude::Output,
     context::Context,
-    detached::launch::Detachment,
+    detach::Detachment,
     measure::{self, Task},
 };
 

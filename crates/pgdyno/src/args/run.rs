@@ -7,7 +7,7 @@ use pgdyno_lab::Job;
 use pgdyno_plan::{Restart, advice::bench::Level};
 
 use super::{file, measure};
-use crate::{context::Context, detached::launch::Detachment, measure::Task};
+use crate::{context::Context, detach::Detachment, measure::Task};
 
 /// Flags of `pgdyno run`.
 #[derive(Debug, clap::Args)]

@@ -3,9 +3,9 @@
 use std::process::ExitCode;
 
 use pgdyno_core::problem::Problem;
-use pgdyno_report::Document;
+use pgdyno_report::{Details, report};
 
-use crate::{conclude, context::Context, output};
+use crate::{conclude, context::Context, output, tails};
 
 /// Flags of `pgdyno show`.
 #[derive(Debug, clap::Args)]
@@ -24,7 +24,10 @@ pub struct Args {
 /// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, &args.run)?)?;
-    let document = Document::kept(Some(&conclude::kept(&run.path, &run.record)), &run.record, &[]);
+    let tails = args.full.then(|| tails::for_a_report(&run)).flatten();
+    let details = Details { tails: tails.as_ref(), ..Details::default() };
+    let kept = conclude::kept(&run.path, &run.record);
+    let document = report(Some(&kept), &run.record, &[], details);
     output::print(&conclude::for_a_terminal(&document, args.full))?;
     Ok(ExitCode::SUCCESS)
 }

@@ -7,13 +7,13 @@ use pgdyno_host::procs::ProcessId;
 
 use crate::{
     context::Context,
-    detached::{
-        entry::{Entry, Home, Status},
-        names,
-    },
     exit::Exit,
     follow::{Followed, Viewer},
     interrupt,
+};
+use pgdyno_detached::{
+    entry::{Entry, Home, Status},
+    names,
 };
 
 /// Flags of `pgdyno stop`.
@@ -24,8 +24,8 @@ use crate::{
     ends it immediately, as a second Ctrl-C does. Servers are stopped by `pgdyno down`."
 )]
 pub struct Args {
-    /// Name of the detached run, as `pgdyno ps` lists it
-    name: String,
+    /// Name of the detached run, as `pgdyno ps` lists it [default: the only one under way]
+    name: Option<String>,
 }
 
 /// Runs `pgdyno stop`.
@@ -33,7 +33,7 @@ pub struct Args {
 /// # Errors
 /// There is no such run, or it is another user's.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
-    let (home, entry) = names::find(&pgdyno_lab::dirs()?, &args.name)?;
+    let (home, entry) = names::find_or_only(&pgdyno_lab::dirs()?, args.name.as_deref())?;
     match entry.status {
         Status::Running(process) => stop(home, &entry, process),
         Status::Ended(status) => {
@@ -64,7 +64,7 @@ fn stop(home: Home, entry: &Entry, process: ProcessId) -> Result<ExitCode, Probl
                 true => println!("`{name}` is stopped{}", record(&entry)),
                 false => println!("`{name}` had just ended, with exit status {status}{}", record(&entry)),
             }
-            continued_by(&entry, stopped);
+            next(&entry, stopped);
             Ok(ExitCode::SUCCESS)
         }
     }
@@ -72,20 +72,20 @@ fn stop(home: Home, entry: &Entry, process: ProcessId) -> Result<ExitCode, Probl
 
 /// Where the record of a run is, if it was kept.
 fn record(entry: &Entry) -> String {
-    match entry.run.as_ref().filter(|run| run.is_dir()) {
+    match entry.kept_run() {
         Some(run) => format!("; its record is {}", run.display()),
         None => "; nothing was measured, so there is no record".to_owned(),
     }
 }
 
-fn continued_by(entry: &Entry, incomplete: bool) {
-    if let Some(command) = entry.continued_by().filter(|_| incomplete) {
-        eprintln!("hint: `{command}` continues it");
+fn next(entry: &Entry, incomplete: bool) {
+    if let Some(next) = entry.next().filter(|_| incomplete) {
+        eprintln!("hint: {next}");
     }
 }
 
 fn lost(entry: &Entry, why: &str) -> ExitCode {
     println!("`{}` is not running any more: {why}{}", entry.name, record(entry));
-    continued_by(entry, true);
+    next(entry, true);
     ExitCode::SUCCESS
 }

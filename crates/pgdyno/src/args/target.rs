@@ -3,10 +3,10 @@
 use std::env;
 
 use pgdyno_core::problem::Problem;
-use pgdyno_provision::{Record, SUPERUSER, Status, registry};
-use pgdyno_wire::{Address, ConnectOptions, OsUser, Sources};
+use pgdyno_lab::named_server;
+use pgdyno_wire::{ConnectOptions, OsUser, Sources};
 
-use crate::detached::passwords::complete;
+use pgdyno_detached::passwords::complete;
 
 /// The server to connect to.
 #[derive(Debug, clap::Args)]
@@ -25,12 +25,18 @@ pub struct Target {
     /// Role (PGUSER)
     #[arg(short = 'U', long, value_name = "ROLE", help_heading = "Connection")]
     username: Option<String>,
-    /// Database, URI or keyword string (PGDATABASE); with --server, only a name [default: postgres]
+    /// Database, URI or keyword string (PGDATABASE); with --server, no other server [default: postgres]
     #[arg(short, long, visible_alias = "dsn", value_name = "DBNAME", help_heading = "Connection")]
     dbname: Option<String>,
 }
 
 impl Target {
+    /// Whether the flags name a server.
+    pub fn is_named(&self) -> bool {
+        let flags = [&self.server, &self.host, &self.username, &self.dbname];
+        self.port.is_some() || flags.into_iter().any(Option::is_some)
+    }
+
     /// The server that the flags name; the environment alone never selects a server. Errors begin with `what`, such as
     /// `could not load`.
     ///
@@ -38,9 +44,9 @@ impl Target {
     /// No server is named, there is none of that name, or its address is invalid.
     pub fn resolve(&self, what: &str) -> Result<ConnectOptions, Problem> {
         if let Some(name) = &self.server {
-            return own(name, self.dbname.as_deref(), what);
+            return named_server(name, self.dbname.as_deref(), what).map(complete);
         }
-        if self.host.is_none() && self.port.is_none() && self.username.is_none() && self.dbname.is_none() {
+        if !self.is_named() {
             let problem = Problem::wrong_request(format!("{what}: no server is named"));
             return Err(
                 problem.hint("name one with --server (of `pgdyno up`), with --dsn, or with -h -p -U -d")
@@ -58,40 +64,6 @@ impl Target {
         });
         resolved.map(ConnectOptions::in_utf8).map(complete)
     }
-}
-
-/// Connection options for a running server of `pgdyno up`, and for one of its databases if that is given.
-///
-/// # Errors
-/// There is no server of that name, or it is not running. The message begins with `what`.
-pub fn own(name: &str, database: Option<&str>, what: &str) -> Result<ConnectOptions, Problem> {
-    let record = running(name, what)?;
-    let mut options = ConnectOptions::local(Address::Unix(record.socket.path, record.port), SUPERUSER);
-    if let Some(database) = database {
-        database.clone_into(&mut options.database);
-    }
-    Ok(options)
-}
-
-/// The connection string of a running server of `pgdyno up`, written `NAME` or `NAME/DBNAME`.
-///
-/// # Errors
-/// As [`own`].
-pub fn conninfo(server: &str, what: &str) -> Result<String, Problem> {
-    let (name, database) = server.split_once('/').unwrap_or((server, SUPERUSER));
-    let record = running(name, what)?;
-    let quoted = |text: &str| format!("'{}'", text.replace('\\', "\\\\").replace('\'', "\\'"));
-    let host = quoted(&record.socket.path.to_string_lossy());
-    Ok(format!("host={host} port={} user={SUPERUSER} dbname={}", record.port, quoted(database)))
-}
-
-fn running(name: &str, what: &str) -> Result<Record, Problem> {
-    let record: Record = registry::find(&pgdyno_lab::dirs()?, name)?;
-    if matches!(record.status(), Status::Running { .. }) {
-        return Ok(record);
-    }
-    Err(Problem::wrong_request(format!("{what}: server `{name}` is not running"))
-        .hint(format!("`pgdyno up {name}` starts it")))
 }
 
 /// Number of CPUs that this program may use.

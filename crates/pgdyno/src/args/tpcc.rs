@@ -10,7 +10,7 @@ use std::process::ExitCode;
 use clap::Subcommand;
 use pgdyno_core::problem::Problem;
 
-use crate::{context::Context, detached::launch::Detachment, measure::Task};
+use crate::{context::Context, detach::Detachment, measure::Task};
 
 /// Flags of `pgdyno tpcc`.
 #[derive(Debug, clap::Args)]

@@ -7,7 +7,8 @@ use pgdyno_provision::{Lifetime, Request, RunningServer, Wanted, up};
 use pgdyno_record::redact_setting;
 
 use super::own_server::preset;
-use crate::{context::Context, detached::names, servers};
+use crate::{context::Context, servers};
+use pgdyno_detached::{entry::Entry, names};
 
 /// Flags of `pgdyno up`.
 #[derive(Debug, clap::Args)]
@@ -165,13 +166,24 @@ impl Args {
 /// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let dirs = pgdyno_lab::dirs()?;
-    names::free(&dirs, &args.name)?;
+    if let Some(ended) = names::free(&dirs, &args.name)? {
+        eprintln!("note: {}", no_longer_listed(&ended));
+    }
     let server = up(&args.request()?, &dirs, &mut servers::print_event)?;
     for warning in &server.warnings {
         eprintln!("warning: {warning}");
     }
     print(&server, args.verbose);
     Ok(ExitCode::SUCCESS)
+}
+
+/// What becomes of a detached run that is over when a server takes its name.
+fn no_longer_listed(ended: &Entry) -> String {
+    let record = ended.kept_run().map(|run| format!("; its record is {}", run.display())).unwrap_or_default();
+    format!(
+        "the detached run `{}` is over and no longer listed: the server has its name now{record}",
+        ended.name
+    )
 }
 
 fn print(server: &RunningServer, verbose: bool) {

@@ -175,11 +175,16 @@ fn table(rows: &[Row], groups: &[Vec<usize>]) -> String {
     for row in rows {
         let compiled = row.program.compiled().unwrap_or_else(|| "-".to_owned());
         let head = format!("{:<7}{:<11}{:<width$}  ", major_of(row.version_num), row.version, row.place());
-        lines.extend(pgdyno_report::prose(&compiled, WIDTH, &head, &" ".repeat(INDENT)));
+        lines.extend(pgdyno_document::wrap::prose(&compiled, WIDTH, &head, &" ".repeat(INDENT)));
         if let Some(bindir) = row.bindir.as_ref().filter(|_| row.source == "installed") {
             lines.push(format!("{:INDENT$}{}", "", bindir.display()));
         }
-        lines.extend(pgdyno_report::prose(&row.means(), WIDTH, &" ".repeat(INDENT), &" ".repeat(INDENT)));
+        lines.extend(pgdyno_document::wrap::prose(
+            &row.means(),
+            WIDTH,
+            &" ".repeat(INDENT),
+            &" ".repeat(INDENT),
+        ));
     }
     lines.extend(alike_lines(rows, groups));
     lines.iter().map(|line| format!("{}\n", line.trim_end())).collect()
@@ -194,7 +199,7 @@ fn alike_lines(rows: &[Row], groups: &[Vec<usize>]) -> Vec<String> {
     for group in groups {
         let names: Vec<_> =
             group.iter().map(|at| format!("{} ({})", rows[*at].version, rows[*at].place())).collect();
-        lines.extend(pgdyno_report::prose(&names.join(", "), WIDTH, "  ", "    "));
+        lines.extend(pgdyno_document::wrap::prose(&names.join(", "), WIDTH, "  ", "    "));
     }
     lines
 }

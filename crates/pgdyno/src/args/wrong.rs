@@ -1,6 +1,9 @@
 //! Turns clap's errors into problems, so that they have the form of all other errors.
 
-use clap::{Command, Error, error::ErrorKind};
+use clap::{
+    Command, Error,
+    error::{ContextKind, ContextValue, ErrorKind},
+};
 use pgdyno_core::problem::Problem;
 
 /// Problem of clap's error on parsing `args`; `None` for help and version, which clap reports as errors, too.
@@ -14,8 +17,38 @@ pub fn problem(error: &Error, args: &[String], cli: &Command) -> Option<Problem>
         return None;
     }
     let (what, remedy) = words(error);
-    let help = format!("see `{} --help`", sub_command(args, cli));
-    Some(Problem::wrong_request(what).hint(remedy.unwrap_or(help)))
+    let command = sub_command(args, cli);
+    let unknown = match (error.kind(), error.get(ContextKind::InvalidArg)) {
+        (ErrorKind::UnknownArgument, Some(ContextValue::String(flag))) => elsewhere(&command, flag),
+        _ => None,
+    };
+    let hint = unknown.map(str::to_owned).or(remedy);
+    Some(Problem::wrong_request(what).hint(hint.unwrap_or_else(|| format!("see `{command} --help`"))))
+}
+
+/// Flags that pgbench or another sub-command has, and what this one has instead.
+fn elsewhere(command: &str, flag: &str) -> Option<&'static str> {
+    Some(match (command, flag) {
+        ("pgdyno ab", "-d" | "--dbname" | "-h" | "--host" | "-p" | "--port" | "-U" | "--username") => {
+            "name the server by --server NAME/DBNAME or by --dsn 'host=… port=… user=… dbname=…', once for both arms \
+             or once for each"
+        }
+        (
+            "pgdyno run",
+            "-c" | "--clients" | "--duration" | "-T" | "--time" | "--warmup" | "--blocks" | "--rate" | "-R",
+        ) => {
+            "a plan says how it is measured: set clients, duration, warmup, blocks or rate in its section [measure]"
+        }
+        ("pgdyno run", "-s" | "--scale") => "a plan says what it loads: set scale in its section [data]",
+        ("pgdyno run", "-f" | "--file" | "--script" | "-b" | "--builtin") => {
+            "a plan has its scripts: name them in its sections [[workload]]"
+        }
+        ("pgdyno bench", "-f" | "--file" | "--script") => {
+            "scripts of your own are run by `pgdyno pgbench -f FILE`, compared by `pgdyno ab -f FILE`, and measured by \
+             a plan (`pgdyno run`)"
+        }
+        _ => return None,
+    })
 }
 
 /// Clap's error as one sentence, and its remedy if it knows one.
@@ -24,7 +57,9 @@ pub fn words(error: &Error) -> (String, Option<String>) {
     let mut paragraphs = text.split("\n\n").map(one_line);
     let what = paragraphs.next().unwrap_or_default();
     let what = ranges_in_words(what.strip_prefix("error: ").unwrap_or(&what));
-    let tip = paragraphs.find_map(|text| text.strip_prefix("tip: ").map(str::to_owned));
+    // Clap's advice to write `-- -d` would make an unknown flag a value that nobody meant.
+    let is_of_use = |tip: &&str| !tip.starts_with("to pass ");
+    let tip = paragraphs.find_map(|text| text.strip_prefix("tip: ").filter(is_of_use).map(str::to_owned));
     let (what, possible) = match what.split_once(" [possible values: ") {
         Some((what, values)) => (what.to_owned(), Some(format!("one of {}", values.trim_end_matches(']')))),
         None => (what, None),
@@ -75,6 +110,19 @@ mod tests {
         let problem = parsed(&["pgdyno", "bench", "--scal", "1"]).expect("it is wrong");
         assert_eq!(problem.what, "unexpected argument '--scal' found");
         assert_eq!(problem.hint.as_deref(), Some("a similar argument exists: '--scale'"));
+    }
+
+    #[test]
+    fn a_flag_of_another_command_is_told_what_this_one_has() {
+        let hint = |args: &[&str]| parsed(args).expect("it is wrong").hint.expect("there is one");
+        for flag in ["-d", "-h", "-U", "--dbname"] {
+            let said = hint(&["pgdyno", "ab", "--server", "mine", flag, "small"]);
+            assert!(said.starts_with("name the server by --server NAME/DBNAME"), "{flag}: {said}");
+        }
+        assert!(hint(&["pgdyno", "run", "x.toml", "--clients", "4"]).contains("[measure]"));
+        assert!(hint(&["pgdyno", "bench", "-f", "x.sql"]).contains("`pgdyno pgbench -f FILE`"));
+        // A flag that nobody has is not a value.
+        assert_eq!(hint(&["pgdyno", "ab", "-Z", "x"]), "see `pgdyno ab --help`");
     }
 
     #[test]

@@ -244,26 +244,6 @@ fn more_clients_than_branches_are_said_before() {
     assert!(err.contains("B: 30 clients are more than the server's max_connections (20)"), "{err}");
 }
 
-/// One existing server, named once for both arms: it is one subject, and nothing of pgdyno stays in it.
-#[test]
-fn two_scripts_at_a_server_that_is_there() {
-    let place = Place::new();
-    place.done(&["up", "there"]);
-    let server = place.only();
-    let [fast, slow] = scripts(&place);
-    let dsn =
-        format!("host={} port={} user=postgres dbname=postgres", word(&server, "socket_dir"), server["port"]);
-    place.done(&ab(&["--dsn", &dsn, "-f", &slow, "-f", &fast, "--blocks", "3"]));
-    let run = place.only_run();
-    holds_together(&run);
-    assert_eq!(verdict(&run), Verdict::Faster);
-    assert_eq!(run.record.plan.server, "external");
-    let loads = run.record.stages.iter().filter(|stage| stage.name == "load").count();
-    assert_eq!(loads, 1);
-    let left = admin(&server).value("SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'");
-    assert_eq!(left.expect("it can be asked").as_deref(), Some("0"));
-}
-
 /// A command that prints one known result after the other, whatever the machine does.
 fn known_results(place: &Place, name: &str, results: &[f64]) -> String {
     let list = place.path(name);
@@ -381,6 +361,30 @@ fn a_command_that_fails_keeps_what_was_measured() {
 mod long {
     use super::*;
 
+    /// One existing server, named once for both arms: it is one subject, and nothing of pgdyno stays in it.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn two_scripts_at_a_server_that_is_there() {
+        let place = Place::new();
+        place.done(&["up", "there"]);
+        let server = place.only();
+        let [fast, slow] = scripts(&place);
+        let dsn = format!(
+            "host={} port={} user=postgres dbname=postgres",
+            word(&server, "socket_dir"),
+            server["port"]
+        );
+        place.done(&ab(&["--dsn", &dsn, "-f", &slow, "-f", &fast, "--blocks", "3"]));
+        let run = place.only_run();
+        holds_together(&run);
+        assert_eq!(verdict(&run), Verdict::Faster);
+        assert_eq!(run.record.plan.server, "external");
+        let loads = run.record.stages.iter().filter(|stage| stage.name == "load").count();
+        assert_eq!(loads, 1);
+        let left = admin(&server).value("SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'");
+        assert_eq!(left.expect("it can be asked").as_deref(), Some("0"));
+    }
+
     /// Two ways of loading: each run is a load, whose rows per second and stages are kept, and what was loaded last is
     /// verified.
     #[test]
@@ -411,6 +415,8 @@ mod long {
             report.contains("LOADS") && report.contains("compared by rows loaded per second"),
             "{report}"
         );
+        assert_eq!(comparison.a_per_s.as_ref().map(|of| of.count), Some(3));
+        assert!(report.contains("ROWS LOADED PER SECOND"), "{report}");
         assert!(
             comparison.result.as_ref().is_some_and(|result| result.effect < 0.0),
             "partitions cost time: {comparison:?}"

@@ -109,37 +109,6 @@ fn tells(dir: &Path, secret: &str) -> bool {
     files.map(|file| fs::read(file.path()).unwrap_or_default()).any(|bytes| text(&bytes).contains(secret))
 }
 
-/// What 9.5 lacks is absent, and nothing is asked of it that it refuses.
-#[test]
-fn a_server_of_9_5_tells_less() {
-    if OLDEST != "9.5" {
-        return left_out("there is no bundle of 9.5 for this architecture");
-    }
-    let place = Place::new();
-    place.done(&tiny(&["--pg", OLDEST, "--bundle"]));
-    let run = place.only_run();
-    is_complete(&run);
-    let server = run.record.subjects[0].server.as_ref().expect("it was inspected");
-    assert_eq!((&*server.version, &server.build.cflags), (OLDEST_VERSION, &None));
-    assert!(server.build.compiler.as_ref().is_some_and(|by| by.contains("4.1.2")), "{:?}", server.build);
-    let io = run.record.runs.iter().map(|run| run.io.as_ref().expect("it was read"));
-    assert!(io.clone().all(|io| io.checkpoints.is_none()) && io.clone().any(|io| io.wal_bytes.is_some()));
-    let doubts = pgdyno_analysis::judge(&run.record);
-    let doubt = doubts.iter().find(|doubt| doubt.kind == DoubtKind::BuildUnknown).expect("it is doubted");
-    assert!(doubt.detail.contains("9.5.3") && doubt.detail.contains("up to 9.5.25"), "{}", doubt.detail);
-
-    place.done(&["up", "old", "--pg", OLDEST, "--bundle"]);
-    place.done(&["load", "tpcb", "--server", "old", "--scale", "1"]);
-    place.done(&["load", "verify", "--server", "old"]);
-    for probe in ["count", "ddl", "depth", "sizes"] {
-        let table = (probe != "sizes").then_some("pgbench_accounts");
-        place.done(&["probe", probe, "--server", "old"].into_iter().chain(table).collect::<Vec<_>>());
-    }
-    place.done(&["prewarm", "--server", "old", "pgbench_accounts"]);
-    let log = fs::read_to_string(place.path("state/servers/old/server.log")).expect("it is there");
-    assert!(!log.contains("ERROR:"), "{log}");
-}
-
 #[test]
 fn a_bench_on_the_newest_major() {
     a_whole_bench("18");
@@ -334,6 +303,38 @@ fn falsify(server: &Value) {
 /// Tests that `cargo test` leaves out and `.ci/run` runs.
 mod long {
     use super::*;
+
+    /// What 9.5 lacks is absent, and nothing is asked of it that it refuses.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_server_of_9_5_tells_less() {
+        if OLDEST != "9.5" {
+            return left_out("there is no bundle of 9.5 for this architecture");
+        }
+        let place = Place::new();
+        place.done(&tiny(&["--pg", OLDEST, "--bundle"]));
+        let run = place.only_run();
+        is_complete(&run);
+        let server = run.record.subjects[0].server.as_ref().expect("it was inspected");
+        assert_eq!((&*server.version, &server.build.cflags), (OLDEST_VERSION, &None));
+        assert!(server.build.compiler.as_ref().is_some_and(|by| by.contains("4.1.2")), "{:?}", server.build);
+        let io = run.record.runs.iter().map(|run| run.io.as_ref().expect("it was read"));
+        assert!(io.clone().all(|io| io.checkpoints.is_none()) && io.clone().any(|io| io.wal_bytes.is_some()));
+        let doubts = pgdyno_analysis::judge(&run.record);
+        let doubt = doubts.iter().find(|doubt| doubt.kind == DoubtKind::BuildUnknown).expect("it is doubted");
+        assert!(doubt.detail.contains("9.5.3") && doubt.detail.contains("up to 9.5.25"), "{}", doubt.detail);
+
+        place.done(&["up", "old", "--pg", OLDEST, "--bundle"]);
+        place.done(&["load", "tpcb", "--server", "old", "--scale", "1"]);
+        place.done(&["load", "verify", "--server", "old"]);
+        for probe in ["count", "ddl", "depth", "sizes"] {
+            let table = (probe != "sizes").then_some("pgbench_accounts");
+            place.done(&["probe", probe, "--server", "old"].into_iter().chain(table).collect::<Vec<_>>());
+        }
+        place.done(&["prewarm", "--server", "old", "pgbench_accounts"]);
+        let log = fs::read_to_string(place.path("state/servers/old/server.log")).expect("it is there");
+        assert!(!log.contains("ERROR:"), "{log}");
+    }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]

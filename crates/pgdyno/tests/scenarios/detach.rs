@@ -323,37 +323,129 @@ fn somebody_elses_run_is_refused_by_name() {
     assert_eq!(answer(&place, &["stop", "theirs"]).0, Some(0));
 }
 
-/// The detached process itself starts the server, which ends with it.
-#[test]
-fn a_detached_bench_has_its_own_server() {
-    let place = Place::new();
-    let args = tiny(&["--pg", "18", "--bundle", "--blocks", "200", "--detach"]);
-    assert_eq!(place.done(&args), "bench-1\n");
-    wait_until("it has measured", || place.runs().first().is_some_and(|run| run.record.runs.len() >= 2));
-    let progress = run(&place, "bench-1")["progress"].clone();
-    assert!(progress["left_s"].as_f64().is_some_and(|left_s| left_s > 1.0), "{progress}");
-    let (code, out, err) = answer(&place, &["stop", "bench-1"]);
-    assert!(
-        code == Some(0) && err.contains("`pgdyno resume ") && out.contains("stopped after "),
-        "{out}{err}"
-    );
-    assert_eq!(workers_in(place.dir.path()), Vec::<u32>::new(), "its server is gone");
-    holds_together(&place.runs()[0]);
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+    use crate::interrupts::SmallDisk;
 
-    let measured = place.runs()[0].record.runs.len();
-    assert_eq!(place.done(&["resume", "--detach=again"]), "again\n");
-    wait_until("it measures on", || place.runs()[0].record.runs.len() > measured);
-    assert_eq!(answer(&place, &["stop", "again"]).0, Some(0));
-    let resumed = &place.runs()[0];
-    let parts = ["output.log", "output-2.log"].map(|name| fs::read_to_string(resumed.path.join(name)));
-    assert!(
-        parts.iter().all(|part| part.as_ref().is_ok_and(|part| part.contains("stopped after "))),
-        "{parts:?}"
-    );
-    holds_together(resumed);
+    /// The detached process itself starts the server, which ends with it.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_detached_bench_has_its_own_server() {
+        let place = Place::new();
+        let args = tiny(&["--pg", "18", "--bundle", "--blocks", "200", "--detach"]);
+        assert_eq!(place.done(&args), "bench-1\n");
+        wait_until("it has measured", || place.runs().first().is_some_and(|run| run.record.runs.len() >= 2));
+        let progress = run(&place, "bench-1")["progress"].clone();
+        assert!(progress["left_s"].as_f64().is_some_and(|left_s| left_s > 1.0), "{progress}");
+        let (code, out, err) = answer(&place, &["stop", "bench-1"]);
+        assert!(
+            code == Some(0) && err.contains("`pgdyno resume ") && out.contains("stopped after "),
+            "{out}{err}"
+        );
+        assert_eq!(workers_in(place.dir.path()), Vec::<u32>::new(), "its server is gone");
+        holds_together(&place.runs()[0]);
 
-    assert_eq!(place.done(&tiny(&["--pg", "18", "--bundle", "--blocks", "200", "--detach"])), "bench-2\n");
-    kill(pid(&place, "bench-2"), "-9");
-    wait_until("its server has ended with it", || workers_in(place.dir.path()).is_empty());
-    assert_eq!(word(&run(&place, "bench-2"), "status"), "lost");
+        let measured = place.runs()[0].record.runs.len();
+        assert_eq!(place.done(&["resume", "--detach=again"]), "again\n");
+        wait_until("it measures on", || place.runs()[0].record.runs.len() > measured);
+        assert_eq!(answer(&place, &["stop", "again"]).0, Some(0));
+        let resumed = &place.runs()[0];
+        let parts = ["output.log", "output-2.log"].map(|name| fs::read_to_string(resumed.path.join(name)));
+        assert!(
+            parts.iter().all(|part| part.as_ref().is_ok_and(|part| part.contains("stopped after "))),
+            "{parts:?}"
+        );
+        holds_together(resumed);
+
+        assert_eq!(
+            place.done(&tiny(&["--pg", "18", "--bundle", "--blocks", "200", "--detach"])),
+            "bench-2\n"
+        );
+        kill(pid(&place, "bench-2"), "-9");
+        wait_until("its server has ended with it", || workers_in(place.dir.path()).is_empty());
+        assert_eq!(word(&run(&place, "bench-2"), "status"), "lost");
+    }
+
+    /// Each begins, is watched and ends as in a terminal, and what is wrong is said in the terminal.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn operations_on_tables_can_be_detached() {
+        let place = Place::new();
+        place.done(&["up", "--pg", "18", "--bundle", "-c", "fsync=off"]);
+        place.done(&load(&[]));
+        let on = ["--server", "main"];
+        let copy = [&["load", "copy", "--into-schemas", "2", "--jobs", "1", "--detach"], &on[..]].concat();
+        let count = ["probe", "count", "--repeats", "20", "--detach=counts", "--server", "main"];
+        let verify = ["load", "verify", "--detach", "--server", "main"];
+        let prewarm = ["prewarm", "--anyway", "--detach", "--server", "main"];
+        for (args, name, said) in [
+            (&copy[..], "load-1", "public_2: verified: "),
+            (&count, "counts", "pgbench_accounts"),
+            (&verify, "load-2", "verified: 200,022 rows"),
+            (&prewarm, "prewarm-1", "pgbench_accounts"),
+        ] {
+            assert_eq!(place.done(args), format!("{name}\n"));
+            let (code, out, err) = answer(&place, &["attach", name]);
+            assert_eq!((code, out.contains(said)), (Some(0), true), "{args:?}: {out}{err}");
+            assert!(out.contains("\nNEXT\n") && out.contains("--server main"), "{out}");
+        }
+        let outputs = place.runs().iter().filter(|run| run.path.join("output.log").is_file()).count();
+        assert_eq!(outputs, 4, "all but the first load were detached");
+        assert!(place.refused(&copy, 2).contains("--prefix"), "its names are taken");
+        let nothing = ["probe", "ddl", "no_such_table", "--detach", "--server", "main"];
+        assert!(place.refused(&nothing, 2).contains("it does not exist"));
+        for flag in ["--no-record", "--json"] {
+            assert!(place.refused(&[&count[..], &[flag]].concat(), 2).contains("cannot be used with"));
+        }
+        assert_eq!(place.ps().len(), 5, "the server and four runs");
+    }
+
+    /// What is left is told for all of it, and a comparison may end earlier.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_detached_comparison_is_stopped_and_resumed() {
+        let place = Place::new();
+        let mut ab = vec!["ab", "--bundle", "--set", "jit=on", "--set", "jit=off", "-b", "select-only"];
+        ab.extend(["--scale", "1", "--clients", "2", "--duration", "300ms", "--warmup", "50ms"]);
+        ab.extend(["--blocks", "200", "--restart", "never", "--detach"]);
+        assert_eq!(place.done(&ab), "ab-1\n");
+        wait_until("it has measured", || place.runs().first().is_some_and(|run| run.record.runs.len() >= 4));
+        let whole = run(&place, "ab-1")["progress"]["whole"].clone();
+        assert_eq!(whole["bound"], "at-most", "{whole}");
+        // 200 blocks of two runs of 350 ms, with pauses.
+        assert!(whole["left_s"].as_f64().is_some_and(|left_s| (100.0..3_000.0).contains(&left_s)), "{whole}");
+        assert!(whole["done"].as_f64().is_some_and(|done| done > 0.0 && done < 0.2), "{whole}");
+        let table = place.done(&["ps"]);
+        assert!(table.contains("≥ ") && table.contains("≤ "), "{table}");
+        let (code, _, err) = answer(&place, &["stop", "ab-1"]);
+        assert!(code == Some(0) && err.contains("`pgdyno resume "), "{err}");
+        assert_eq!(place.done(&["resume", "--detach=again"]), "again\n");
+        assert_eq!(answer(&place, &["stop", "again"]).0, Some(0));
+        holds_together(&place.runs()[0]);
+    }
+
+    /// What ended it is said to whoever watches, and what was measured is kept.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_detached_run_that_fills_its_disk_says_so() {
+        let place = Place::new();
+        let Some(disk) = SmallDisk::new(&place, "runs", 4) else { return };
+        let args = tiny(&["--pg", "18", "--bundle", "--blocks", "200", "--detach=full"]);
+        assert_eq!(place.done(&args), "full\n");
+        wait_until("it has measured", || place.runs().first().is_some_and(|run| run.record.runs.len() >= 2));
+        disk.fill(0);
+        let (code, out, err) = answer(&place, &["attach", "full"]);
+        assert_eq!(code, Some(3), "{out}{err}");
+        for words in
+            ["could not write", "No space left on device", "hint: ", "partial record: ", "stopped after "]
+        {
+            assert!(out.contains(words), "{words}: {out}");
+        }
+        assert_eq!(run(&place, "full")["exit_status"], 3);
+        assert_eq!(workers_in(place.dir.path()), Vec::<u32>::new(), "its server is gone");
+        holds_together(&place.runs()[0]);
+        let (code, out, _) = answer(&place, &["stop", "full"]);
+        assert!(code == Some(0) && out.contains("had ended, with exit status 3; its record is "), "{out}");
+    }
 }

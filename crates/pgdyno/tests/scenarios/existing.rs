@@ -74,11 +74,6 @@ fn tables_are_measured_and_stay(pg: &str) {
     place.done(&["down", "main", "--remove"]);
 }
 
-#[test]
-fn tables_of_the_newest_server_are_measured_and_stay() {
-    tables_are_measured_and_stay("18");
-}
-
 /// Each fault, as SQL, and what is said of it.
 const FAULTS: [(&str, &str, &str); 6] = [
     (
@@ -138,47 +133,57 @@ fn tables_that_only_look_like_tpcb_are_refused() {
     place.done(&["down", "main", "--remove"]);
 }
 
-/// Scripts of one's own find the tables that their role finds; nothing is loaded that they do not name.
-#[test]
-fn own_scripts_use_the_tables_that_are_there() {
-    let place = Place::new();
-    place.done(&["up", "main", "--pg", "18", "--bundle"]);
-    let server = place.only();
-    let mut session = admin(&server);
-    session.execute("CREATE TABLE mine AS SELECT n FROM generate_series(1, 100) n").expect("it can");
-    for (name, sql) in [("a.sql", "SELECT count(*) FROM mine;\n"), ("b.sql", "SELECT max(n) FROM mine;\n")] {
-        fs::write(place.path(name), sql).expect("it can be written");
-    }
-    let ab = ["ab", "--server", "main", "--clients", "2", "-T", brief(), "--warmup", "50ms", "--blocks", "3"];
-    place.done(&[&ab[..], &["-f", "a.sql", "-f", "b.sql"]].concat());
-    let record = place.only_run().record;
-    assert!(record.plan.scale.is_none() && record.subjects.iter().all(|arm| arm.load.is_none()));
-    let held =
-        record.subjects[0].held.as_ref().and_then(|held| held.before.as_ref()).expect("it was looked at");
-    assert!(held.tables.largest.iter().any(|table| table.name.ends_with("mine")), "{held:?}");
-    assert_eq!(number(&mut session, "SELECT count(*) FROM mine"), 100);
-
-    // A plan that resets something never meets the tables of somebody else.
-    let plan = "name = \"own\"\n[measure]\nclients = [1]\nduration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 1\n\
-                [[workload]]\nname = \"own\"\ntext = \"SELECT count(*) FROM mine\"\nreset = \"TRUNCATE mine\"\n";
-    fs::write(place.path("plan.toml"), plan).expect("it can be written");
-    let output = place.run(&["run", "plan.toml", "--server", "main"]);
-    let said = text(&output.stderr);
-    assert!(said.contains("relation \"mine\" does not exist"), "{said}");
-    assert_eq!(number(&mut session, "SELECT count(*) FROM mine"), 100);
-
-    fs::write(place.path("b.sql"), "SELECT max(n) FROM other.mine;\n").expect("it can be written");
-    fs::write(place.path("a.sql"), "SELECT max(n) FROM nowhere;\n").expect("it can be written");
-    let output = place.run(&[&ab[..], &["-f", "a.sql", "-f", "b.sql"]].concat());
-    let said = text(&output.stderr);
-    assert!(said.contains("relation \"nowhere\" does not exist"), "{said}");
-    assert!(said.contains("the sessions look in \"$user\", public, pgdyno"), "{said}");
-    place.done(&["down", "main", "--remove"]);
-}
-
 /// Tests that `cargo test` leaves out and `.ci/run` runs.
 mod long {
     use super::*;
+
+    /// Scripts of one's own find the tables that their role finds; nothing is loaded that they do not name.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn own_scripts_use_the_tables_that_are_there() {
+        let place = Place::new();
+        place.done(&["up", "main", "--pg", "18", "--bundle"]);
+        let server = place.only();
+        let mut session = admin(&server);
+        session.execute("CREATE TABLE mine AS SELECT n FROM generate_series(1, 100) n").expect("it can");
+        for (name, sql) in
+            [("a.sql", "SELECT count(*) FROM mine;\n"), ("b.sql", "SELECT max(n) FROM mine;\n")]
+        {
+            fs::write(place.path(name), sql).expect("it can be written");
+        }
+        let ab =
+            ["ab", "--server", "main", "--clients", "2", "-T", brief(), "--warmup", "50ms", "--blocks", "3"];
+        place.done(&[&ab[..], &["-f", "a.sql", "-f", "b.sql"]].concat());
+        let record = place.only_run().record;
+        assert!(record.plan.scale.is_none() && record.subjects.iter().all(|arm| arm.load.is_none()));
+        let held =
+            record.subjects[0].held.as_ref().and_then(|held| held.before.as_ref()).expect("it was looked at");
+        assert!(held.tables.largest.iter().any(|table| table.name.ends_with("mine")), "{held:?}");
+        assert_eq!(number(&mut session, "SELECT count(*) FROM mine"), 100);
+
+        // A plan that resets something never meets the tables of somebody else.
+        let plan = "name = \"own\"\n[measure]\nclients = [1]\nduration = \"300ms\"\nwarmup = \"50ms\"\nblocks = 1\n\
+                    [[workload]]\nname = \"own\"\ntext = \"SELECT count(*) FROM mine\"\nreset = \"TRUNCATE mine\"\n";
+        fs::write(place.path("plan.toml"), plan).expect("it can be written");
+        let output = place.run(&["run", "plan.toml", "--server", "main"]);
+        let said = text(&output.stderr);
+        assert!(said.contains("relation \"mine\" does not exist"), "{said}");
+        assert_eq!(number(&mut session, "SELECT count(*) FROM mine"), 100);
+
+        fs::write(place.path("b.sql"), "SELECT max(n) FROM other.mine;\n").expect("it can be written");
+        fs::write(place.path("a.sql"), "SELECT max(n) FROM nowhere;\n").expect("it can be written");
+        let output = place.run(&[&ab[..], &["-f", "a.sql", "-f", "b.sql"]].concat());
+        let said = text(&output.stderr);
+        assert!(said.contains("relation \"nowhere\" does not exist"), "{said}");
+        assert!(said.contains("the sessions look in \"$user\", public, pgdyno"), "{said}");
+        place.done(&["down", "main", "--remove"]);
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn tables_of_the_newest_server_are_measured_and_stay() {
+        tables_are_measured_and_stay("18");
+    }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
@@ -220,6 +225,35 @@ mod long {
             assert_eq!((&*balance.mode, balance.violations), ("changes", 0), "{:?}", balance.examples);
             assert_eq!(subject.existing.as_ref().map(|tables| tables.scale), Some(2));
         }
+        place.done(&["down", "main", "--remove"]);
+    }
+
+    /// One database by two addresses: what both arms commit is in one history, and every commit counts.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn tables_of_one_database_are_compared_in_two_ways() {
+        let (place, mut session) = with_tables("18");
+        let server = place.only();
+        let socket = server["socket_dir"].as_str().expect("a path");
+        std::os::unix::fs::symlink(socket, place.path("s")).expect("it can be made");
+        let other = place.path("s").display().to_string();
+        let [a, b] = [socket, &other]
+            .map(|host| format!("host={host} port={} user=postgres dbname=postgres", server["port"]));
+        let ways = ["ab", "--dsn", &a, "--dsn", &b];
+        let size = ["--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
+        let said = place.refused(&[&ways[..], &size].concat(), 2);
+        assert!(said.contains("is reached in two ways") && said.contains("--tables existing"), "{said}");
+        place.done(&[&ways[..], &size, &["--loaded"]].concat());
+        let record = place.only_run().record;
+        let rows = number(&mut session, "SELECT count(*) FROM pgbench_history");
+        assert!(rows >= written(&record) && written(&record) > 0);
+        for subject in &record.subjects {
+            let balance = subject.balance.as_ref().expect("it was checked");
+            // Practice runs are among them.
+            assert_eq!((&*balance.mode, balance.violations, balance.committed), ("changes", 0, rows));
+            assert_eq!(balance.history_rows, rows);
+        }
+        assert_eq!(number(&mut session, "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'"), 0);
         place.done(&["down", "main", "--remove"]);
     }
 

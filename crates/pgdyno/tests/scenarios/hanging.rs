@@ -202,7 +202,7 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn a_cell_whose_transactions_take_longer_than_the_run_is_not_complete() {
-        let words = ["the server answered nothing in x with 1 client", "--duration"];
+        let words = ["the server answered nothing in x with 1 client", "longer duration in [measure]"];
         measures_nothing("SELECT pg_sleep(60);", words);
     }
 }

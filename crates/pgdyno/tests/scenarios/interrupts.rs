@@ -333,18 +333,18 @@ fn kill_a_backend(place: &Place) {
 }
 
 /// A small file system in memory, for disks that fill up.
-struct SmallDisk(PathBuf);
+pub struct SmallDisk(PathBuf);
 
 impl SmallDisk {
     /// On `None` the test is to end: see [`mounted`].
-    fn new(place: &Place, name: &str, mib: u32) -> Option<Self> {
+    pub fn new(place: &Place, name: &str, mib: u32) -> Option<Self> {
         let dir = place.path(name);
         fs::create_dir(&dir).expect("it can be made");
         mounted(&dir, &format!("size={mib}m,mode=755")).then(|| Self(dir))
     }
 
     /// Takes its free space, down to what is left for later.
-    fn fill(&self, left_mib: u64) {
+    pub fn fill(&self, left_mib: u64) {
         use std::io::Write;
         let name = format!("ballast-{left_mib}");
         let mut ballast = fs::File::create(self.0.join(name)).expect("it can be made");

@@ -129,3 +129,68 @@ fn room_that_is_told_counts_for_a_server_too() {
     let said = place.refused(&[&load[..6], &["--key-workers", "2"]].concat(), 2);
     assert!(said.contains("could not give keys parallel workers: the server is older"), "{said}");
 }
+
+/// Tests that `cargo test` leaves out and `.ci/run` runs.
+mod long {
+    use super::*;
+
+    const LOAD: [&str; 8] = ["load", "tpcb", "--scale", "100", "--partitions", "100", "--jobs", "1"];
+
+    fn with(more: &[&'static str]) -> Vec<&'static str> {
+        [&LOAD[..], more].concat()
+    }
+
+    /// What a calibration said, with all stages of a partitioned load.
+    fn tells_the_time(said: &str) {
+        assert!(said.contains("time from  1 calibration on this machine, the latest of 20"), "{said}");
+        for stage in ["partitions ", "rows ", "vacuum ", "analyze ", "primary keys ", "key of the whole "] {
+            assert!(said.contains(stage) && !said.contains("not measured"), "{stage}: {said}");
+        }
+        let but = "but        measured with 10 partitions instead of 100; 10 times as many rows";
+        assert!(said.contains(but), "{said}");
+    }
+
+    /// On a server with another load, whose record stays.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_calibration_tells_the_time_and_leaves_nothing() {
+        let place = Place::new();
+        place.done(&["up", "--pg", "18", "--bundle", "-c", "fsync=off"]);
+        let mut session = admin(&place.only());
+        let mut value = |sql: &str| session.value(sql).expect("it can be asked");
+        let schemas = "SELECT string_agg(nspname, ' ') FROM pg_namespace WHERE nspname LIKE 'pgdyno%'";
+        let said = place.done(&with(&["--server", "main", "--dry-run"]));
+        assert!(
+            said.contains("time       not known") && said.contains("--calibrate measures a small one"),
+            "{said}"
+        );
+        let said = place.done(&with(&["--server", "main", "--calibrate"]));
+        tells_the_time(&said);
+        assert_eq!(value(schemas), None, "nothing is left");
+        tells_the_time(&place.done(&with(&["--server", "main", "--dry-run"])));
+        value("CREATE SCHEMA theirs");
+        value("ALTER DATABASE postgres SET search_path = theirs");
+        place.done(&["load", "tpcb", "--server", "main", "--scale", "1", "--jobs", "1", "--no-record"]);
+        value("ALTER DATABASE postgres RESET search_path");
+        place.done(&with(&["--server", "main", "--calibrate"]));
+        assert_eq!(value("SELECT string_agg(target, ' ') FROM pgdyno_load.job").as_deref(), Some("theirs"));
+        assert_eq!(
+            value("SELECT count(*) FROM pg_tables WHERE schemaname = 'pgdyno_load'").as_deref(),
+            Some("2")
+        );
+        value("CREATE SCHEMA pgdyno_calibration");
+        let said = place.refused(&with(&["--server", "main", "--calibrate"]), 2);
+        assert!(said.contains("could not create schema \"pgdyno_calibration\": it exists already"), "{said}");
+    }
+
+    /// Without a server a temporary one is measured, and gone afterwards.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_temporary_server_is_calibrated() {
+        let place = Place::new();
+        let said = place.refused(&with(&["--server-version", "18"]), 2);
+        assert!(said.contains("no server is assumed or started"), "{said}");
+        tells_the_time(&place.done(&with(&["--calibrate", "--server-version", "18"])));
+        place.nothing_is_left();
+    }
+}

@@ -2,11 +2,11 @@
 
 use std::{fs, process::Stdio};
 
-use pgdyno_core::probe::Probe;
+use pgdyno_core::{probe::Probe, units};
 use pgdyno_record::{Found, LoadRecord, OperationRecord, Run, Status};
 use serde_json::Value;
 
-use crate::common::{OLDEST, Place, kill, text, wait_until};
+use crate::common::{OLDEST, Place, admin, kill, text, wait_until};
 
 /// A place with a running server of the newest major.
 fn with_server(pg: &str) -> Place {
@@ -104,8 +104,19 @@ fn load_ended_by(signal: &str) -> (Place, Run) {
 fn a_stopped_load_leaves_what_it_wrote() {
     let (place, run) = load_ended_by("-INT");
     assert_eq!(run.record.status, Status::Stopped);
-    let shown = place.done(&["show", "last"]);
-    assert!(shown.contains("STOPPED") && shown.contains("rows were loaded so far"), "{shown}");
+    let shown = place.done(&["show", "last"]).split_whitespace().collect::<Vec<_>>().join(" ");
+    assert!(shown.contains("STOPPED") && shown.contains("rows were sent so far"), "{shown}");
+    let [operation] = run.record.operations.as_slice() else { panic!("{:?}", run.record.operations) };
+    let Found::Load(load) = &operation.found else { panic!("{operation:?}") };
+    let kept = load.kept_rows.expect("the server was asked");
+    assert!(shown.contains(&format!("the tables kept {} when", units::count(kept))), "{kept}: {shown}");
+    assert!(shown.contains("the load did not complete") && !shown.contains("pgdyno resume"), "{shown}");
+    let mut session = admin(&place.only());
+    let tables = ["accounts", "branches", "tellers"];
+    let count = |table| format!("(SELECT count(*) FROM pgbench_{table})");
+    let counted =
+        session.value(&format!("SELECT {}", tables.map(count).join(" + "))).expect("they can be counted");
+    assert_eq!(counted, Some(kept.to_string()));
 }
 
 /// What was written so far survives a kill.
@@ -116,7 +127,7 @@ fn a_killed_load_leaves_what_it_wrote() {
     let [operation] = run.record.operations.as_slice() else { panic!("{:?}", run.record.operations) };
     assert_eq!((operation.duration_s, operation.passed), (None, None));
     let shown = place.done(&["show", "last"]);
-    assert!(shown.contains("PARTIAL") && shown.contains("rows were loaded so far"), "{shown}");
+    assert!(shown.contains("PARTIAL") && shown.contains("rows were sent so far"), "{shown}");
     let refused = place.refused(&["resume", "last"], 2);
     assert!(refused.contains("load … --resume"), "{refused}");
 }

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use pgdyno_record::{Run, Status};
+use pgdyno_record::{LoadRecord, Run, Status};
 use pgdyno_rows::load::Set;
 
 use crate::common::{OLDEST, Place, admin, brief, holds_together, text, word};
@@ -100,7 +100,7 @@ fn a_plan_of_its_own(pg: &str) {
     every_run_begins_alike(&run);
     the_texts_are_kept(&run);
     let words = out.split_whitespace().collect::<Vec<_>>().join(" ");
-    assert!(words.contains("own-table") && words.contains("Why: there are no TPC-B tables"), "{out}");
+    assert!(words.contains("own-table") && words.contains("there are no TPC-B tables"), "{out}");
     let csv = place.done(&["report", &run.record.id, "--format", "csv"]);
     assert!(csv.contains(",grow.sql,prepared,2,"), "{csv}");
     assert!(place.done(&["list"]).contains("own-table"), "a list names it");
@@ -287,6 +287,40 @@ fn its_tables_are_loaded(place: &Place, run: &Run) {
 #[test]
 fn the_bundled_plan_on_the_newest_major() {
     the_bundled_plan("18");
+}
+
+/// One workload on plain tables and the same one on partitions: the tables are loaded again between them, those before
+/// are checked first, and a run that was stopped continues on the right ones.
+#[test]
+fn each_workload_has_its_tables() {
+    let place = Place::new();
+    let plan = format!(
+        "name = \"cases\"\n[data]\nscale = 1\n[[workload]]\nname = \"plain\"\nscript = \"tpcb-like\"\n\
+         [[workload]]\nname = \"parted\"\nscript = \"tpcb-like\"\nload = {{ partitions = 3 }}\n\
+         [measure]\nclients = [1]\nduration = \"{}\"\nwarmup = \"50ms\"\nblocks = 2\n",
+        brief()
+    );
+    let path = place.path("cases.toml");
+    fs::write(&path, plan).expect("it can be written");
+    let path = path.display().to_string();
+    let said = place.done(&["run", &path, "--pg", "18", "--bundle", "--full"]);
+    let run = place.only_run();
+    holds_together(&run);
+    let record = &run.record;
+    let subject = &record.subjects[0];
+    let parts = |load: &LoadRecord| load.terms.as_ref().and_then(|terms| terms.options.partitions);
+    assert_eq!(subject.load.as_ref().and_then(parts), Some(0));
+    let [parted] = &subject.loads_of_workloads[..] else { panic!("{:?}", subject.loads_of_workloads) };
+    assert_eq!(
+        (parts(&parted.load), &parted.workloads[..], parted.first_run),
+        (Some(3), &["parted".into()][..], 2)
+    );
+    let names: Vec<_> = record.runs.iter().map(|run| run.workload.script.as_str()).collect();
+    assert_eq!(names, ["plain", "plain", "parted", "parted"]);
+    let balance = subject.balance.as_ref().expect("it was checked");
+    let committed: u64 = record.runs.iter().map(|run| run.counts_whole.committed).sum();
+    assert_eq!((balance.violations, balance.history_rows, balance.committed), (0, committed, committed));
+    assert!(said.contains("Data for parted") && said.contains("3 partitions by range"), "{said}");
 }
 
 /// Clients that update one row in snapshots of their own: with tries enough each commits in the end, and the row has

@@ -126,6 +126,20 @@ fn role_and_database_are_those_of_pgbench() {
         let err = server.says(env, &[&["-n", "-t", "1", "-f", "who.sql"], args].concat(), 0);
         assert!(err.contains(&format!("NOTICE:  it is {role} in {database}\n")), "{env:?} {args:?}: {err}");
     }
+    a_server_of_ours_is_found_by_its_name(&server);
+}
+
+/// Whatever variables say of other servers.
+fn a_server_of_ours_is_found_by_its_name(server: &Server) {
+    let named = ["-n", "-t", "1", "-f", "who.sql", "--server", word(&server.facts, "name")];
+    let env =
+        [("PGHOST", "/nowhere"), ("PGHOSTADDR", "127.0.0.9"), ("PGSERVICE", "no-such"), ("PGDATABASE", "x")];
+    for (more, database) in [(&[][..], "postgres"), (&["other"], "other"), (&["-d", "other"], "other")] {
+        let err = server.says(&env, &[&named, more].concat(), 0);
+        assert!(err.contains(&format!("NOTICE:  it is postgres in {database}\n")), "{more:?}: {err}");
+    }
+    let err = server.says(&[], &["-n", "-t", "1", "--server", "no-such"], 1);
+    assert!(err.starts_with("pgbench: error: ") && err.contains("no-such"), "{err}");
 }
 
 #[test]

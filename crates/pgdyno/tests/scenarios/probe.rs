@@ -1,5 +1,7 @@
 //! `pgdyno prewarm` and `pgdyno probe`: what they say of real servers is so, and they leave tables as they were.
 
+use pgdyno_core::probe::ReadMethod;
+use pgdyno_probe::loaded::prewarm;
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 
@@ -11,6 +13,11 @@ struct Probed {
     server: Value,
 }
 
+/// Whether tables can be loaded with partitions: with primary keys these are there since 11.
+fn has_partitions(pg: &str) -> bool {
+    !pg.starts_with("9.") && pg != "10"
+}
+
 impl Probed {
     /// Tables of scale 2 in the schema `one`, and where the server has partitions, of 3 in the schema `parts`.
     fn new(pg: &str) -> Self {
@@ -19,7 +26,7 @@ impl Probed {
         let server = place.only();
         let probed = Self { place, server };
         probed.load("one", &[]);
-        if !pg.starts_with("9.") {
+        if has_partitions(pg) {
             probed.load("parts", &["--partitions", "3"]);
         }
         probed
@@ -37,9 +44,14 @@ impl Probed {
     }
 
     fn session(&self) -> Session {
+        self.session_in("postgres")
+    }
+
+    fn session_in(&self, database: &str) -> Session {
         let port = self.server["port"].as_u64().expect("it has one") as u16;
         let address = Address::Unix(word(&self.server, "socket_dir").into(), port);
-        connect(&ConnectOptions::local(address, "postgres")).expect("it takes connections")
+        connect(&ConnectOptions::local(address, "postgres").with_database(database))
+            .expect("it takes connections")
     }
 
     /// A role that may only read the tables.
@@ -85,6 +97,7 @@ const TABLES: [&str; 3] = ["one.pgbench_accounts", "one.pgbench_branches", "one.
 /// By queries and by the extension, checked by a second read and by pg_buffercache: cold tables are there afterwards.
 fn tables_get_into_shared_buffers(pg: &str) {
     let mut probed = Probed::new(pg);
+    loaded_tables_are_read_into_shared_buffers(&probed);
     let prewarm = |more: &[&'static str]| [&["prewarm"], &TABLES[..], more].concat();
     probed.restart();
     let by_scans = probed.json(PREWARM, &prewarm(&["--jobs", "2"]));
@@ -124,6 +137,40 @@ fn tables_get_into_shared_buffers(pg: &str) {
     what_does_not_fit_is_refused(&mut probed);
 }
 
+/// As after a load: with the extension if it is installed, and through queries if the role may not create it. Each time
+/// in a copy of the database by files, of which nothing is in shared buffers.
+fn loaded_tables_are_read_into_shared_buffers(probed: &Probed) {
+    let plain = "CREATE ROLE plain; GRANT ALL ON SCHEMA one TO plain; \
+                 ALTER TABLE pgbench_accounts OWNER TO plain; ALTER TABLE pgbench_tellers OWNER TO plain; \
+                 ALTER TABLE pgbench_branches OWNER TO plain; SET ROLE plain";
+    let elsewhere = "CREATE SCHEMA elsewhere; CREATE EXTENSION pg_prewarm SCHEMA elsewhere";
+    let mut admin = probed.session_in("template1");
+    let version = admin.value("SHOW server_version_num").expect("it can be asked");
+    let strategy = if version.is_some_and(|of| of.len() == 6 && &of[..] >= "150000") {
+        "STRATEGY file_copy"
+    } else {
+        ""
+    };
+    admin.execute(&format!("CREATE DATABASE loaded TEMPLATE postgres {strategy}")).expect("the role may");
+    let mut looking = probed.session_in("loaded");
+    looking.execute("CREATE EXTENSION pg_buffercache").expect("the bundle has it");
+    drop(looking);
+    let ways =
+        [(plain, ReadMethod::Scans), ("SELECT 1", ReadMethod::PgPrewarm), (elsewhere, ReadMethod::PgPrewarm)];
+    for (at, (before, expected)) in ways.into_iter().enumerate() {
+        let copy = format!("CREATE DATABASE cold_{at} TEMPLATE loaded {strategy}");
+        admin.execute(&copy).expect("the role may copy databases");
+        let [mut session, mut looking] = [(); 2].map(|()| probed.session_in(&format!("cold_{at}")));
+        let (pages, there) = resident(&mut looking);
+        assert!(pages > 1_000 && there < pages / 2, "{before}: {there} of {pages} before");
+        session.execute(&format!("SET search_path = one; {before}")).expect("the role may do that");
+        let outcome = prewarm(&mut session).expect("the tables can be read");
+        assert_eq!(outcome.method, expected, "{before}");
+        let (pages, there) = resident(&mut looking);
+        assert!(there * 100 >= pages * 99, "{before}: {there} of {pages}");
+    }
+}
+
 fn what_does_not_fit_is_refused(probed: &mut Probed) {
     let mut session = probed.session();
     session.execute("ALTER SYSTEM SET shared_buffers = '16MB'").expect("the role may");
@@ -147,6 +194,13 @@ fn tables_get_into_shared_buffers_of_the_oldest_server() {
 #[test]
 fn tables_get_into_shared_buffers_of_the_newest_server() {
     tables_get_into_shared_buffers("18");
+}
+
+#[test]
+#[ignore = "takes long: `cargo xtask test-all` runs it"]
+fn tables_get_into_shared_buffers_of_every_server_between() {
+    tables_get_into_shared_buffers("9.6");
+    (10..18).for_each(|major| tables_get_into_shared_buffers(&major.to_string()));
 }
 
 /// Everything that a change of a table would change.
@@ -174,7 +228,7 @@ fn changes_are_timed_and_taken_back(pg: &str, constant_rewrites: bool) {
     let mut session = probed.session();
     let before = traces(&mut session);
     let tables: &[&str] =
-        if pg.starts_with("9.") { &TABLES[..1] } else { &[TABLES[0], "parts.pgbench_accounts"] };
+        if has_partitions(pg) { &[TABLES[0], "parts.pgbench_accounts"] } else { &TABLES[..1] };
     let report = probed.json(PROBE, &[&["probe", "ddl", "--rewrite", "--repeats", "2"], tables].concat());
     assert_eq!(traces(&mut session), before);
     assert_eq!((&report["probe"], &report["checkpoints"]), (&"ddl".into(), &true.into()));
@@ -278,7 +332,7 @@ fn a_killed_probe_leaves_nothing() {
 fn tables_are_counted(pg: &str, workers: u64) {
     let probed = Probed::new(pg);
     let tables: &[&str] =
-        if pg.starts_with("9.") { &TABLES[..1] } else { &[TABLES[0], "parts.pgbench_accounts"] };
+        if has_partitions(pg) { &[TABLES[0], "parts.pgbench_accounts"] } else { &TABLES[..1] };
     let args = [&["probe", "count", "--parallel", "0,2", "--repeats", "2"], tables].concat();
     let report = probed.json(PROBE, &args);
     for table in report["tables"].as_array().expect("a list") {
@@ -364,7 +418,7 @@ fn depths_and_sizes(pg: &str) {
     bytes("indexes", "one.pgbench_accounts_pkey", "pg_table_size('one.pgbench_accounts_pkey')");
     bytes("databases", "template0", "pg_database_size('template0')");
     bytes("tablespaces", "pg_global", "pg_tablespace_size('pg_global')");
-    if !pg.starts_with("9.") {
+    if has_partitions(pg) {
         let sum = |what: &str| {
             let parts = (1..=3).map(|n| format!("pg_table_size('parts.pgbench_accounts_{n}{what}')"));
             parts.collect::<Vec<_>>().join(" + ")
@@ -382,7 +436,7 @@ fn depths_and_sizes(pg: &str) {
 /// The table that every server has, and the one with partitions where there are any.
 fn big_tables(pg: &str) -> &'static [&'static str] {
     let both = &["one.pgbench_accounts", "parts.pgbench_accounts"];
-    if pg.starts_with("9.") { &both[..1] } else { both }
+    if has_partitions(pg) { both } else { &both[..1] }
 }
 
 /// First number of a version.
@@ -485,11 +539,6 @@ fn commits_are_timed(probed: &Probed, pg: &str) {
 }
 
 #[test]
-fn depths_and_sizes_of_the_oldest_server() {
-    depths_and_sizes(OLDEST);
-}
-
-#[test]
 fn depths_and_sizes_of_the_newest_server() {
     depths_and_sizes("18");
 }
@@ -585,6 +634,12 @@ fn a_role_that_may_only_read_is_served() {
 /// Tests that `cargo test` leaves out and `.ci/run` runs.
 mod long {
     use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn depths_and_sizes_of_the_oldest_server() {
+        depths_and_sizes(OLDEST);
+    }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]

@@ -144,6 +144,8 @@ fn a_wrong_name_gets_a_hint() {
         "{}",
         stderr(&output)
     );
+    let unlike = stderr(&pgdyno(runs.dir.path(), &["show", "nothing"]));
+    assert!(unlike.contains("hint: `pgdyno list` shows all"), "nothing is like it: {unlike}");
     let none = pgdyno(&runs.dir.path().join("none"), &["show"]);
     assert_eq!(none.status.code(), Some(2));
     let empty = pgdyno(&runs.dir.path().join("none"), &["list"]);

@@ -2,6 +2,7 @@
 
 use std::{fs, process::Child, thread, time::Duration};
 
+use pgdyno_analysis::DoubtKind;
 use pgdyno_core::{measure::CellRun, random::Random};
 use pgdyno_record::{Run, RunRecord, Status};
 use serde_json::Value;
@@ -209,6 +210,59 @@ fn a_run_can_be_judged_again() {
 /// Tests that `cargo test` leaves out and `.ci/run` runs.
 mod long {
     use super::*;
+
+    /// A server that goes and does not come back: nothing counts the block that it left, and it is measured again.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_block_whose_server_went_for_good_is_measured_again() {
+        let place = Place::new();
+        place.done(&["up", "main", "--pg", "18", "--bundle"]);
+        place.done(&["load", "tpcb", "--server", "main", "--scale", "1", "--no-record"]);
+        let flags = ["bench", "--quick", "--server", "main", "--loaded", "--clients", "2", "--blocks", "3"];
+        let flags = flags.into_iter().chain(["--warmup", "50ms", "--duration", "3s"]).map(str::to_owned);
+        let mut child = start(&place, &flags.collect::<Vec<_>>());
+        wait_until("a run is measured", || measured(&place) >= 1);
+        // Within the next run.
+        thread::sleep(Duration::from_millis(1_500));
+        place.done(&["down", "main"]);
+        assert_eq!(child.wait().expect("it ends").code(), Some(3));
+        let said = fs::read_to_string(place.path("stderr")).expect("it was written");
+        assert!(
+            said.contains("the server was gone at the end of") && said.contains("did not come back"),
+            "{said}"
+        );
+        let run = place.only_run();
+        holds_together(&run);
+        let (last, before) = run.record.runs.split_last().expect("there are runs");
+        assert!(last.ended_by_outage && last.outage.is_some_and(|of| of.lost == 2 && of.made_again == 0));
+        assert!(
+            !before.is_empty() && before.iter().all(|run| !run.ended_by_outage && run.counts.committed > 0)
+        );
+        let counted = |record: &RunRecord| record.cells.iter().map(|cell| cell.tps.count).sum::<u64>();
+        assert_eq!(counted(&run.record), before.len() as u64);
+        let lines = place.done(&["report", "last", "--format", "csv-blocks"]).lines().count();
+        assert_eq!(lines, 1 + before.len(), "a header, and the blocks that count");
+        let shown = place.done(&["show", "last"]).split_whitespace().collect::<Vec<_>>().join(" ");
+        assert!(shown.contains("The last one does not count: the server was gone"), "{shown}");
+
+        place.done(&["up", "main"]);
+        place.done(&["resume", "last"]);
+        let resumed = place.only_run();
+        holds_together(&resumed);
+        let RunRecord { status, runs, resumed: sessions, doubts, .. } = &resumed.record;
+        assert_eq!((*status, sessions[0].dropped_runs), (Status::Complete, 1));
+        assert!(
+            runs.iter().all(|run| !run.ended_by_outage && run.outage.is_none() && run.counts.committed > 0)
+        );
+        assert_eq!(counted(&resumed.record), runs.len() as u64);
+        let kept = runs.iter().zip(before).all(|(now, then)| now.counts_whole == then.counts_whole);
+        assert!(kept, "what was measured stays");
+        // Neither the server nor its tables are the resumption's doing.
+        let told =
+            doubts.iter().find(|doubt| doubt.kind == DoubtKind::Resumed).expect("there is such a doubt");
+        assert!(told.detail.ends_with("afterwards, at another time"), "{}", told.detail);
+        place.done(&["down", "main", "--remove"]);
+    }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]

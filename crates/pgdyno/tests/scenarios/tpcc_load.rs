@@ -327,30 +327,6 @@ fn every_way_of_loading_warehouses_gives_the_same_in_every_server() {
 }
 
 #[test]
-fn a_killed_load_of_warehouses_goes_on() {
-    let loaded = Loaded::new("18");
-    let args = Loaded::load(&["--warehouses", "2", "--jobs", "2", "--method", "chunks"]);
-    let mut command = loaded.place.command(&args);
-    let mut child = command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("pgdyno can be run");
-    let mut session = loaded.session();
-    wait_until("a task is done", || {
-        let done = "SELECT count(*) FROM pgdyno_load.task_1 WHERE done";
-        session.value(done).ok().flatten().is_some_and(|count| count != "0")
-    });
-    kill(child.id().into(), "-KILL");
-    child.wait().expect("it is ours");
-    let refused = ["load", "tpcc", "--server", "main", "--resume", "--seed", "8"];
-    let said = loaded.place.refused(&refused, 2);
-    assert!(said.contains("--seed: 8 was requested, but the load was begun with 7"), "{said}");
-    let refused = ["load", "tpcc", "--server", "main", "--warehouses", "1"];
-    let said = loaded.place.refused(&refused, 2);
-    assert!(said.contains("a load of warehouses 2 is unfinished there"), "{said}");
-    let said = loaded.place.done(&["load", "tpcc", "--server", "main", "--resume", "--jobs", "3"]);
-    assert!(said.contains("verified: "), "{said}");
-    holds(&loaded.check(2), 2);
-}
-
-#[test]
 fn what_cannot_be_is_named_before() {
     let loaded = Loaded::new("18");
     for (more, said) in [
@@ -375,6 +351,32 @@ fn what_cannot_be_is_named_before() {
 /// Tests that `cargo test` leaves out and `.ci/run` runs.
 mod long {
     use super::*;
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_killed_load_of_warehouses_goes_on() {
+        let loaded = Loaded::new("18");
+        let args = Loaded::load(&["--warehouses", "2", "--jobs", "2", "--method", "chunks"]);
+        let mut command = loaded.place.command(&args);
+        let mut child =
+            command.stdout(Stdio::null()).stderr(Stdio::null()).spawn().expect("pgdyno can be run");
+        let mut session = loaded.session();
+        wait_until("a task is done", || {
+            let done = "SELECT count(*) FROM pgdyno_load.task_1 WHERE done";
+            session.value(done).ok().flatten().is_some_and(|count| count != "0")
+        });
+        kill(child.id().into(), "-KILL");
+        child.wait().expect("it is ours");
+        let refused = ["load", "tpcc", "--server", "main", "--resume", "--seed", "8"];
+        let said = loaded.place.refused(&refused, 2);
+        assert!(said.contains("--seed: 8 was requested, but the load was begun with 7"), "{said}");
+        let refused = ["load", "tpcc", "--server", "main", "--warehouses", "1"];
+        let said = loaded.place.refused(&refused, 2);
+        assert!(said.contains("a load of warehouses 2 is unfinished there"), "{said}");
+        let said = loaded.place.done(&["load", "tpcc", "--server", "main", "--resume", "--jobs", "3"]);
+        assert!(said.contains("verified: "), "{said}");
+        holds(&loaded.check(2), 2);
+    }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]

@@ -188,6 +188,34 @@ fn the_isolation_level_of_a_role_is_looked_at_and_recorded(loaded: &Loaded) {
     assert_eq!(level(&loaded.driven(&asked).0).as_deref(), Some("read committed"));
 }
 
+/// Sessions of an arm may have a level of their own, which neither server nor role has.
+fn the_isolation_level_of_an_arms_sessions_is_looked_at_and_recorded(loaded: &Loaded) {
+    loaded.session().execute("ALTER ROLE CURRENT_USER RESET default_transaction_isolation").expect("it can");
+    let compare = |tries: u32| {
+        let plan = format!(
+            "name = \"levels\"\n[data]\ntpcc = {{ warehouses = 1 }}\nloaded = true\n[[workload]]\n\
+             tpcc = {{ max_tries = {tries} }}\n[measure]\nclients = [1]\n"
+        );
+        let path = loaded.place.path("levels.toml");
+        fs::write(&path, plan).expect("it can be written");
+        let path = path.display().to_string();
+        let arms = ["--set", "default_transaction_isolation=read committed"];
+        let other = ["--set", "default_transaction_isolation=serializable"];
+        let length = ["--duration", "1s", "--warmup", "50ms", "--blocks", "3"];
+        loaded.place.run(&[&["ab", "--server", "main", "--plan", &path], &arms[..], &other, &length].concat())
+    };
+    let said = text(&compare(1).stderr);
+    assert!(said.contains("transactions are serializable here by default"), "{said}");
+    let output = compare(10);
+    assert!(output.status.success(), "{}", text(&output.stderr));
+    let record = loaded.place.runs().pop().expect("it has just been made").record;
+    for run in &record.runs {
+        let level =
+            if run.workload.subject.as_deref() == Some("A") { "read committed" } else { "serializable" };
+        assert_eq!(run.tpcc.as_ref().and_then(|tpcc| tpcc.isolation.as_deref()), Some(level));
+    }
+}
+
 /// What is not as it must be is named before anything is driven.
 #[test]
 fn tables_that_cannot_be_driven_are_named_before() {
@@ -341,6 +369,7 @@ mod long {
         let loaded = loaded("18", "1");
         serialization_failures_are_tried_again_and_counted(&loaded);
         the_isolation_level_of_a_role_is_looked_at_and_recorded(&loaded);
+        the_isolation_level_of_an_arms_sessions_is_looked_at_and_recorded(&loaded);
     }
 
     #[test]

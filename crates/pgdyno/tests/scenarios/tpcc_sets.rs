@@ -50,7 +50,7 @@ mod long {
         said.split_whitespace().collect::<Vec<_>>().join(" ")
     }
 
-    const BRIEF: [&str; 6] = ["--clients", "5", "--duration", "2s", "--warmup", "200ms"];
+    const BRIEF: [&str; 7] = ["--clients", "5", "--duration", "2s", "--warmup", "200ms", "--full"];
 
     fn driven(loaded: &Loaded, more: &[&str]) -> (RunRecord, String) {
         let said = loaded.place.done(&flags(more));

@@ -157,119 +157,6 @@ fn clients_are_driven_through_a_pooler_in_transaction_mode() {
     assert!(html.contains("PgBouncer 1."), "the report names it");
 }
 
-/// Six clients share three server connections, and no transaction meets another's statements.
-#[test]
-fn tpcc_is_driven_through_a_pooler_by_what_its_sessions_need_not_be_told() {
-    let there = There::new(&["fsync=off"]);
-    let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", "default_pool_size = 3") else { return };
-    there.place.done(&["load", "tpcc", "--server", "main", "--warehouses", "1", "--no-verify"]);
-    let admin_dsn = there.dsn();
-    let flags = |shape| {
-        let ways = ["tpcc", "run", "--dsn", &dsn, "--admin-dsn", &admin_dsn, "--clients", "6"];
-        [&ways[..], &["--shape", shape, "--blocks", "1", "--duration", "2s", "--warmup", "100ms"]].concat()
-    };
-    for shape in ["statements", "pipelined"] {
-        let said = there.place.done(&flags(shape));
-        assert!(said.contains("consistent: all 17 conditions hold"), "{said}");
-        let run = there.place.runs().pop().expect("there is a run");
-        assert!(way(&run).pooler.is_some());
-        let scripts = &run.record.runs[0].scripts;
-        assert!(scripts.iter().all(|script| script.failed == 0), "{scripts:?}");
-        assert!(scripts[0].committed > 10, "{scripts:?}");
-    }
-    let said = there.place.refused(&flags("functions"), 2);
-    assert!(said.contains("through a pooler: its sessions cannot be configured"), "{said}");
-}
-
-/// What does a pooler cost? A connects through it, B does not; each has its own database.
-#[test]
-fn a_comparison_may_be_one_of_two_ways() {
-    let there = There::new(&[]);
-    let Some((_pooler, through)) = pgbouncer(&there, "transaction", "") else { return };
-    admin(&there.server).execute("CREATE DATABASE direct").expect("it can be made");
-    let (prepared, direct) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=direct"));
-    let ways = ["--dsn", &through, "--admin-dsn", &prepared, "--dsn", &direct, "--admin-dsn", &direct];
-    let size = ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
-    there.place.done(&[&["ab"], &ways[..], &size].concat());
-    let run = there.place.only_run();
-    let arms = &run.record.subjects;
-    let pooler = |arm: usize| arms[arm].connection.as_ref().expect("it was there").pooler.as_ref();
-    let keeps_prepared = pooler(0).expect("it is found").keeps_prepared;
-    assert!(pooler(1).is_none());
-    // What one of them cannot do is not measured as a difference of the ways.
-    let protocol = if keeps_prepared { "prepared" } else { "extended" };
-    assert!(run.record.runs.iter().all(|cell| cell.workload.protocol == protocol && cell.counts.failed == 0));
-    for arm in arms {
-        let balance = arm.balance.as_ref().expect("it was checked");
-        assert_eq!(
-            (balance.violations, balance.history_rows),
-            (0, balance.committed),
-            "{:?}",
-            balance.examples
-        );
-    }
-    let options = ConnectOptions::local(
-        Address::Unix(there.socket().into(), there.port.parse().expect("a port")),
-        "postgres",
-    );
-    for database in ["postgres", "direct"] {
-        let mut session =
-            connect(&ConnectOptions { database: database.into(), ..options.clone() }).expect("it is there");
-        assert_eq!(value(&mut session, "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'"), "0");
-    }
-}
-
-/// Two databases of one server, one of them through a pooler: as subjects of a plan each has its own connection.
-#[test]
-fn a_pooler_in_front_of_one_subject_is_named() {
-    let there = There::new(&[]);
-    let plan = reads_only(&there.place);
-    let one = there.dsn();
-    admin(&there.server).execute("CREATE DATABASE other").expect("it can be made");
-    let run = |first: &str, second: &str| {
-        let words = [first, second].map(|dsn| format!("dsn={dsn}"));
-        there.place.run(&["run", &plan, "--subject", &words[0], "--subject", &words[1]])
-    };
-    if let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", "") {
-        let err = text(&run(&one, &dsn.replace("dbname=postgres", "dbname=other")).stderr);
-        assert!(
-            err.contains(": could not prepare through PgBouncer") && err.contains("dsn=host=127"),
-            "{err}"
-        );
-        let beside = format!(
-            "{},admin-dsn={}",
-            dsn.replace("dbname=postgres", "dbname=other"),
-            one.replace("dbname=postgres", "dbname=other")
-        );
-        let output = run(&one, &beside);
-        assert!(output.status.success(), "{}", text(&output.stderr));
-        let run = there.place.only_run();
-        let list = &run.record.subjects;
-        let mode =
-            list[1].connection.as_ref().and_then(|way| way.pooler.as_ref()).map(|pooler| &*pooler.mode);
-        assert_eq!(mode, Some("transaction"));
-        std::fs::remove_dir_all(&run.path).expect("it is ours");
-    }
-    let Some((_pooler, dsn)) = pgbouncer(&there, "session", "default_pool_size = 20") else { return };
-    let output = run(&one, &dsn.replace("dbname=postgres", "dbname=other"));
-    assert!(output.status.success(), "{}", text(&output.stderr));
-    let run = there.place.only_run();
-    let list = &run.record.subjects;
-    let pooler = |at: usize| list[at].connection.as_ref().expect("it was there").pooler.as_ref();
-    assert_eq!((pooler(0), pooler(1).map(|pooler| &*pooler.mode)), (None, Some("session")));
-    let besides = &list[1].comparable.as_ref().expect("it was judged").besides;
-    assert!(besides.contains(&"pooler".to_owned()), "{besides:?}");
-    // A pooler's clients do not know the number of the process that works for them.
-    for cell in &run.record.runs {
-        let direct = cell.workload.subject.as_deref() == Some(list[0].name.as_str());
-        assert!(cell.slowest.iter().all(|slow| slow.backend_pid.is_some() == direct), "{:?}", cell.workload);
-    }
-    assert!(
-        run.record.runs.iter().all(|cell| cell.idle.is_none()),
-        "both are one server: none of them is idle"
-    );
-}
-
 #[test]
 fn a_pooler_in_session_mode_is_as_good_as_the_server() {
     let there = There::new(&[]);
@@ -280,38 +167,6 @@ fn a_pooler_in_session_mode_is_as_good_as_the_server() {
     assert!(
         run.record.runs.iter().all(|cell| cell.workload.protocol == "prepared" && cell.counts.failed == 0)
     );
-    assert_eq!(run.record.subjects[0].balance.as_ref().expect("it was checked").violations, 0);
-}
-
-#[test]
-fn a_pooler_that_asks_for_tls_gets_it() {
-    let there = There::new(&[]);
-    let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
-    let file = |name: &str, text: &str| {
-        let path = there.place.path(name);
-        fs::write(&path, text).expect("it can be written");
-        path.display().to_string()
-    };
-    let certificate = file("pooler.crt", &own.cert.pem());
-    let key = file("pooler.key", &own.signing_key.serialize_pem());
-    let tls = format!(
-        "client_tls_sslmode = require\nclient_tls_cert_file = {certificate}\nclient_tls_key_file = {key}\n\
-         default_pool_size = 3"
-    );
-    let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", &tls) else { return };
-    let admin_dsn = there.dsn();
-    let plain = format!("{dsn} sslmode=disable");
-    let said = there.place.refused(&tiny(&["--dsn", &plain, "--admin-dsn", &admin_dsn]), 3);
-    assert!(said.contains("could not connect to"), "{said}");
-    let dsn =
-        format!("{dsn} hostaddr=127.0.0.1 host=localhost sslmode=verify-full sslrootcert={certificate}");
-    let run = there.bench(&["--dsn", &dsn, "--admin-dsn", &admin_dsn, "--clients", "1,8", "--check", "full"]);
-    let encryption = way(&run).encryption.as_ref().expect("it is encrypted");
-    assert!(encryption.starts_with("TLSv1."), "{encryption}");
-    assert!(way(&run).pooler.is_some());
-    for cell in &run.record.runs {
-        assert!(cell.counts.failed == 0 && cell.counts.committed > 0, "{:?} {:?}", cell.counts, cell.errors);
-    }
     assert_eq!(run.record.subjects[0].balance.as_ref().expect("it was checked").violations, 0);
 }
 
@@ -444,6 +299,209 @@ fn a_frozen_server_keeps_nobody_waiting() {
 /// Tests that `cargo test` leaves out and `.ci/run` runs.
 mod long {
     use super::*;
+
+    /// What does a pooler cost? A connects through it, B does not; each has its own database.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_comparison_may_be_one_of_two_ways() {
+        let there = There::new(&[]);
+        let Some((_pooler, through)) = pgbouncer(&there, "transaction", "") else { return };
+        admin(&there.server).execute("CREATE DATABASE direct").expect("it can be made");
+        let (prepared, direct) = (there.dsn(), there.dsn().replace("dbname=postgres", "dbname=direct"));
+        let ways = ["--dsn", &through, "--admin-dsn", &prepared, "--dsn", &direct, "--admin-dsn", &direct];
+        let size =
+            ["--scale", "1", "--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
+        there.place.done(&[&["ab"], &ways[..], &size].concat());
+        let run = there.place.only_run();
+        let arms = &run.record.subjects;
+        let pooler = |arm: usize| arms[arm].connection.as_ref().expect("it was there").pooler.as_ref();
+        let keeps_prepared = pooler(0).expect("it is found").keeps_prepared;
+        assert!(pooler(1).is_none());
+        // What one of them cannot do is not measured as a difference of the ways.
+        let protocol = if keeps_prepared { "prepared" } else { "extended" };
+        assert!(
+            run.record.runs.iter().all(|cell| cell.workload.protocol == protocol && cell.counts.failed == 0)
+        );
+        for arm in arms {
+            let balance = arm.balance.as_ref().expect("it was checked");
+            assert_eq!(
+                (balance.violations, balance.history_rows),
+                (0, balance.committed),
+                "{:?}",
+                balance.examples
+            );
+        }
+        let options = ConnectOptions::local(
+            Address::Unix(there.socket().into(), there.port.parse().expect("a port")),
+            "postgres",
+        );
+        for database in ["postgres", "direct"] {
+            let mut session = connect(&ConnectOptions { database: database.into(), ..options.clone() })
+                .expect("it is there");
+            assert_eq!(
+                value(&mut session, "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'"),
+                "0"
+            );
+        }
+    }
+
+    /// Six clients share three server connections, and no transaction meets another's statements.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn tpcc_is_driven_through_a_pooler_by_what_its_sessions_need_not_be_told() {
+        let there = There::new(&["fsync=off"]);
+        let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", "default_pool_size = 3") else { return };
+        there.place.done(&["load", "tpcc", "--server", "main", "--warehouses", "1", "--no-verify"]);
+        let admin_dsn = there.dsn();
+        let flags = |shape| {
+            let ways = ["tpcc", "run", "--dsn", &dsn, "--admin-dsn", &admin_dsn, "--clients", "6"];
+            [&ways[..], &["--shape", shape, "--blocks", "1", "--duration", "2s", "--warmup", "100ms"]]
+                .concat()
+        };
+        for shape in ["statements", "pipelined"] {
+            let said = there.place.done(&flags(shape));
+            assert!(said.contains("consistent: all 17 conditions hold"), "{said}");
+            let run = there.place.runs().pop().expect("there is a run");
+            assert!(way(&run).pooler.is_some());
+            let scripts = &run.record.runs[0].scripts;
+            assert!(scripts.iter().all(|script| script.failed == 0), "{scripts:?}");
+            assert!(scripts[0].committed > 10, "{scripts:?}");
+        }
+        let said = there.place.refused(&flags("functions"), 2);
+        assert!(said.contains("through a pooler: its sessions cannot be configured"), "{said}");
+    }
+
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_pooler_that_asks_for_tls_gets_it() {
+        let there = There::new(&[]);
+        let own = rcgen::generate_simple_self_signed(["localhost".to_owned()]).expect("a certificate");
+        let file = |name: &str, text: &str| {
+            let path = there.place.path(name);
+            fs::write(&path, text).expect("it can be written");
+            path.display().to_string()
+        };
+        let certificate = file("pooler.crt", &own.cert.pem());
+        let key = file("pooler.key", &own.signing_key.serialize_pem());
+        let tls = format!(
+            "client_tls_sslmode = require\nclient_tls_cert_file = {certificate}\nclient_tls_key_file = {key}\n\
+             default_pool_size = 3"
+        );
+        let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", &tls) else { return };
+        let admin_dsn = there.dsn();
+        let plain = format!("{dsn} sslmode=disable");
+        let said = there.place.refused(&tiny(&["--dsn", &plain, "--admin-dsn", &admin_dsn]), 3);
+        assert!(said.contains("could not connect to"), "{said}");
+        let dsn =
+            format!("{dsn} hostaddr=127.0.0.1 host=localhost sslmode=verify-full sslrootcert={certificate}");
+        let run =
+            there.bench(&["--dsn", &dsn, "--admin-dsn", &admin_dsn, "--clients", "1,8", "--check", "full"]);
+        let encryption = way(&run).encryption.as_ref().expect("it is encrypted");
+        assert!(encryption.starts_with("TLSv1."), "{encryption}");
+        assert!(way(&run).pooler.is_some());
+        for cell in &run.record.runs {
+            assert!(
+                cell.counts.failed == 0 && cell.counts.committed > 0,
+                "{:?} {:?}",
+                cell.counts,
+                cell.errors
+            );
+        }
+        assert_eq!(run.record.subjects[0].balance.as_ref().expect("it was checked").violations, 0);
+    }
+
+    /// Two databases of one server, one of them through a pooler: as subjects of a plan each has its own connection.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_pooler_in_front_of_one_subject_is_named() {
+        let there = There::new(&[]);
+        let plan = reads_only(&there.place);
+        let one = there.dsn();
+        admin(&there.server).execute("CREATE DATABASE other").expect("it can be made");
+        let run = |first: &str, second: &str| {
+            let words = [first, second].map(|dsn| format!("dsn={dsn}"));
+            there.place.run(&["run", &plan, "--subject", &words[0], "--subject", &words[1]])
+        };
+        if let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", "") {
+            let err = text(&run(&one, &dsn.replace("dbname=postgres", "dbname=other")).stderr);
+            assert!(
+                err.contains(": could not prepare through PgBouncer") && err.contains("dsn=host=127"),
+                "{err}"
+            );
+            let beside = format!(
+                "{},admin-dsn={}",
+                dsn.replace("dbname=postgres", "dbname=other"),
+                one.replace("dbname=postgres", "dbname=other")
+            );
+            let output = run(&one, &beside);
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            let run = there.place.only_run();
+            let list = &run.record.subjects;
+            let mode =
+                list[1].connection.as_ref().and_then(|way| way.pooler.as_ref()).map(|pooler| &*pooler.mode);
+            assert_eq!(mode, Some("transaction"));
+            std::fs::remove_dir_all(&run.path).expect("it is ours");
+        }
+        let Some((_pooler, dsn)) = pgbouncer(&there, "session", "default_pool_size = 20") else { return };
+        let output = run(&one, &dsn.replace("dbname=postgres", "dbname=other"));
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        let run = there.place.only_run();
+        let list = &run.record.subjects;
+        let pooler = |at: usize| list[at].connection.as_ref().expect("it was there").pooler.as_ref();
+        assert_eq!((pooler(0), pooler(1).map(|pooler| &*pooler.mode)), (None, Some("session")));
+        let besides = &list[1].comparable.as_ref().expect("it was judged").besides;
+        assert!(besides.contains(&"pooler".to_owned()), "{besides:?}");
+        // A pooler's clients do not know the number of the process that works for them.
+        for cell in &run.record.runs {
+            let direct = cell.workload.subject.as_deref() == Some(list[0].name.as_str());
+            assert!(
+                cell.slowest.iter().all(|slow| slow.backend_pid.is_some() == direct),
+                "{:?}",
+                cell.workload
+            );
+        }
+        assert!(
+            run.record.runs.iter().all(|cell| cell.idle.is_none()),
+            "both are one server: none of them is idle"
+        );
+    }
+
+    /// What does a pooler cost, on the same tables? Both arms use those of one database, and every commit is in its
+    /// history.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_pooler_and_its_server_share_tables_that_are_there() {
+        let there = There::new(&[]);
+        let Some((_pooler, through)) = pgbouncer(&there, "transaction", "") else { return };
+        admin(&there.server).execute("CREATE DATABASE shared").expect("it can be made");
+        let [through, direct] =
+            [through, there.dsn()].map(|dsn| dsn.replace("dbname=postgres", "dbname=shared"));
+        there.place.done(&["load", "tpcb", "--dsn", &direct, "--scale", "1", "--no-record"]);
+        let ways =
+            ["ab", "--dsn", &through, "--admin-dsn", &direct, "--dsn", &direct, "--admin-dsn", &direct];
+        let size = ["--clients", "2", "--duration", brief(), "--warmup", "50ms", "--blocks", "3"];
+        let said = there.place.refused(&[&ways[..], &size].concat(), 2);
+        assert!(said.contains("is reached in two ways") && said.contains("--tables existing"), "{said}");
+        there.place.done(&[&ways[..], &size, &["--tables", "existing"]].concat());
+        let record = there.place.only_run().record;
+        let pooler =
+            |arm: usize| record.subjects[arm].connection.as_ref().and_then(|way| way.pooler.as_ref());
+        let keeps_prepared = pooler(0).expect("it is found").keeps_prepared;
+        assert!(pooler(1).is_none());
+        let protocol = if keeps_prepared { "prepared" } else { "extended" };
+        assert!(record.runs.iter().all(|run| run.workload.protocol == protocol && run.counts.failed == 0));
+        let options = ConnectOptions::local(
+            Address::Unix(there.socket().into(), there.port.parse().expect("a port")),
+            "postgres",
+        );
+        let mut session = connect(&options.with_database("shared")).expect("it is there");
+        let rows = value(&mut session, "SELECT count(*) FROM pgbench_history").parse().expect("a number");
+        for arm in &record.subjects {
+            let balance = arm.balance.as_ref().expect("it was checked");
+            assert_eq!((balance.violations, balance.history_rows, balance.committed), (0, rows, rows));
+        }
+        assert_eq!(value(&mut session, "SELECT count(*) FROM pg_namespace WHERE nspname = 'pgdyno'"), "0");
+    }
 
     /// Is the standby as fast as its primary? Both are set up on the primary, each in its own database, and read.
     #[test]
@@ -589,5 +647,31 @@ mod long {
             .expect("it is listed");
         assert_eq!((row.a.as_deref(), row.b.as_deref()), (Some("none"), Some("fillfactor=50")));
         assert!(said.contains("fillfactor=50") && said.contains("size of the data"), "{said}");
+    }
+}
+
+/// Tests that run one at a time on a machine with nothing else to do.
+mod alone {
+    use pgdyno_core::results::BottleneckKind;
+
+    use super::*;
+
+    /// Many clients share few connections, to write and to read.
+    #[test]
+    #[ignore = "measures for 16 s"]
+    fn a_pool_that_is_too_small_is_named() {
+        let there = There::new(&[]);
+        let way = |clients: &str, pool: &str| {
+            let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", pool) else { return };
+            let admin_dsn = there.dsn();
+            let through = ["--dsn", &dsn, "--admin-dsn", &admin_dsn, "--clients", clients];
+            let run = there.bench(&[&through[..], &["--blocks", "1", "--duration", "8s"]].concat());
+            for limits in &run.record.limits {
+                println!("{pool}: {limits:?}");
+                assert_eq!(limits.found.first().map(|found| found.kind), Some(BottleneckKind::Connections));
+            }
+        };
+        way("16", "default_pool_size = 2");
+        way("24", "default_pool_size = 3");
     }
 }

@@ -281,6 +281,8 @@ const LOAD: &[(&str, &[&str])] = &[
     ("tpcb|--scale|1|--partitions|100001|--dsn|x", &["100001 is not between 0 and 100000"]),
     ("tpcb|--scale|1|--key-workers|0|--dsn|x", &["--key-workers", "0 is not between 1 and 1024"]),
     ("tpcb|--scale|1|--server-version|18", &["--dry-run"]),
+    ("tpcb|--scale|1|--calibrate|--dry-run", &["--calibrate", "--dry-run"]),
+    ("tpcb|--calibrate", &["--scale"]),
     (
         "tpcb|--scale|1|--dry-run|--server-version|9.4",
         &["--server-version", "not a version of PostgreSQL from 9.5"],
@@ -459,6 +461,21 @@ fn plan(place: &Place, content: &[u8]) -> PathBuf {
     let path = place.path("plan.toml");
     fs::write(&path, content).expect("it can be written");
     path
+}
+
+/// What the plan asks for is not blamed on a flag, and a setting that no server has is refused before anything begins.
+#[test]
+fn a_plan_with_settings_of_its_server() {
+    let place = Place::new();
+    let with = |settings: &str| format!("{GOOD}[server]\nsettings = {{ {settings} }}\n").into_bytes();
+    let path = plan(&place, &with("work_mem = \"8MB\""));
+    let run = ["run", path.to_str().expect("plain")];
+    let words = ["could not use `settings` of the plan's [server] with an existing server"];
+    is_wrong(&place, &[run[0], run[1], "-h", "/tmp"], &words);
+    plan(&place, &with("shared_bufers = \"1GB\""));
+    let words = ["refuses the setting shared_bufers", "unrecognized configuration parameter"];
+    is_wrong(&place, &[run[0], run[1], "--pg", "18", "--bundle", "--dry-run"], &words);
+    nothing_was_begun(&place);
 }
 
 #[test]

@@ -16,7 +16,7 @@ use crate::{BalanceCheckMode, Plan, TpccPlan, WorkloadPlan};
 /// Rows loaded per second, including their primary keys.
 pub const LOAD_ROWS_PER_S: f64 = 400_000.0;
 /// Rows read per second by a full balance check.
-const CHECK_ROWS_PER_S: f64 = 2_000_000.0;
+pub const CHECK_ROWS_PER_S: f64 = 2_000_000.0;
 /// TPC-B-like transactions per second and server processor.
 pub const TRANSACTIONS_PER_CPU_S: f64 = 3_000.0;
 /// Bytes of WAL of a TPC-B-like transaction without full-page images.
@@ -149,6 +149,10 @@ pub struct Cost {
     pub seconds: f64,
     /// Seconds of one run on average, without the pause after it.
     pub run_s: f64,
+    /// Seconds of loading, which `seconds` includes.
+    pub load_s: f64,
+    /// Seconds of checking the data after the runs, which `seconds` includes.
+    pub check_s: f64,
     /// Bytes written to storage: data, indexes, WAL, and pages written again by checkpoints.
     pub written_bytes: u64,
     /// Most bytes that the data directory will hold.
@@ -195,13 +199,13 @@ impl Cost {
         let cluster = if facts.own_server { CLUSTER_BYTES } else { 0 };
         let grown = all.saturating_mul(BLOAT_PER_TRANSACTION) + of_tpcc.saturating_mul(TPCC_BLOAT);
         let kept = cluster + data_bytes + history + grown;
+        let (load_s, check_s) = (data.rows as f64 / LOAD_ROWS_PER_S, check_of_tpcc_s(plan));
         Self {
             runs,
             run_s,
-            seconds: FIXED_S
-                + runs as f64 * (run_s + BETWEEN_S)
-                + data.rows as f64 / LOAD_ROWS_PER_S
-                + check_of_tpcc_s(plan),
+            load_s,
+            check_s,
+            seconds: FIXED_S + runs as f64 * (run_s + BETWEEN_S) + load_s + check_s,
             written_bytes: cluster + data_bytes + history + wal + images,
             disk_bytes: kept + wal.min(WAL_KEPT_BYTES),
         }
@@ -214,6 +218,8 @@ impl Cost {
             runs: self.runs * servers,
             seconds: self.seconds * servers as f64,
             run_s: self.run_s,
+            load_s: self.load_s * servers as f64,
+            check_s: self.check_s * servers as f64,
             written_bytes: self.written_bytes.saturating_mul(servers),
             disk_bytes: self.disk_bytes.saturating_mul(servers),
         }
@@ -225,6 +231,7 @@ impl Cost {
             BalanceCheckMode::Full => scale.map_or(0, rows_total) as f64,
             _ => 0.0,
         };
-        Self { seconds: self.seconds + rows / CHECK_ROWS_PER_S, ..self }
+        let check_s = rows / CHECK_ROWS_PER_S;
+        Self { seconds: self.seconds + check_s, check_s: self.check_s + check_s, ..self }
     }
 }

@@ -10,6 +10,8 @@ pub struct BenchFacts<'a> {
     /// Bytes that each of the servers side by side may still write under its data directory; `None` if that is
     /// on another machine.
     pub disk_available_bytes: Option<u64>,
+    /// The directory with that room: a data directory, or where it will be made; `None` if unknown.
+    pub disk_path: Option<&'a str>,
     /// Number of servers that share the disk and memory of this machine, at least 1.
     pub side_by_side: u64,
     /// Whether pgdyno creates the server itself.
@@ -44,8 +46,12 @@ pub(super) fn choose(choices: &mut Vec<Choice>, name: &str, value: impl ToString
     choices.push(Choice { name: name.into(), value: value.to_string(), reason });
 }
 
-/// Formats bytes as MiB or GiB for a reason.
+/// Formats bytes as MiB, GiB or TiB for a reason.
 pub(super) fn size(bytes: u64) -> String {
     let mib = bytes as f64 / f64::from(1 << 20);
-    if mib < 1_024.0 { format!("{mib:.0} MiB") } else { format!("{:.1} GiB", mib / 1_024.0) }
+    match mib / 1_024.0 {
+        gib if gib < 1.0 => format!("{mib:.0} MiB"),
+        gib if gib < 1_024.0 => format!("{gib:.1} GiB"),
+        gib => format!("{:.1} TiB", gib / 1_024.0),
+    }
 }

@@ -12,7 +12,7 @@ use pgdyno_rows::tpcb::ACCOUNTS_PER_SCALE;
 use pgdyno_script::Builtin;
 
 pub use clients::check_clients;
-pub use cost::{Cost, LOAD_ROWS_PER_S, TRANSACTIONS_PER_CPU_S, loaded_bytes};
+pub use cost::{CHECK_ROWS_PER_S, Cost, LOAD_ROWS_PER_S, TRANSACTIONS_PER_CPU_S, loaded_bytes};
 pub use cpus::{CpuSplit, split};
 pub use facts::BenchFacts;
 
@@ -258,12 +258,16 @@ fn no_room(loaded: &str, cost: &Cost, facts: &BenchFacts<'_>) -> Problem {
     let servers = facts.side_by_side.max(1);
     let each = if servers > 1 { format!(" for each of {servers} servers") } else { String::new() };
     let what = format!(
-        "{loaded} needs about {} of disk space{each}, and {} are free{each}",
+        "{loaded} needs about {} of disk space{each}, and {} are free{each}{}",
         size(cost.disk_bytes),
-        size(facts.disk_available_bytes.unwrap_or(u64::MAX))
+        size(facts.disk_available_bytes.unwrap_or(u64::MAX)),
+        facts.disk_path.map(|path| format!(" in {path}")).unwrap_or_default()
     );
-    Problem::could_not(what)
-        .hint("load fewer rows, or use a data directory on a larger disk. Nothing was written.")
+    let hint = match facts.own_server {
+        true => "load fewer rows, or use a data directory on a larger disk (--data). Nothing was written.",
+        false => "load fewer rows, or free space there. Nothing was written.",
+    };
+    Problem::could_not(what).hint(hint)
 }
 
 fn balance(

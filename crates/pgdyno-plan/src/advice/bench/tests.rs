@@ -34,6 +34,7 @@ fn facts(host: &HostFacts, disk: u64) -> BenchFacts<'_> {
     BenchFacts {
         host,
         disk_available_bytes: Some(disk),
+        disk_path: Some("/data"),
         side_by_side: 1,
         own_server: true,
         server_local: true,
@@ -190,9 +191,16 @@ fn servers_side_by_side_share_memory_and_disk() {
     large.data.scale = Scale::Given(1_000);
     let refused = resolve(&large, Level::Screening, &beside).expect_err("there is no room").what;
     assert!(
-        refused.contains("of disk space for each of 3 servers, and 10.0 GiB are free for each of 3"),
+        refused.contains(
+            "of disk space for each of 3 servers, and 10.0 GiB are free for each of 3 servers in /data"
+        ),
         "{refused}"
     );
+    large.data.scale = Scale::Given(2_000_000);
+    let existing = BenchFacts { own_server: false, ..alone };
+    let refused = resolve(&large, Level::Screening, &existing).expect_err("there is no room");
+    assert!(refused.what.contains(" TiB of disk space, and 10.0 GiB are free in /data"), "{refused:?}");
+    assert!(refused.hint.is_some_and(|hint| !hint.contains("--data")), "its data directory is what it is");
 }
 
 /// A plan of workloads that it brings itself.
@@ -276,7 +284,8 @@ fn what_a_machine_cannot_do_is_said_before_the_run() {
     );
     let no_room = refuse(|plan| plan.data.scale = Scale::Given(1_000));
     assert!(
-        no_room.starts_with("scale 1000 needs about 16.") && no_room.ends_with("and 10.0 GiB are free"),
+        no_room.starts_with("scale 1000 needs about 16.")
+            && no_room.ends_with("and 10.0 GiB are free in /data"),
         "{no_room}"
     );
     let full = BenchFacts { disk_available_bytes: Some(10 << 20), ..facts };

@@ -11,7 +11,7 @@ use super::{
     super::init::quoted,
     work::{shared_constants, table_statements},
 };
-use crate::probe;
+use crate::session;
 
 /// First key of the advisory locks of loads: "pgdy". Locks of tasks have a single key, which begins with "pg".
 pub(super) const LOCKS: u32 = 0x7067_6479;
@@ -77,7 +77,7 @@ pub(super) fn settle(session: &mut Session) -> Result<(), WireError> {
          SELECT pg_catalog.set_config('synchronous_commit', 'on', false) \
          WHERE pg_catalog.current_setting('synchronous_commit') = 'off'",
     )?;
-    probe::settle(session)
+    session::settle(session)
 }
 
 /// Sets the schema that unqualified names refer to.
@@ -278,7 +278,7 @@ fn forget(session: &mut Session, target: &str) -> Result<(), WireError> {
 
 /// Hint for a schema that is in use.
 const ELSEWHERE: &str =
-    "drop them yourself, or load into another database or schema (options=-csearch_path=NAME)";
+    "drop them yourself, or load into another database or schema (-d 'options=-csearch_path=NAME')";
 
 /// Refuses a schema with existing tables, which only their owner may fill or drop. A ledger entry is also kept
 /// while any of its tables exists, under whatever name, since the load could not be continued without it.

@@ -27,7 +27,7 @@ use std::{
 };
 
 use pgdyno_core::{problem::Problem, stop::Stop};
-use pgdyno_rows::load::{KeyLimit, KeySettings, LoadPlan, LoadRequest, Remains, Set, Stage, Work, tasks};
+use pgdyno_rows::load::{KeyLimit, KeySettings, LoadPlan, LoadRequest, Remains, Stage, Work, tasks};
 use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless};
 
 pub(super) use dirs::{LoadDirs, Sizes};
@@ -62,6 +62,8 @@ pub struct BulkLoad<'a> {
     stop: &'a Stop,
     /// Free bytes of the server's machine, if the user said how many there are.
     told_bytes: Option<u64>,
+    /// Seconds in which the empty tables were created, if they were.
+    created_s: Option<f64>,
 }
 
 /// How a process takes part in a load.
@@ -88,6 +90,8 @@ pub struct BulkOutcome {
     pub stages: Vec<StageTime>,
     /// Parallel workers per key.
     pub workers: KeyWorkers,
+    /// Seconds in which this process created the empty tables before all stages, if it did.
+    pub created_s: Option<f64>,
     /// Duration of the load in seconds, without the proof.
     pub duration_s: f64,
     /// Size of tables and indexes in bytes.
@@ -154,7 +158,7 @@ impl<'a> BulkLoad<'a> {
         session.heed(stop);
         ledger::settle(&mut session)
             .map_err(|error| error.into_problem("could not prepare a session for loading"))?;
-        Ok(Self { options, session, streams: streams.max(1), stop, told_bytes: None })
+        Ok(Self { options, session, streams: streams.max(1), stop, told_bytes: None, created_s: None })
     }
 
     /// Takes the user's word for the free bytes of the server's machine, in place of what its file systems report.
@@ -168,20 +172,32 @@ impl<'a> BulkLoad<'a> {
     /// An obstacle to the load.
     pub fn survey(&mut self, request: &LoadRequest) -> Result<(LoadPlan, Survey), Problem> {
         let plan = request.plan(self.streams)?;
-        survey::refuse_pooler(&mut self.session)?;
-        let survey = survey::survey(&mut self.session, &plan, Sizes::default(), self.streams)?;
-        let survey = survey.with_room(self.told_bytes);
-        ledger::refuse_existing(&mut self.session, &survey.target, plan.set)?;
+        let survey = self.survey_for(&plan)?;
         Ok((plan, survey))
     }
 
-    /// The set of tables in the first schema of the search path; TPC-B if no load is recorded there.
+    /// Examines the server for a plan, without changing anything.
     ///
     /// # Errors
-    /// The query fails.
-    pub fn set(&mut self) -> Result<Set, Problem> {
-        let target = survey::target(&mut self.session)?;
-        Ok(ledger::find(&mut self.session, &target)?.map_or(Set::Tpcb, |job| job.plan.set))
+    /// An obstacle to the load.
+    pub fn survey_for(&mut self, plan: &LoadPlan) -> Result<Survey, Problem> {
+        survey::refuse_pooler(&mut self.session)?;
+        let survey = survey::survey(&mut self.session, plan, Sizes::default(), self.streams)?;
+        let survey = survey.with_room(self.told_bytes);
+        ledger::refuse_existing(&mut self.session, &survey.target, plan.set)?;
+        Ok(survey)
+    }
+
+    /// Begins a new load by creating its empty tables.
+    ///
+    /// # Errors
+    /// There is not enough free space, or the server refuses.
+    pub fn begin(&mut self, plan: &LoadPlan, survey: &Survey) -> Result<Job, Problem> {
+        survey.check_room()?;
+        let begin = Instant::now();
+        let job = ledger::begin(&mut self.session, &survey.target, plan)?;
+        self.created_s = Some(begin.elapsed().as_secs_f64());
+        Ok(job)
     }
 
     /// The finished load of the first schema of the search path, whose tables must still exist.
@@ -236,8 +252,7 @@ impl<'a> BulkLoad<'a> {
     pub fn enter(&mut self, entry: Entry, request: &LoadRequest) -> Result<(Job, Survey), Problem> {
         if entry == Entry::New {
             let (plan, survey) = self.survey(request)?;
-            survey.check_room()?;
-            let job = ledger::begin(&mut self.session, &survey.target, &plan)?;
+            let job = self.begin(&plan, &survey)?;
             return Ok((job, survey));
         }
         let target = survey::target(&mut self.session)?;
@@ -311,6 +326,7 @@ impl<'a> BulkLoad<'a> {
                 launched: attendant.watch.launched(),
                 limits: survey.keys.limits.clone(),
             },
+            created_s: self.created_s,
             duration_s,
             size_bytes: self.sizes(job).map_or(0, Sizes::total_bytes),
             proof,
@@ -328,16 +344,24 @@ impl<'a> BulkLoad<'a> {
             let proof = self.prove(&target, &plan, false)?;
             return Ok((plan, proof));
         }
-        let Some(job) = ledger::find(&mut self.session, &target)? else {
-            let what = format!("could not verify: no load is known in schema {target:?}");
-            return Err(Problem::wrong_request(what)
-                .hint("use --scale N to compare tables loaded by another program"));
-        };
+        let job = self.known()?;
         let proof = self.prove(&target, &job.plan, true)?;
         if !job.finished && proof.faults().is_empty() {
             self.finish_if_done(&job)?;
         }
         Ok((job.plan, proof))
+    }
+
+    /// The load in the first schema of the search path, whether it is finished or not.
+    ///
+    /// # Errors
+    /// There is none.
+    pub fn known(&mut self) -> Result<Job, Problem> {
+        let target = survey::target(&mut self.session)?;
+        ledger::find(&mut self.session, &target)?.ok_or_else(|| {
+            Problem::wrong_request(format!("could not verify: no load is known in schema {target:?}"))
+                .hint("`load verify --scale N` compares tables loaded by another program")
+        })
     }
 
     /// What is left of the load in the first schema of the search path; `None` if there is none, or all is done but

@@ -123,7 +123,7 @@ fn schema(session: &mut Session) -> Result<String, Problem> {
     }
     row.get(1).map(str::to_owned).ok_or_else(|| {
         Problem::wrong_request(format!("{what}: no schema of the search path exists"))
-            .hint("create one, or name another by options=-csearch_path=NAME")
+            .hint("create one, or name another: -d 'options=-csearch_path=NAME'")
     })
 }
 
@@ -335,8 +335,9 @@ fn sized(
         rows: main.rows_of(plan.units(main)).div_ceil(parts),
         heap_bytes: Estimate::new(plan, &own).main.heap.bytes / parts,
         min_parallel_bytes: limits.min_parallel_bytes,
-        builds: (parts * plan.set.spread().len() as u64).min(own.streams),
+        builds: plan.keys_at_once(own.streams),
         requested: plan.key_workers,
+        has_option: plan.options_of(main, &[]).iter().any(|(name, _)| name == "parallel_workers"),
     });
     let workers = keys.workers.unwrap_or(0);
     let need = SizingFacts { maintenance_bytes: keys.maintenance_bytes, workers, ..own };

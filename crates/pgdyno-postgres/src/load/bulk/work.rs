@@ -4,7 +4,7 @@ use std::cell::RefCell;
 
 use pgdyno_rows::{
     Part, RowGenerator,
-    load::{LoadPlan, Set, Table, Way, Work, workers_by_memory},
+    load::{LoadPlan, Set, Table, Way, Work, table_workers, workers_by_memory},
 };
 use pgdyno_wire::{Session, WireError};
 
@@ -97,33 +97,39 @@ impl TaskExecutor<'_> {
         Ok(done)
     }
 
-    /// Statements that have the server plan the requested workers for a key of a large table, whatever the table's
-    /// size, and that restore the option of the table. `None` if no number was requested, or the table is so small that
-    /// the server builds its keys without workers.
+    /// Statements that have the server plan the workers of the session for a key of a large table, whatever the table's
+    /// size, and that restore the option of the table. `None` if that changes nothing, or if no number was requested
+    /// and the table was given the option.
     fn parallel_option(
         &self,
         session: &mut Session,
         table: Table,
         partition: Option<u64>,
     ) -> Result<Option<[String; 2]>, WireError> {
-        let Some(asked) = self.plan.key_workers.filter(|_| self.plan.set.spread().contains(&table)) else {
+        if session.major().is_none_or(|major| major < 11) || !self.plan.set.spread().contains(&table) {
             return Ok(None);
-        };
+        }
         let name = relation(table, partition);
         let sql = format!(
-            "SELECT pg_catalog.pg_relation_size(c.oid), (SELECT option_value \
+            "SELECT pg_catalog.pg_relation_size(c.oid), \
+             pg_catalog.current_setting('max_parallel_maintenance_workers'), \
+             pg_catalog.current_setting('max_worker_processes'), (SELECT option_value \
              FROM pg_catalog.pg_options_to_table(c.reloptions) WHERE option_name = 'parallel_workers') \
              FROM pg_catalog.pg_class c WHERE c.oid = '{name}'::pg_catalog.regclass"
         );
         let Some(row) = session.query(&sql)?.into_iter().next() else { return Ok(None) };
-        let size = row.parse::<u64>(0).unwrap_or(0);
-        let workers = asked.min(workers_by_memory(size_bytes(session, "maintenance_work_mem")?));
-        if workers == 0 || size < size_bytes(session, "min_parallel_table_scan_size")? {
+        let number = |column| row.parse::<u64>(column).unwrap_or(0);
+        let own = row.get(3);
+        if own.is_some() && self.plan.key_workers.is_none() {
             return Ok(None);
         }
+        let most = self.plan.key_workers.unwrap_or_else(|| number(1)).min(number(2));
+        let most = most.min(workers_by_memory(size_bytes(session, "maintenance_work_mem")?));
+        let least_bytes = size_bytes(session, "min_parallel_table_scan_size")?;
+        let workers = table_workers(number(0), least_bytes, most, self.plan.key_workers.is_some());
         let set = |workers: &str| format!("ALTER TABLE {name} SET (parallel_workers = {workers})");
-        let reset = row.get(1).map_or_else(|| format!("ALTER TABLE {name} RESET (parallel_workers)"), set);
-        Ok(Some([set(&workers.to_string()), reset]))
+        let reset = own.map_or_else(|| format!("ALTER TABLE {name} RESET (parallel_workers)"), set);
+        Ok(workers.map(|workers| [set(&workers.to_string()), reset]))
     }
 
     /// Fills a part. If it is the whole table, no other transaction sees the table before it is filled.

@@ -14,7 +14,7 @@ use super::{
     super::{BulkLoad, Job},
     Copied, check_lengths, enough, literals, no_copy, quoted,
 };
-use crate::probe::{open, session_pool::SessionPool};
+use crate::session::{SessionPool, open};
 
 /// First version with two copy strategies.
 const STRATEGIES_SINCE: u32 = 150_000;

@@ -13,7 +13,7 @@ use super::{
     literals, quoted,
     schemas::{Copy, state},
 };
-use crate::probe::open;
+use crate::session::open;
 
 /// Copies a load to new databases with these names, one after the other, each with this many streams, and verifies
 /// each. The schema of a copy is that of the source or, with `renames`, has the name of the copy. With `resume`

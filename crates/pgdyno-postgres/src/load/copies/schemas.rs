@@ -12,7 +12,7 @@ use super::{
     },
     Copied, check_lengths, enough, literals, no_copy, quoted,
 };
-use crate::probe::open;
+use crate::session::open;
 
 /// Progress of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -19,7 +19,7 @@ use pgdyno_wire::{ConnectOptions, Row, Session, WireError};
 
 pub use conditions::{CONDITIONS, Condition};
 
-use crate::probe::{open, session_pool::SessionPool};
+use crate::session::{SessionPool, open};
 
 /// Most violating places reported per condition, for each range of warehouses.
 const EXAMPLES: usize = 100;

@@ -6,10 +6,9 @@ use pgdyno_core::{
 };
 
 use super::scales::{linear, short_latency, short_rate, ticks};
-use crate::{
-    chart::{COLOURS, Chart, Mark, Sign, Stop, StopValue},
-    run::Run,
-};
+use pgdyno_document::chart::{COLOURS, Chart, Mark, Sign, Stop, StopValue};
+
+use crate::run::Run;
 
 /// Marker symbols of the lines, in chart and legend, so that lines can be distinguished without colours.
 const SIGNS: [(Sign, char); COLOURS] = [

@@ -4,10 +4,9 @@ use pgdyno_core::units;
 use serde_json::json;
 
 use super::scales::{latencies, linear};
-use crate::{
-    chart::{Chart, Mark, Stop, StopValue},
-    run::Run,
-};
+use pgdyno_document::chart::{Chart, Mark, Stop, StopValue};
+
+use crate::run::Run;
 
 /// Ticks of the quantile axis.
 const QUANTILES: [f64; 8] = [0.0, 0.5, 0.9, 0.99, 0.999, 0.999_9, 0.999_99, 0.999_999];

@@ -6,12 +6,13 @@ mod of_blocks;
 mod over_time;
 pub mod scales;
 
-use crate::{
+use pgdyno_document::{
     block::{Block, Section},
     chart::Chart,
     phrase::{Phrase, phrase},
-    run::Run,
 };
+
+use crate::run::Run;
 
 /// A section of charts for each workload; with several subjects one for each script, with a line per subject.
 pub fn sections(run: &Run<'_>) -> Vec<Section> {

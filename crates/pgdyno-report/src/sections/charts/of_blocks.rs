@@ -4,11 +4,12 @@ use pgdyno_core::measure::Arm;
 use pgdyno_record::{BlockRecord, ComparisonRecord};
 
 use super::scales::{linear, ticks};
-use crate::{
+use pgdyno_document::{
     chart::{Chart, Mark, Rule, Sign, Stop, StopValue},
     figure::Format::Change,
-    run::Run,
 };
+
+use crate::run::Run;
 
 /// Names of the series: the first arm of a block.
 const SERIES: [&str; 2] = ["A first", "B first"];

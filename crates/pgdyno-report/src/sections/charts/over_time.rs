@@ -7,10 +7,9 @@ use pgdyno_core::{
 use serde_json::Value;
 
 use super::scales::{latencies, linear, seconds, short_rate, ticks};
-use crate::{
-    chart::{Axis, Chart, Mark, Rule, Sign, Stop, StopValue},
-    run::{Run, is_same_work},
-};
+use pgdyno_document::chart::{Axis, Chart, Mark, Rule, Sign, Stop, StopValue};
+
+use crate::run::{Run, is_same_work};
 
 /// Most intervals in a chart.
 const MOST_POINTS: usize = 1_500;

@@ -1,8 +1,7 @@
 //! Axes with round ticks.
 
 use pgdyno_core::units;
-
-use crate::chart::Axis;
+use pgdyno_document::chart::Axis;
 
 /// A linear axis with labelled ticks.
 pub fn linear(min: f64, max: f64, ticks: Vec<f64>, label: impl Fn(f64) -> String) -> Axis {

@@ -3,18 +3,19 @@
 use pgdyno_record::LoadRecord;
 
 use super::verification;
-use crate::{
+use pgdyno_document::{
     block::{Block, Cell, Column, Fact, Row, Table},
     chart::{Chart, Mark, Stop, StopValue},
-    figure::{
-        Format::{Bytes, Count, Rate, Seconds, Text},
-        Place,
-    },
+    figure::Format::{Bytes, Count, Rate, Seconds, Text},
     phrase::{Phrase, joined, maybe, phrase},
+};
+
+use crate::{
     sections::{
         charts::scales::{linear, ticks},
         load::{phase, terms, workers},
     },
+    source::Place,
 };
 
 /// Most phases of a stage that are shown; the record has all.
@@ -24,7 +25,8 @@ const MOST_PHASES: usize = 4;
 pub fn sentence(at: &Place<'_>, load: &LoadRecord) -> Phrase {
     let rows = at.figure("rows", Count);
     if load.duration_s.is_none() {
-        return phrase![rows, " rows were loaded so far."];
+        let kept = maybe("; the tables kept ", at.figure("kept_rows", Count), " when the load ended");
+        return phrase![rows, " rows were sent so far", kept, "."];
     }
     let proof = match &load.verification {
         Some(of) => phrase![verification::result(&at.at("verification"), of), "."],

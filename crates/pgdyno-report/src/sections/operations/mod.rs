@@ -1,24 +1,23 @@
 //! Operations on tables: loads, comparisons, copies, reading into shared buffers, probes.
 
 mod load;
+mod next;
 pub mod prewarm;
 pub mod probe;
 mod shape;
 mod touch;
 mod verification;
 
+pub use next::next;
 use pgdyno_core::probe::Probe;
+use pgdyno_document::{
+    block::{Fact, Section},
+    figure::Format::{Bytes, Count, Rate, Seconds, Text},
+    phrase::{Phrase, maybe, phrase},
+};
 use pgdyno_record::{Found, OperationRecord};
 
-use crate::{
-    block::{Fact, Section},
-    figure::{
-        Format::{Bytes, Count, Rate, Seconds, Text},
-        Place,
-    },
-    phrase::{Phrase, maybe, phrase},
-    run::Run,
-};
+use crate::{run::Run, source::Place};
 
 /// The operations with their places, in execution order.
 fn all<'a>(run: &'a Run<'_>) -> impl Iterator<Item = (Place<'a>, &'a OperationRecord)> {
@@ -70,7 +69,12 @@ fn title(found: &Found) -> &'static str {
 
 /// A sentence for each operation.
 pub fn sentences(run: &Run<'_>) -> Vec<Phrase> {
-    all(run).map(|(at, operation)| sentence(&at, operation)).collect()
+    let several = run.record.subjects.len() > 1;
+    let of = |(at, operation): (Place<'_>, &OperationRecord)| {
+        let whose = at.figure("subject", Text).filter(|_| several);
+        phrase![maybe("", whose, ": "), sentence(&at, operation)]
+    };
+    all(run).map(of).collect()
 }
 
 fn sentence(at: &Place<'_>, operation: &OperationRecord) -> Phrase {

@@ -1,16 +1,15 @@
 //! Tables that were read into shared buffers.
 
-use pgdyno_core::probe::{Prewarm, SeenBy};
+use pgdyno_core::probe::{Prewarm, Residency, SeenBy};
 
 use super::probe::heading;
-use crate::{
+use pgdyno_document::{
     block::{Block, Column, Row, Table, Tone},
-    figure::{
-        Format::{Bytes, Count, Part, Percent, Seconds, Text, Word},
-        Place,
-    },
+    figure::Format::{Bytes, Count, Part, Percent, Seconds, Text, Word},
     phrase::{Phrase, phrase},
 };
+
+use crate::source::Place;
 
 /// Share of shared buffers above which tables may evict each other.
 const NEARLY_FULL: f64 = 0.75;
@@ -34,8 +33,11 @@ pub fn sentence(at: &Place<'_>, _: &Prewarm) -> Phrase {
 pub fn blocks(at: &Place<'_>, of: &Prewarm) -> Vec<Block> {
     let server = at.at("server");
     let head = phrase![heading(&server), ", shared buffers ", server.figure("shared_buffers_bytes", Bytes)];
-    let mut rows: Vec<_> = (0..of.relations.len()).map(|index| relation(at, index)).collect();
-    rows.push(row("all".into(), &at.at("total")));
+    // Of a table that is cut, the sum stays, and what is not there as a whole.
+    let weight = |of: &Residency| u8::from(of.share.is_none_or(|share| share < 1.0));
+    let weighed = |(index, of): (usize, &Residency)| Row { weight: weight(of), ..relation(at, index) };
+    let mut rows: Vec<_> = of.relations.iter().enumerate().map(weighed).collect();
+    rows.push(Row { weight: 2, ..row("all".into(), &at.at("total")) });
     let names = ["pages", "resident", "share"].map(Column::number);
     let columns = [Column::words("relation")].into_iter().chain(names).collect();
     let read = phrase![

@@ -3,15 +3,16 @@
 use pgdyno_core::probe::{Count, CountTable, Ddl, DdlTable, Depth, Probe, Sizes};
 
 use super::{shape::shaped, touch};
-use crate::{
+use pgdyno_document::{
     block::{Block, Cell, Column, Group, Row, Table, Tone},
     figure::{
         Figure,
         Format::{self, Bytes, LeastSeconds, MedianSeconds, MostSeconds, Number, Rate, Text, Word},
-        Place,
     },
     phrase::{Phrase, joined, maybe, phrase},
 };
+
+use crate::source::Place;
 
 /// What a probe found.
 pub fn blocks(at: &Place<'_>, probe: &Probe) -> Vec<Block> {

@@ -1,14 +1,12 @@
 //! A probed table in words.
 
 use pgdyno_core::probe::Shape;
-
-use crate::{
-    figure::{
-        Format::{Bytes, Count, Text},
-        Place,
-    },
+use pgdyno_document::{
+    figure::Format::{Bytes, Count, Text},
     phrase::{Phrase, phrase},
 };
+
+use crate::source::Place;
 
 /// Name, partitions and sizes.
 pub(super) fn shaped(at: &Place<'_>, shape: &Shape) -> Phrase {

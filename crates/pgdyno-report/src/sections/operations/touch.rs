@@ -3,14 +3,13 @@
 use pgdyno_core::probe::{FirstTouch, PartitionedTable, Partitions, TouchedTable};
 
 use super::shape::shaped;
-use crate::{
+use pgdyno_document::{
     block::{Block, Cell, Column, Group, Row, Table, Tone},
-    figure::{
-        Format::{Bytes, Count, MedianSeconds, Text},
-        Place,
-    },
+    figure::Format::{Bytes, Count, MedianSeconds, Text},
     phrase::{Phrase, maybe, phrase},
 };
+
+use crate::source::Place;
 
 /// Planning and executing apart, in the first and the second execution of new sessions.
 pub(super) fn first_touch(at: &Place<'_>, of: &FirstTouch) -> Vec<Block> {

@@ -1,15 +1,13 @@
 //! Comparisons of tables with what they must hold, and copies.
 
-use pgdyno_record::{CopyRecord, StructureRecord, VerificationRecord};
-
-use crate::{
+use pgdyno_document::{
     block::{Block, Column, Row, Table, Tone},
-    figure::{
-        Format::{Bytes, Count, Length, Seconds, Text},
-        Place,
-    },
+    figure::Format::{Bytes, Count, Length, Seconds, Text},
     phrase::{Phrase, joined, maybe, phrase},
 };
+use pgdyno_record::{CopyRecord, StructureRecord, VerificationRecord};
+
+use crate::source::Place;
 
 /// Whether the tables are right, in a sentence.
 pub fn sentence(at: &Place<'_>, of: &VerificationRecord) -> Phrase {
@@ -45,6 +43,9 @@ pub fn result(at: &Place<'_>, of: &VerificationRecord) -> Phrase {
 pub fn blocks(at: &Place<'_>, of: &VerificationRecord) -> Vec<Block> {
     let mut blocks = vec![Block::text(phrase![result(at, of), "."])];
     blocks.extend(faults(at, of.faults.len()));
+    let left =
+        |index: usize| phrase!["The load is not finished: ", at.figure(format!("remains/{index}"), Text)];
+    blocks.extend(Block::prose(Tone::Warning, (0..of.remains.len()).map(left).collect()));
     if let Some(structure) = &of.structure {
         blocks.extend(structured(&at.at("structure"), structure));
     }
@@ -79,7 +80,7 @@ fn plural(count: usize, noun: &str) -> String {
 
 /// Words with a constant number.
 fn words(text: &'static str) -> Phrase {
-    if text.is_empty() { Phrase::default() } else { crate::phrase::Piece::Fixed(text).into() }
+    if text.is_empty() { Phrase::default() } else { pgdyno_document::phrase::Piece::Fixed(text).into() }
 }
 
 /// Copies and their results in a sentence.

@@ -5,16 +5,18 @@ use std::process::ExitCode;
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_lab::operation::{self, LoadTask, OperationJob, Operations};
 use pgdyno_postgres::load::{BulkLoad, BulkOutcome, Entry, Job, Survey};
-use pgdyno_rows::load::{LoadPlan, LoadRequest, Set};
+use pgdyno_rows::load::{LoadRequest, Set};
 use pgdyno_wire::ConnectOptions;
 
 use super::{
+    calibrate,
     flags::Flags,
+    foretell::foretell,
     outcome::{loaded, result},
     outlook::outlook,
-    times,
+    times::{self, Kept},
 };
-use crate::{args::recorded, context::Context, exit::Exit, interrupt, operate, output, progress::Progress};
+use crate::{args::recorded, context::Context, exit::Exit, interrupt, operate, progress::Progress};
 
 /// What is kept is said once it is known how tables are loaded.
 pub(super) fn stopping() -> Stop {
@@ -28,6 +30,10 @@ pub(super) fn stopping() -> Stop {
 /// What the user should read.
 pub(super) fn load(flags: &Flags, request: &LoadRequest, context: &Context) -> Result<ExitCode, Problem> {
     let streams = flags.streams();
+    flags.check()?;
+    if flags.calibrate {
+        return calibrate::run(flags, request);
+    }
     if let Some(server) = flags.imagined() {
         let plan = request.plan(streams)?;
         let survey = Survey::imagined(&plan, &server, streams)?.with_room(flags.room_bytes());
@@ -53,18 +59,9 @@ pub(super) fn load(flags: &Flags, request: &LoadRequest, context: &Context) -> R
     });
     progress.finish();
     operate::end(operations, done, (flags.json, &flags.record), |(job, outcome)| {
-        if !flags.json {
-            flags.record.print(&result(&job, &outcome))?;
-        }
-        Ok(Exit::of_check(loaded(&outcome)).into())
+        let text = (!flags.json).then(|| result(&job, &outcome));
+        (text, Exit::of_check(loaded(&outcome)).into())
     })
-}
-
-/// Says what a load would be and how long it may take, and whether there is room.
-fn foretell(plan: &LoadPlan, survey: &Survey, streams: u64) -> Result<ExitCode, Problem> {
-    let kept = times::kept()?;
-    output::print(&format!("{}{}", outlook(plan, survey, streams), kept.told(plan, survey, streams)))?;
-    survey.check_room().map(|()| ExitCode::SUCCESS)
 }
 
 /// Begins the run directory of a load.
@@ -84,6 +81,7 @@ pub(super) fn begin(
         command: recorded::of_process(),
         options,
         connections: flags.streams(),
+        copies: Vec::new(),
     };
     operate::begin(&job, &flags.record, context, stop, progress)
 }
@@ -100,23 +98,29 @@ pub(super) fn carry_out(
     streams: u64,
 ) -> Result<BulkOutcome, Problem> {
     let (job, survey) = entered;
-    let told = times::kept().map(|kept| kept.told(&job.plan, survey, streams)).unwrap_or_default();
+    let kept = times::kept();
+    let told = kept.as_ref().map(|kept| kept.told(&job.plan, survey, streams)).unwrap_or_default();
+    let expected = kept.map(|kept| kept.expected(&job.plan, survey, streams)).unwrap_or_default();
     eprint!("{}{told}", outlook(&job.plan, survey, streams));
     interrupt::answer_with(format!("stopping: {} (Ctrl-C again to exit immediately)", job.plan.kept()));
     operations.of_tables(job.plan.scale, job.plan.seed);
-    let task = LoadTask { entered, entry, streams, until: flags.until(), wants_proof: !flags.no_verify };
-    let outcome = operation::load(operations, bulk, &task).map_err(|problem| unfinished(problem, bulk))?;
+    let (until, wants_proof) = (flags.until(), !flags.no_verify);
+    let task = LoadTask { entered, entry, streams, until, wants_proof, expected: &expected };
+    let outcome = operation::load(operations, bulk, &task);
+    let outcome = outcome.map_err(|problem| unfinished(problem, bulk, operations))?;
     if entry == Entry::New
         && let Some(run) = operations.run_name()
     {
-        times::keep(run, job, survey, streams, &outcome);
+        times::keep(Kept::Run(run), (&job.plan, survey), streams, &outcome);
     }
     Ok(outcome)
 }
 
-/// Adds to the problem of a load what its tables hold, and the command that continues it.
-fn unfinished(problem: Problem, bulk: &BulkLoad<'_>) -> Problem {
+/// Adds to the problem of a load what its tables hold, and the command that continues it. The record has the former,
+/// too.
+fn unfinished(problem: Problem, bulk: &BulkLoad<'_>, operations: &mut Operations) -> Problem {
     let Ok(Some(remains)) = bulk.remains_afterwards() else { return problem };
+    operation::kept(operations, remains.rows_there());
     let lines = problem.detail.clone().into_iter().chain(remains.lines()).collect::<Vec<_>>().join("\n");
     let command = recorded::of_process();
     let resume = if command.contains(" --resume") { "" } else { " --resume" };

@@ -6,20 +6,30 @@ use clap::{ArgAction, ValueEnum};
 use pgdyno_core::{problem::Problem, stop::Stop, units};
 use pgdyno_lab::{
     Events,
-    operation::{self, OperationJob},
+    operation::{self, CopiesAhead, OperationJob, UnderWay},
     records,
 };
-use pgdyno_postgres::load::{BulkLoad, Copied, CopyStrategy, Job, copy_by_dump, copy_database, copy_schema};
+use pgdyno_postgres::load::{
+    BulkLoad, BulkProgress, Copied, CopyStrategy, Job, copy_by_dump, copy_database, copy_schema,
+};
 use pgdyno_record::Found;
 use pgdyno_wire::ConnectOptions;
 
 use super::{carry_out::stopping, flags::To};
-use crate::{args::recorded, context::Context, exit::Exit, operate, progress::Progress};
+use crate::{
+    args::{detach::Detach, recorded},
+    context::Context,
+    detach::Detachment,
+    exit::Exit,
+    operate,
+    progress::Progress,
+};
 
 /// Flags of `pgdyno load copy`.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
+    mut_arg("no_record", |flag| flag.conflicts_with("detach")),
     after_help = "Copies what `pgdyno load tpcb`, `tpcc` or `scaleup` loaded: into schemas of the same database, by \
     INSERT … SELECT, keys \
     afterwards, or into databases, by CREATE DATABASE … TEMPLATE, while nobody is connected to the source, or by \
@@ -63,6 +73,8 @@ pub struct CopyArgs {
     /// Go on with copies that broke off; those that are whole stay
     #[arg(long, help_heading = "How")]
     resume: bool,
+    #[command(flatten, next_help_heading = "How")]
+    detach: Detach,
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
     help: Option<bool>,
@@ -109,21 +121,22 @@ pub fn run(args: &CopyArgs, context: &Context) -> Result<ExitCode, Problem> {
         command: recorded::of_process(),
         options: &options,
         connections: args.to.streams(),
+        copies: args.into_databases.map_or_else(Vec::new, |count| args.names(&options.database, count)),
     };
     let mut operations = operate::begin(&job, &args.to.record, context, &stop, &progress)?;
     operations.of_tables(source.plan.scale, source.plan.seed);
-    let copied = operations.run("copy", |events| {
-        let copied = args.copies(&options, &source, &stop, events)?;
+    let copied = operations.run("copy", |under_way| {
+        let copied = args.copies(&options, &source, &stop, under_way)?;
         let passed = verified(&copied);
-        let found = Found::Copies(records::copies(&copied));
+        let found = Found::Copies(records::copies(source.plan.set, &copied));
         Ok((copied, found, Some(passed)))
     });
     progress.finish();
     operate::end(operations, copied, (false, &args.to.record), |copied| {
         // What was not verified stands last, where it is read.
         let (passed, failed): (Vec<_>, Vec<_>) = copied.iter().partition(|copy| is_verified(copy));
-        args.to.record.print(&passed.into_iter().chain(failed).map(told).collect::<String>())?;
-        Ok(Exit::of_check(verified(&copied)).into())
+        let text = passed.into_iter().chain(failed).map(told).collect();
+        (Some(text), Exit::of_check(verified(&copied)).into())
     })
 }
 
@@ -136,6 +149,14 @@ fn is_verified(copy: &Copied) -> bool {
 }
 
 impl CopyArgs {
+    /// What is to be detached.
+    pub(super) fn detachment(&self) -> Option<Result<Detachment, Problem>> {
+        self.detach.detachment("load copy", || {
+            self.check()?;
+            self.to.resolve("could not copy a load").map(|options| vec![options])
+        })
+    }
+
     /// Refuses flags of the other way of copying.
     fn check(&self) -> Result<(), Problem> {
         let (what, hint) = match self.by {
@@ -156,29 +177,37 @@ impl CopyArgs {
         options: &ConnectOptions,
         job: &Job,
         stop: &Stop,
-        events: &Events,
+        under_way: &mut UnderWay<'_>,
     ) -> Result<Vec<Copied>, Problem> {
         let streams = self.to.streams();
+        let count = self.into_databases.or(self.into_schemas).unwrap_or(1);
+        let mut ahead = CopiesAhead::new(count, self.resume);
         let Some(count) = self.into_databases else {
             let names = self.names(&job.target, self.into_schemas.unwrap_or(1));
             let rows = job.plan.rows_total();
-            let show = &mut |at| operation::send(events, rows, &at);
+            let show = &mut |at| tell(under_way.begun(), rows, &mut ahead, &at);
             return copy_schema(options, job, &names, streams, self.resume, stop, show);
         };
         let names = self.names(&options.database, count);
         if self.by == By::Dump {
             let (how, rows) = ((self.rename_schema, self.resume), job.plan.rows_total());
-            let show = &mut |at| operation::send(events, rows, &at);
+            let show = &mut |at| tell(under_way.begun(), rows, &mut ahead, &at);
             return copy_by_dump(options, job, &names, how, streams, stop, show);
         }
         let how = (self.strategy.map(How::strategy), self.resume);
-        copy_database(options, job, &names, how, streams, stop, &mut |what| events.doing(what))
+        copy_database(options, job, &names, how, streams, stop, &mut |what| under_way.begun().doing(what))
     }
 
     fn names(&self, source: &str, count: u64) -> Vec<String> {
         let prefix = self.prefix.as_deref().unwrap_or(source);
         (1..=count).map(|number| format!("{prefix}_{number}")).collect()
     }
+}
+
+/// Tells how far a copy is, and how long it and the others may take.
+fn tell(events: &Events, rows: u64, ahead: &mut CopiesAhead, at: &BulkProgress) {
+    operation::send(events, rows, at);
+    ahead.learn(at, events);
 }
 
 /// How long a copy took, and the bytes of tables and indexes per second.

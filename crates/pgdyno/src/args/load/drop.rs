@@ -6,7 +6,10 @@ use clap::ArgAction;
 use pgdyno_core::problem::Problem;
 use pgdyno_postgres::load::BulkLoad;
 
-use crate::{args::target::Target, interrupt, output};
+use crate::{
+    args::{recorded, target::Target},
+    interrupt, output,
+};
 
 /// Flags of `pgdyno load drop`.
 #[derive(Debug, clap::Args)]
@@ -42,7 +45,8 @@ pub fn run(args: &DropArgs) -> Result<ExitCode, Problem> {
         bulk.drop_tables(&job)?;
         output::print(&format!("dropped {what}\n"))?;
     } else {
-        output::print(&format!("{what}: `pgdyno load drop --yes` drops it; nothing was changed\n"))?;
+        let command = recorded::of_process();
+        output::print(&format!("{what}: `{command} --yes` drops it; nothing was changed\n"))?;
     }
     Ok(ExitCode::SUCCESS)
 }

@@ -11,7 +11,7 @@ use crate::{
         detach::Detach,
         target::{Target, processors},
     },
-    detached::launch::Detachment,
+    detach::Detachment,
     operate::RecordFlags,
 };
 
@@ -45,6 +45,11 @@ pub(super) struct Flags {
     /// Say what would be done, what it takes and whether there is room, and end
     #[arg(long, conflicts_with = "detach", help_heading = "How")]
     pub(super) dry_run: bool,
+    /// Measure a small load of this kind in a schema of its own, on the named server or a temporary one, keep the time
+    /// of every stage, and say what would be done, as --dry-run does
+    #[arg(long, help_heading = "How",
+          conflicts_with_all = ["dry_run", "until", "resume", "join", "detach", "json", "full"])]
+    pub(super) calibrate: bool,
     #[command(flatten)]
     assumed: Assumed,
     #[command(flatten)]
@@ -61,12 +66,14 @@ pub(super) struct Flags {
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 struct Assumed {
-    /// With --dry-run: ask no server; assume one of this version, such as 18 or 9.6, with default settings
-    #[arg(long, value_name = "VERSION", value_parser = server_version, requires = "dry_run",
+    /// With --dry-run: ask no server; assume one of this version, such as 18 or 9.6, with default settings. With
+    /// --calibrate: start a temporary one of this version
+    #[arg(long, value_name = "VERSION", value_parser = server_version,
           conflicts_with_all = ["server", "host", "port", "username", "dbname"], help_heading = "How")]
     server_version: Option<(String, u32)>,
     /// Page size of that server [default: 8kB]
-    #[arg(long, value_name = "SIZE", value_parser = block_size, requires = "server_version", help_heading = "How")]
+    #[arg(long, value_name = "SIZE", value_parser = block_size, requires = "server_version",
+          conflicts_with = "calibrate", help_heading = "How")]
     block_size: Option<u64>,
     /// Free space for everything on the server's machine, such as 2TB; used in place of what file systems report
     #[arg(long, value_name = "SIZE", value_parser = room, help_heading = "How")]
@@ -152,6 +159,29 @@ impl Flags {
     /// Free bytes of the server's machine, if the user says how many there are.
     pub(super) fn room_bytes(&self) -> Option<u64> {
         self.assumed.room
+    }
+
+    /// Checks what belongs together.
+    ///
+    /// # Errors
+    /// A version of a server is given, and none is assumed or started.
+    pub(super) fn check(&self) -> Result<(), Problem> {
+        if self.assumed.server_version.is_none() || self.dry_run || self.calibrate {
+            return Ok(());
+        }
+        let problem =
+            Problem::wrong_request("could not use --server-version: no server is assumed or started");
+        Err(problem.hint("add --dry-run or --calibrate, or name a server that runs with --server"))
+    }
+
+    /// The version of a server that is assumed or started.
+    pub(super) fn server_version(&self) -> Option<&str> {
+        self.assumed.server_version.as_ref().map(|(version, _)| version.as_str())
+    }
+
+    /// Whether a server is named.
+    pub(super) fn names_server(&self) -> bool {
+        self.target.is_named()
     }
 
     pub(super) fn resolve(&self) -> Result<ConnectOptions, Problem> {

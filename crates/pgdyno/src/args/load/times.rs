@@ -1,7 +1,7 @@
 //! The times of completed loads, which predict those of others on this machine.
 //!
 //! Each recorded load of one process, from its beginning to its end, is a line of a file in the state
-//! directory.
+//! directory, and so is each calibration.
 
 use std::{
     fs::{self, OpenOptions},
@@ -12,9 +12,11 @@ use std::{
 
 use jiff::{Timestamp, tz::TimeZone};
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_postgres::load::{BulkOutcome, Job, Survey};
+use pgdyno_postgres::load::{BulkOutcome, Survey};
 use pgdyno_provision::make_open_dir;
-use pgdyno_rows::load::{LoadPlan, LoadScene, MeasuredLoad, Prediction, StageSpan, predict, tasks};
+use pgdyno_rows::load::{
+    LoadPlan, LoadScene, MeasuredLoad, PARTITIONS, Prediction, Stage, StageSpan, predict, tasks,
+};
 
 use crate::context::PROGRAM;
 
@@ -50,17 +52,39 @@ pub(super) fn kept() -> Result<KeptTimes, Problem> {
     Ok(KeptTimes::parse(path, &text))
 }
 
-/// Keeps the times of a load that was recorded as this run. What cannot be kept is said; the load is done.
-pub(super) fn keep(run: &str, job: &Job, survey: &Survey, streams: u64, outcome: &BulkOutcome) {
-    if outcome.tasks != tasks(&job.plan).len() as u64 {
+/// What the times of a load are kept as.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Kept<'a> {
+    /// Those of a recorded run.
+    Run(&'a str),
+    /// A calibration, which leaves no run.
+    Calibration,
+}
+
+/// Keeps the times of a load. What cannot be kept is said; the load is done.
+pub(super) fn keep(
+    as_what: Kept<'_>,
+    (plan, survey): (&LoadPlan, &Survey),
+    streams: u64,
+    outcome: &BulkOutcome,
+) {
+    if outcome.tasks != tasks(plan).len() as u64 {
         return; // others had a part in it, or it was to end early
     }
+    let created_s = outcome.created_s.filter(|_| plan.partitions.is_some());
+    let stages = outcome.stages.iter().map(|time| (time.stage.name(), time.seconds));
+    let stages = created_s.map(|seconds| (PARTITIONS, seconds)).into_iter().chain(stages);
     let load = MeasuredLoad {
         finished_at: Timestamp::now().to_string(),
-        run: run.to_owned(),
+        run: match as_what {
+            Kept::Run(run) => run,
+            Kept::Calibration => "calibration",
+        }
+        .to_owned(),
         scene: scene(survey, streams),
-        plan: job.plan.clone(),
-        stages: outcome.stages.iter().map(|time| (time.stage.name().to_owned(), time.seconds)).collect(),
+        plan: plan.clone(),
+        stages: stages.map(|(name, seconds)| (name.to_owned(), seconds)).collect(),
+        is_calibration: matches!(as_what, Kept::Calibration),
     };
     if let Err(problem) = kept().and_then(|kept| kept.add(&load)) {
         eprintln!("warning: {}", problem.what);
@@ -147,6 +171,17 @@ impl KeptTimes {
         text
     }
 
+    /// Seconds that the stages of a load may take, as far as they were measured.
+    pub(super) fn expected(&self, plan: &LoadPlan, survey: &Survey, streams: u64) -> Vec<(Stage, f64)> {
+        let prediction = predict(plan, &scene(survey, streams), &self.loads);
+        let stages = prediction.iter().flat_map(|prediction| &prediction.stages);
+        // Creating partitions is not a stage: it is done when the first one begins.
+        let stage = |of: &StageSpan| Stage::ALL.into_iter().find(|stage| stage.name() == of.name);
+        stages
+            .filter_map(|of| Some((stage(of)?, of.seconds.map(|[least, most]| (least + most) / 2.0)?)))
+            .collect()
+    }
+
     /// Why nothing can be said.
     fn nothing(&self, scene: &LoadScene) -> String {
         let others = self.loads.iter().filter(|load| load.scene.machine != scene.machine).count();
@@ -155,7 +190,7 @@ impl KeptTimes {
             others => format!(" ({} on other machines)", units::plural(others as u64, "load")),
         };
         format!(
-            "not known: no such load was measured on this machine{elsewhere}; each recorded one is kept for this"
+            "not known: no such load was measured on this machine{elsewhere}; --calibrate measures a small one"
         )
     }
 }
@@ -172,7 +207,7 @@ fn span([least, most]: [f64; 2]) -> String {
 
 fn times(prediction: &Prediction<'_>) -> String {
     let stage = |of: &StageSpan| {
-        format!("{} {}", of.stage.name(), of.seconds.map_or_else(|| "not measured".to_owned(), span))
+        format!("{} {}", of.name, of.seconds.map_or_else(|| "not measured".to_owned(), span))
     };
     let stages: Vec<_> = prediction.stages.iter().map(stage).collect();
     format!("about {}: {}", span(prediction.total_s()), stages.join(", "))
@@ -187,8 +222,20 @@ fn origin(prediction: &Prediction<'_>) -> String {
         let [least, most] = rates.map(units::rate);
         if least == most { format!(": {most} rows/s") } else { format!(": {least} to {most} rows/s") }
     });
-    let loads = units::plural(prediction.from.len() as u64, "load");
-    format!("{loads} on this machine, the latest of {date} ({}){}", latest.run, rates.unwrap_or_default())
+    let calibrations = prediction.from.iter().filter(|load| load.is_calibration).count();
+    let loads = match (prediction.from.len(), calibrations) {
+        (all, 0) => units::plural(all as u64, "load"),
+        (all, some) if all == some => units::plural(all as u64, "calibration"),
+        (all, some) => {
+            format!(
+                "{}, {} of them",
+                units::plural(all as u64, "load"),
+                units::plural(some as u64, "calibration")
+            )
+        }
+    };
+    let of_run = if latest.is_calibration { String::new() } else { format!(" ({})", latest.run) };
+    format!("{loads} on this machine, the latest of {date}{of_run}{}", rates.unwrap_or_default())
 }
 
 /// In what the load differs from the measured ones, if it does.
@@ -237,6 +284,7 @@ mod tests {
             },
             plan: LoadPlan::default(),
             stages: vec![("rows".to_owned(), 1.0)],
+            is_calibration: false,
         };
         let read = || KeptTimes::parse(path.clone(), &fs::read_to_string(&path).unwrap_or_default());
         for run in 0..=MOST {

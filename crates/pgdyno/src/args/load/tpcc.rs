@@ -114,9 +114,13 @@ impl Tpcc {
         });
         progress.finish();
         let text = (!self.flags.json).then_some(loaded);
-        let shown = text.map_or(Ok(()), |text| self.flags.record.print(&text));
-        let done = operate::end(operations, done, (self.flags.json, &self.flags.record), Ok);
-        shown.and(done).map(|right| Exit::of_check(right).into())
+        if done.is_err() {
+            // The sets before the one that failed.
+            text.as_ref().map_or(Ok(()), |text| self.flags.record.print(text))?;
+        }
+        operate::end(operations, done, (self.flags.json, &self.flags.record), |right| {
+            (text, Exit::of_check(right).into())
+        })
     }
 
     /// The request of a set, numbered from 0.

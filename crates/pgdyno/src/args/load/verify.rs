@@ -4,22 +4,31 @@ use std::process::ExitCode;
 
 use clap::ArgAction;
 use pgdyno_core::{problem::Problem, stop::Stop, units};
-use pgdyno_lab::{Events, operation::OperationJob, records};
-use pgdyno_postgres::{
-    load::{BulkLoad, Proof},
-    verify::{Structure, check_structure},
+use pgdyno_lab::{
+    operation::{OperationJob, UnderWay},
+    records,
 };
-use pgdyno_record::Found;
+use pgdyno_postgres::load::{BulkLoad, Proof};
+use pgdyno_probe::{Structure, check_structure};
+use pgdyno_record::{Found, VerificationRecord};
 use pgdyno_rows::load::{LoadPlan, Remains, Set};
 use pgdyno_wire::ConnectOptions;
 
 use super::{flags::To, outcome::judged};
-use crate::{args::recorded, context::Context, exit::Exit, interrupt, operate, progress::Progress};
+use crate::{
+    args::{detach::Detach, recorded},
+    context::Context,
+    detach::Detachment,
+    exit::Exit,
+    interrupt, operate,
+    progress::Progress,
+};
 
 /// Flags of `pgdyno load verify`.
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
+    mut_arg("no_record", |flag| flag.conflicts_with("detach")),
     after_help = "Exit status 1 means that the tables differ; each difference is printed. Tables that a benchmark \
     wrote to differ in their balances."
 )]
@@ -36,6 +45,8 @@ pub struct Verify {
     /// Create amcheck in the database where it is not there
     #[arg(long, requires = "amcheck", help_heading = "How")]
     create_extension: bool,
+    #[command(flatten, next_help_heading = "How")]
+    detach: Detach,
     /// Print help
     #[arg(long, action = ArgAction::Help, help_heading = "How")]
     help: Option<bool>,
@@ -59,15 +70,22 @@ pub fn run(args: &Verify, context: &Context) -> Result<ExitCode, Problem> {
         command: recorded::of_process(),
         options: &options,
         connections: args.to.streams(),
+        copies: Vec::new(),
     };
     let mut operations = operate::begin(&job, &args.to.record, context, &stop, &progress)?;
-    let compared = operations.run("verify", |events| {
-        let compared = args.compare(&options, &mut bulk, &stop, events)?;
-        let record = records::verification(&compared.proof, compared.structure.as_ref());
+    let compared = operations.run("verify", |under_way| {
+        let compared = args.compare(&options, &mut bulk, &stop, under_way)?;
+        let Compared { plan, proof, structure, remains } = &compared;
+        let remains = remains.as_ref().map(Remains::lines).unwrap_or_default();
+        let record = records::verification(plan.set, proof, structure.as_ref());
+        let record = VerificationRecord { remains, ..record };
         let passed = record.passed();
         Ok(((compared, passed), Found::Verification(record), Some(passed)))
     });
     progress.finish();
+    if let Ok((Compared { plan, .. }, _)) = &compared {
+        operations.of_tables(plan.scale, plan.seed);
+    }
     operate::end(operations, compared, (false, &args.to.record), |(compared, passed)| {
         let Compared { plan, proof, structure, remains } = compared;
         let structure = structure.as_ref().map(built).unwrap_or_default();
@@ -77,12 +95,8 @@ pub fn run(args: &Verify, context: &Context) -> Result<ExitCode, Problem> {
             }
             None => (WRITTEN.to_owned(), String::new()),
         };
-        args.to.record.print(&format!(
-            "{}\n{structure}{unfinished}{}",
-            plan.title(),
-            judged(&proof, &hint)
-        ))?;
-        Ok(Exit::of_check(passed).into())
+        let text = format!("{}\n{structure}{unfinished}{}", plan.title(), judged(&proof, &hint));
+        (Some(text), Exit::of_check(passed).into())
     })
 }
 
@@ -96,18 +110,26 @@ struct Compared {
 }
 
 impl Verify {
+    /// What is to be detached.
+    pub(super) fn detachment(&self) -> Option<Result<Detachment, Problem>> {
+        self.detach.detachment("load verify", || {
+            self.to.resolve("could not prove a load").map(|options| vec![options])
+        })
+    }
+
     fn compare(
         &self,
         options: &ConnectOptions,
         bulk: &mut BulkLoad<'_>,
         stop: &Stop,
-        events: &Events,
+        under_way: &mut UnderWay<'_>,
     ) -> Result<Compared, Problem> {
+        // A scale is of tables that pgbench makes.
+        let set = if self.scale.is_some() { Set::Tpcb } else { bulk.known()?.plan.set };
         let mut structure = None;
+        let events = under_way.begun();
         if self.amcheck {
             events.doing("looking at structure");
-            // A scale is of tables that pgbench makes.
-            let set = if self.scale.is_some() { Set::Tpcb } else { bulk.set()? };
             structure = Some(check_structure(options, set, self.create_extension, self.to.streams(), stop)?);
         }
         events.doing("comparing counts and checksums");

@@ -17,7 +17,7 @@ use pgdyno_plan::{
 use crate::{
     args::{bench, measure, way::without_server},
     context::Context,
-    detached::launch::Detachment,
+    detach::Detachment,
     measure::Task,
 };
 

@@ -1,0 +1,10 @@
+//! The server's log: lines told as events, and a file that is followed while the server writes it.
+
+mod event;
+mod follow;
+mod line;
+mod place;
+
+pub use follow::{LogFollower, LogNews};
+pub use line::{LogEntry, LogFormat, LogParser};
+pub use place::LogPlace;

@@ -1,0 +1,452 @@
+//! What limits throughput, provoked on servers of pgdyno's own, each in two ways: thresholds were chosen by the first,
+//! and the second was written down before it was run.
+
+/// Tests that `cargo test` leaves out, and that run one at a time on a machine with nothing else to do: what another
+/// test uses is a limit, too.
+mod alone {
+    use std::{
+        fs,
+        path::PathBuf,
+        process::{Child, Command, id},
+    };
+
+    use pgdyno_core::results::{BottleneckKind, CellLimits};
+
+    use crate::common::{Place, am_root, text};
+
+    /// A workload on a server that it brings to a limit.
+    #[derive(Default)]
+    struct Way {
+        /// Major version; 18 if it is empty.
+        pg: &'static str,
+        /// Settings as in a plan: `name = "value", …`.
+        settings: &'static str,
+        /// Tables of TPC-B at this scale; none if 0.
+        scale: u32,
+        /// SQL before the run.
+        setup: &'static str,
+        /// Lines before the script, and how often each.
+        ahead: (&'static str, usize),
+        /// The script.
+        script: &'static str,
+        clients: u32,
+        /// More keys of `[measure]`.
+        measure: &'static str,
+        /// More keys of `[server]`.
+        server: &'static str,
+    }
+
+    impl Way {
+        fn plan(&self) -> String {
+            let Self { settings, scale, setup, ahead, script, clients, measure, server, .. } = self;
+            let ahead = ahead.0.repeat(ahead.1);
+            let data = match scale {
+                0 => "scale = \"none\"".to_owned(),
+                scale => format!("scale = {scale}"),
+            };
+            let setup = match *setup {
+                "" => String::new(),
+                setup => format!("setup_text = '''{setup}'''\n"),
+            };
+            // A client alone needs more seconds for enough samples.
+            let duration = match (measure.contains("duration"), *clients) {
+                (true, _) => String::new(),
+                (false, ..4) => "duration = \"24s\"".to_owned(),
+                (false, _) => "duration = \"6s\"".to_owned(),
+            };
+            format!(
+                "name = \"provoked\"\n[server]\nsettings = {{ {settings} }}\n{server}\n\
+                 [data]\n{data}\n{setup}\
+                 [[workload]]\nname = \"x\"\ntext = '''\n{ahead}{script}\n'''\n\
+                 [measure]\nclients = [{clients}]\n{duration}\nwarmup = \"500ms\"\n\
+                 blocks = 1\n{measure}\n"
+            )
+        }
+
+        /// Runs it, and returns what was found to limit it.
+        fn limits(&self) -> CellLimits {
+            self.limits_of(|place, args| {
+                place.done(args);
+            })
+        }
+
+        fn limits_of(&self, run: impl FnOnce(&Place, &[&str])) -> CellLimits {
+            let place = Place::new();
+            fs::write(place.path("plan.toml"), self.plan()).expect("it can be written");
+            let pg = if self.pg.is_empty() { "18" } else { self.pg };
+            run(&place, &["run", "plan.toml", "--pg", pg, "--bundle"]);
+            let record = place.only_run().record;
+            record.limits.into_iter().next().expect("it has a cell")
+        }
+    }
+
+    /// Each of these is limited by this before all else.
+    fn are_limited_by(kind: BottleneckKind, ways: [Way; 2]) {
+        for (number, way) in (1..).zip(ways) {
+            is_first(kind, number, &way.limits());
+        }
+    }
+
+    fn is_first(kind: BottleneckKind, number: usize, limits: &CellLimits) {
+        let said = |found: &pgdyno_core::results::Bottleneck| {
+            format!(
+                "{:?} {:.2} {:?}: {}",
+                found.kind,
+                found.share,
+                found.confidence,
+                found.evidence.join("; ")
+            )
+        };
+        let all: Vec<_> = limits.found.iter().map(said).collect();
+        println!("{kind:?}, way {number}: {}", all.join(" | "));
+        assert_eq!(limits.found.first().map(|found| found.kind), Some(kind), "way {number}: {limits:?}");
+        assert!(limits.unseen.is_empty(), "{limits:?}");
+    }
+
+    /// Programs that run beside a test, and end with it.
+    struct Beside(Vec<Child>);
+
+    impl Beside {
+        fn hogs(number: usize) -> Self {
+            // They end by themselves if the test is killed.
+            let busy = ["-c", "while [ $SECONDS -lt 180 ]; do :; done"];
+            let hog = || Command::new("bash").args(busy).spawn().expect("there is bash");
+            Self((0..number).map(|_| hog()).collect())
+        }
+    }
+
+    impl Drop for Beside {
+        fn drop(&mut self) {
+            for child in &mut self.0 {
+                let _ = child.kill();
+                let _ = child.wait();
+            }
+        }
+    }
+
+    const COUNT: &str = "SELECT sum(i) FROM generate_series(1, 30000) i;";
+    /// Driver and server share all CPUs of a machine with two.
+    const ALL_CPUS: &str = "cpus = \"0-1\"";
+    const BY_KEY: &str = "\\set aid random(1, 100000 * :scale)\n\
+                          SELECT abalance FROM pgbench_accounts WHERE aid = :aid;";
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn one_row_for_all() {
+        let queue = Way {
+            setup: "CREATE TABLE hot (id int PRIMARY KEY, n bigint); INSERT INTO hot VALUES (1, 0);",
+            script: "UPDATE hot SET n = n + 1 WHERE id = 1;",
+            clients: 12,
+            ..Way::default()
+        };
+        let held = Way {
+            pg: "12",
+            setup: "CREATE TABLE hot (id int PRIMARY KEY, n bigint); INSERT INTO hot VALUES (1, 0), (2, 0);",
+            script: "\\set id random(1, 2)\nBEGIN;\nSELECT n FROM hot WHERE id = :id FOR UPDATE;\n\\sleep 4 ms\n\
+                     COMMIT;",
+            clients: 16,
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::RowLock, [queue, held]);
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn one_table_for_one_at_a_time() {
+        let locked = Way {
+            setup: "CREATE TABLE t (n int);",
+            script: "BEGIN;\nLOCK TABLE t IN EXCLUSIVE MODE;\n\\sleep 3 ms\nCOMMIT;",
+            clients: 12,
+            ..Way::default()
+        };
+        let altered = Way {
+            pg: "13",
+            setup: "CREATE TABLE t (n int); INSERT INTO t SELECT generate_series(1, 100);",
+            script: "BEGIN;\nALTER TABLE t ALTER n SET STATISTICS 100;\nSELECT count(*) FROM t;\n\\sleep 2 ms\n\
+                     COMMIT;",
+            clients: 8,
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::TableLock, [locked, altered]);
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn a_flush_for_every_commit() {
+        let alone = Way {
+            setup: "CREATE TABLE t (n int);",
+            script: "INSERT INTO t VALUES (1);",
+            clients: 1,
+            ..Way::default()
+        };
+        let opened = Way {
+            pg: "15",
+            settings: "wal_sync_method = \"open_datasync\"",
+            setup: "CREATE TABLE t (id int PRIMARY KEY, n int); INSERT INTO t SELECT generate_series(1, 1000), 0;",
+            script: "\\set id random(1, 1000)\nUPDATE t SET n = n + 1 WHERE id = :id;",
+            clients: 1,
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::WalFlush, [alone, opened]);
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn commits_of_many() {
+        let inserted = Way {
+            setup: "CREATE TABLE t (n int);",
+            script: "INSERT INTO t VALUES (1);",
+            clients: 32,
+            ..Way::default()
+        };
+        let updated = Way {
+            pg: "12",
+            setup: "CREATE TABLE t (id int PRIMARY KEY, n int) WITH (fillfactor = 10); \
+                    INSERT INTO t SELECT generate_series(0, 63), 0;",
+            script: "UPDATE t SET n = n + 1 WHERE id = :client_id;",
+            clients: 16,
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::GroupCommit, [inserted, updated]);
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn pages_from_the_device() {
+        let keys = Way {
+            settings: "debug_io_direct = \"data\", shared_buffers = \"4MB\"",
+            scale: 30,
+            script: BY_KEY,
+            clients: 8,
+            ..Way::default()
+        };
+        let scans = Way {
+            pg: "16",
+            settings: "debug_io_direct = \"data\", shared_buffers = \"16MB\"",
+            scale: 30,
+            script: "\\set aid random(1, 2990000)\n\
+                     SELECT sum(abalance) FROM pgbench_accounts WHERE aid BETWEEN :aid AND :aid + 2000;",
+            clients: 6,
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::ReadIo, [keys, scans]);
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn work_for_more_cpus() {
+        let many = Way { scale: 1, script: BY_KEY, clients: 16, ..Way::default() };
+        let heavy = Way { pg: "9.6", script: COUNT, clients: 4, ..Way::default() };
+        are_limited_by(BottleneckKind::ServerCpu, [many, heavy]);
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn a_driver_that_computes() {
+        let numbers = Way {
+            ahead: ("\\set x (:client_id * 7 + 3) % 1000 + random(1, 10)\n", 400),
+            script: "SELECT 1;",
+            clients: 8,
+            measure: "jobs = 1",
+            ..Way::default()
+        };
+        let draws = Way {
+            pg: "14",
+            ahead: ("\\set x random_gaussian(1, 1000, 3.0) + hash(:client_id)\n", 200),
+            script: "SELECT 1;",
+            clients: 12,
+            measure: "jobs = 1",
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::Driver, [numbers, draws]);
+    }
+
+    /// The driver alone is kept from its CPU: by a quota, and by other programs that go first.
+    #[test]
+    #[ignore = "takes a minute"]
+    fn a_driver_without_cpu_time() {
+        let place = Place::new();
+        place.done(&["up", "main", "--pg", "18", "--bundle"]);
+        let way = Way { script: "SELECT 1;", clients: 8, ..Way::default() };
+        fs::write(place.path("plan.toml"), way.plan()).expect("it can be written");
+        let driven = |number, command: &mut Command| {
+            let output = command.output().expect("pgdyno can be run");
+            assert!(output.status.success(), "{}", text(&output.stderr));
+            let record = place.runs().pop().expect("it was recorded").record;
+            is_first(BottleneckKind::DriverStarved, number, &record.limits[0]);
+        };
+        let command = place.command(&["run", "plan.toml", "--server", "main"]);
+        let through = |program: &str, args: &[&str]| {
+            let mut through = Command::new(program);
+            through.args(args).arg(command.get_program()).args(command.get_args());
+            through.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+            through.current_dir(place.dir.path());
+            through
+        };
+        match Group::with_quota(0.08) {
+            Some(group) => driven(1, &mut through("sh", &["-c", &group.enter(), "sh"])),
+            None => eprintln!("left out: limits: a group with a quota can not be made"),
+        }
+        let beside = Beside::hogs(3);
+        // More would keep the observers from their CPU as well.
+        driven(2, &mut through("nice", &["-n", "10"]));
+        drop(beside);
+        place.done(&["down", "main"]);
+    }
+
+    /// A control group that may use this part of a CPU.
+    struct Group(PathBuf);
+
+    impl Group {
+        fn with_quota(cpus: f64) -> Option<Self> {
+            let dir = PathBuf::from(format!("/sys/fs/cgroup/cpu/pgdyno-test-{}", id()));
+            fs::create_dir(&dir).ok().filter(|()| am_root())?;
+            let group = Self(dir);
+            let write = |name: &str, number: u64| fs::write(group.0.join(name), number.to_string()).ok();
+            write("cpu.cfs_period_us", 100_000)?;
+            write("cpu.cfs_quota_us", (cpus * 100_000.0) as u64)?;
+            Some(group)
+        }
+
+        /// A line of shell that enters it, and executes its arguments.
+        fn enter(&self) -> String {
+            format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.0.display())
+        }
+    }
+
+    impl Drop for Group {
+        fn drop(&mut self) {
+            let _ = fs::remove_dir(&self.0); // It is empty as soon as its programs have ended.
+        }
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn clients_that_think() {
+        let between = Way { script: "SELECT 1;\n\\sleep 2 ms", clients: 6, ..Way::default() };
+        let within = Way {
+            pg: "10",
+            scale: 1,
+            script: "BEGIN;\nSELECT 1;\n\\sleep 700 us\nSELECT 2;\n\\sleep 700 us\nEND;",
+            clients: 4,
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::ClientRoundTrips, [between, within]);
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn one_client_on_two_cpus() {
+        let counts = Way { script: COUNT, clients: 1, server: ALL_CPUS, ..Way::default() };
+        let joins = Way {
+            pg: "13",
+            settings: "max_parallel_workers_per_gather = \"0\"",
+            setup: "CREATE TABLE t AS SELECT i, md5(i::text) AS m FROM generate_series(1, 20000) i;",
+            script: "SELECT count(*) FROM t a JOIN t b USING (m);",
+            clients: 1,
+            server: ALL_CPUS,
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::FewClients, [counts, joins]);
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn cpus_that_others_use() {
+        let ways = [
+            (4, Way { script: COUNT, clients: 4, ..Way::default() }),
+            (6, Way { pg: "15", scale: 1, script: BY_KEY, clients: 8, ..Way::default() }),
+        ];
+        for (number, (hogs, way)) in (1..).zip(ways) {
+            let limits = way.limits_of(|place, args| {
+                let _beside = Beside::hogs(hogs);
+                place.done(args);
+            });
+            is_first(BottleneckKind::OtherPrograms, number, &limits);
+        }
+    }
+
+    /// Checkpoints that fill half of the time, and write a table that the page cache takes in.
+    #[test]
+    #[ignore = "takes three minutes"]
+    fn checkpoints_that_disturb() {
+        let spread = Way {
+            settings: "checkpoint_timeout = \"30s\", checkpoint_completion_target = \"0.5\"",
+            scale: 40,
+            script: "\\set aid random(1, 100000 * :scale)\n\
+                     UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;",
+            clients: 16,
+            measure: "duration = \"120s\"",
+            ..Way::default()
+        };
+        let small = Way {
+            pg: "14",
+            settings: "max_wal_size = \"256MB\", checkpoint_completion_target = \"0.3\"",
+            scale: 20,
+            script: "\\set aid random(1, 100000 * :scale)\n\
+                     UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid = :aid;",
+            clients: 8,
+            measure: "duration = \"60s\"",
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::Checkpoints, [spread, small]);
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn too_little_work_mem() {
+        let sorted = Way {
+            settings: "work_mem = \"64kB\", max_parallel_workers_per_gather = \"0\"",
+            setup: "CREATE TABLE t AS SELECT i, repeat(md5(i::text), 20) AS m FROM generate_series(1, 20000) i;",
+            script: "SELECT count(*) FROM (SELECT * FROM t ORDER BY m OFFSET 0) s;",
+            clients: 4,
+            ..Way::default()
+        };
+        let hashed = Way {
+            pg: "14",
+            settings: "work_mem = \"64kB\", max_parallel_workers_per_gather = \"0\", enable_mergejoin = \"off\", \
+                       enable_nestloop = \"off\"",
+            setup: "CREATE TABLE t AS SELECT i, repeat(md5(i::text), 20) AS m FROM generate_series(1, 20000) i; \
+                    ANALYZE t;",
+            script: "SELECT count(a.m) + count(b.m) FROM t a JOIN t b USING (i);",
+            clients: 4,
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::TemporaryFiles, [sorted, hashed]);
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn a_process_that_all_wait_for() {
+        let checkpoints = Way {
+            setup: "CREATE TABLE t (n int);",
+            script: "INSERT INTO t SELECT generate_series(1, 100);\nCHECKPOINT;",
+            clients: 6,
+            ..Way::default()
+        };
+        let workers = Way {
+            pg: "16",
+            settings: "debug_parallel_query = \"on\", max_parallel_workers = \"8\"",
+            setup: "CREATE TABLE t AS SELECT generate_series(1, 1000) AS n;",
+            script: "SELECT sum(n) FROM t;",
+            clients: 4,
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::OtherProcesses, [checkpoints, workers]);
+    }
+
+    /// Clients that keep a rate below what the server can do are limited by nothing.
+    #[test]
+    #[ignore = "takes four minutes"]
+    fn nothing_limits_what_has_reserves() {
+        for number in 0..10 {
+            let idle = Way { script: "SELECT 1;", clients: 4, measure: "rate = 20", ..Way::default() };
+            let tuned =
+                Way { scale: 1, script: BY_KEY, clients: 8, measure: "rate = 1500", ..Way::default() };
+            for way in [idle, tuned] {
+                let limits = way.limits();
+                assert!(limits.found.is_empty(), "run {number}: {limits:?}");
+            }
+        }
+    }
+}
