@@ -159,6 +159,7 @@ mod tests {
         }
     }
 
+    #[allow(clippy::disallowed_methods, reason = "a shell says how it reads them")]
     fn shell(arguments: &str) -> String {
         let script = format!("printf '<%s>' {arguments}");
         let output =

@@ -5,7 +5,7 @@ use std::{collections::BTreeSet, path::PathBuf};
 use pgdyno_core::{facts::ServerFacts, measure::Waits, observe::Digest};
 use pgdyno_observe::{Observers, Places, ServerId, ServerLog, SessionOptions, Span, Watched, WatchedServer};
 use pgdyno_plan::SetPlace;
-use pgdyno_postgres::observe::{postmaster_of, tablespaces};
+use pgdyno_postgres::observe::{places_in, postmaster_of};
 use pgdyno_wire::{ConnectOptions, Session};
 
 use crate::{recording::Recording, subject::Subject};
@@ -79,12 +79,6 @@ fn places(session: &mut Session, facts: &ServerFacts) -> Places {
         return Places::default();
     }
     places_in(session, facts.data_directory.as_deref().map(PathBuf::from))
-}
-
-/// Where a server of this machine keeps its files, with this data directory.
-pub(crate) fn places_in(session: &mut Session, data: Option<PathBuf>) -> Places {
-    let known = tablespaces(session).unwrap_or_default();
-    Places { data, tablespaces: known.into_iter().map(|(name, dir)| (name, PathBuf::from(dir))).collect() }
 }
 
 /// The databases in which clients work, and that of the administering session; none if that is the only one.

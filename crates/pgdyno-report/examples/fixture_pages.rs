@@ -1,6 +1,8 @@
 //! Writes the HTML reports of the fixtures into a directory for inspection: `cargo run -p pgdyno-report
 //! --example fixture_pages -- DIR`. With observations, also those of a run of an hour and of a day.
 
+#![allow(clippy::disallowed_methods, reason = "the crate is pure, this writes its pages")]
+
 use pgdyno_document::html;
 use pgdyno_report::{Details, OverTime, report};
 use testkit::fixtures::{self, Fixture};

@@ -1,6 +1,8 @@
 //! Compares whole reports with golden files. `PGDYNO_BLESS=1 cargo test -p pgdyno-report --test golden` rewrites them:
 //! read the difference before you commit it.
 
+#![allow(clippy::disallowed_methods, reason = "the crate is pure, its tests read golden files")]
+
 use std::{fs, path::PathBuf};
 
 use pgdyno_document::{

@@ -1,5 +1,7 @@
 //! The history of a plan as text, with a change and what another session may bring, compared with a golden file.
 
+#![allow(clippy::disallowed_methods, reason = "the crate is pure, its tests read golden files")]
+
 use std::{fs, path::PathBuf};
 
 use pgdyno_analysis::{HistoryAsked, history};

@@ -2,8 +2,8 @@
 
 use std::{collections::BTreeSet, fs, path::PathBuf};
 
-use pgdyno_host::observe::{Places, WatchedServer};
-use pgdyno_postgres::observe::{postmaster_of, tablespaces};
+use pgdyno_host::observe::WatchedServer;
+use pgdyno_postgres::observe::{places_in, postmaster_of};
 use pgdyno_wire::{ConnectOptions, Session, WireError};
 
 use crate::reading::ServerShown;
@@ -60,8 +60,7 @@ pub(crate) fn watched(session: &mut Session) -> Option<WatchedServer> {
         .flatten()
         .map(PathBuf::from)
         .or_else(|| fs::read_link(format!("/proc/{postmaster}/cwd")).ok());
-    let tablespaces = tablespaces(session).unwrap_or_default();
-    let tablespaces = tablespaces.into_iter().map(|(name, dir)| (name, PathBuf::from(dir))).collect();
+    let places = places_in(session, data);
     let own: BTreeSet<u32> = u32::try_from(session.backend_pid()).into_iter().collect();
-    Some(WatchedServer { postmaster: Some(postmaster), places: Places { data, tablespaces }, own })
+    Some(WatchedServer { postmaster: Some(postmaster), places, own })
 }

@@ -6,7 +6,7 @@ use super::fault::Fault;
 use crate::{Failure, workspace::root};
 
 /// Every crate of the workspace but the program, and those it may use.
-const ALLOWED: [(&str, &[&str]); 26] = [
+const ALLOWED: [(&str, &[&str]); 27] = [
     ("pgdyno-core", &[]),
     ("pgdyno-script", &["pgdyno-core"]),
     ("pgdyno-rows", &["pgdyno-core"]),
@@ -46,6 +46,18 @@ const ALLOWED: [(&str, &[&str]); 26] = [
     ("pgdyno-top", &["pgdyno-activity", "pgdyno-postgres", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-document", &["pgdyno-core"]),
     ("pgdyno-report", &["pgdyno-document", "pgdyno-record", "pgdyno-analysis", "pgdyno-rows", "pgdyno-core"]),
+    (
+        "pgdyno-join",
+        &[
+            "pgdyno-record",
+            "pgdyno-analysis",
+            "pgdyno-observe",
+            "pgdyno-postgres",
+            "pgdyno-wire",
+            "pgdyno-host",
+            "pgdyno-core",
+        ],
+    ),
     (
         "pgdyno-lab",
         &[
@@ -106,12 +118,13 @@ const PROGRAM: &str = "pgdyno";
 const NO_LIBRARIES: [&str; 2] = ["testkit", "xtask"];
 
 /// What the tests of a crate may use besides.
-const IN_TESTS: [(&str, &[&str]); 11] = [
+const IN_TESTS: [(&str, &[&str]); 12] = [
     // The limits of plans are those of comparisons.
     ("pgdyno-analysis", &["pgdyno-plan", "testkit"]),
     ("pgdyno-diagnosis", &["testkit"]),
     ("pgdyno-record", &["testkit"]),
     ("pgdyno-report", &["testkit"]),
+    ("pgdyno-join", &["testkit"]),
     ("pgdyno-lab", &["testkit"]),
     ("pgdyno-wire", &["testkit"]),
     // Its tests work at servers of pgdyno's own.

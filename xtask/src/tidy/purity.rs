@@ -9,13 +9,15 @@ use super::{
 };
 use crate::workspace::Tracked;
 
-const PURE: [&str; 6] = [
+const PURE: [&str; 8] = [
     "crates/pgdyno-core/",
     "crates/pgdyno-script/",
     "crates/pgdyno-rows/",
     "crates/pgdyno-plan/",
     "crates/pgdyno-analysis/",
     "crates/pgdyno-diagnosis/",
+    "crates/pgdyno-document/",
+    "crates/pgdyno-report/",
 ];
 /// Methods that the clippy list of a pure crate must contain.
 const LISTED: [&str; 4] =

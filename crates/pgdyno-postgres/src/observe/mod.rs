@@ -13,7 +13,7 @@ pub use commits::{COMMIT_SETTINGS, ask_commit_settings, commit_settings, weak_ro
 pub use counters::Counters;
 pub use facts::{context_of, server_facts, session_settings};
 pub use identity::{check_version, data_format, postmaster_here, postmaster_of};
-pub use places::{tablespace_dirs, tablespaces};
+pub use places::{places_in, tablespace_dirs};
 pub use replica::{Instance, wait_for_replay};
 pub use statements::show_statements;
 pub use wal::{temp_written, wal_written};

@@ -9,7 +9,7 @@ use clap::ArgAction;
 use jiff::Timestamp;
 use pgdyno_core::{problem::Problem, span::Span, units};
 use pgdyno_detached::passwords::{self, complete};
-use pgdyno_lab::{Joined, ObserveEvent, ObserveRequest, ObservedFile, join, observe};
+use pgdyno_join::{Joined, ObserveEvent, ObserveRequest, ObservedFile, join, observe};
 use pgdyno_record::{JoinedRecord, ObserverHeader};
 
 use super::target::Target;
@@ -84,7 +84,7 @@ fn write(args: &Args) -> Result<ExitCode, Problem> {
         machine,
         duration: args.duration.map(Span::as_duration),
     };
-    let file = observe(&request, &PROGRAM, &stop, &mut |event| tell(&event, &request.output))?;
+    let file = observe(&request, PROGRAM.record(), &stop, &mut |event| tell(&event, &request.output))?;
     file.missing.iter().for_each(|missing| eprintln!("warning: {missing}"));
     output::print(&written(&file))?;
     eprintln!("on the machine of the run: pgdyno observe --join {} RUN", file.path.display());

@@ -20,7 +20,7 @@ const SPEAKERS: &[(&str, &[&str])] = &[
     ("pgdyno-driving/src/", &["tpcc run"]),
     ("pgdyno-lab/src/existing_tables.rs", &["bench", "ab", "run"]),
     ("pgdyno-lab/src/experiment/command.rs", &["ab"]),
-    ("pgdyno-lab/src/observer_file.rs", &["observe"]),
+    ("pgdyno-join/src/observer_file.rs", &["observe"]),
     ("pgdyno-lab/src/operation/", LOADS),
     ("pgdyno-lab/src/restarts.rs", &["ab", "run"]),
     ("pgdyno-lab/src/prepare.rs", &["ab"]),

@@ -4,12 +4,6 @@
 //! observations of the run, and its record gets the digests that observers of its own would have made, and is judged
 //! again. Nothing is written before everything was read.
 
-mod alignment;
-mod digests;
-mod known;
-#[cfg(test)]
-mod tests;
-
 use std::path::Path;
 
 use jiff::Timestamp;
@@ -20,9 +14,11 @@ use pgdyno_core::{
 use pgdyno_observe::{LogSums, ServerLog};
 use pgdyno_record::{Amendment, JoinedClocks, JoinedRecord, ObserverFile, Run, RunRecord, Status, open};
 
-use alignment::{Alignment, Misfit};
-use digests::Digests;
-use known::{Known, OfFile, not_read};
+use crate::{
+    alignment::{Alignment, Misfit},
+    digests::Digests,
+    known::{Known, OfFile, not_read},
+};
 
 /// A shorter time than this, in seconds, at the begin or end of a run is no gap: that is how long connecting takes.
 const SHORTEST_GAP_S: f64 = 2.0;

@@ -21,13 +21,11 @@ use pgdyno_host::{facts, procs};
 use pgdyno_observe::{
     Observers, ServerId, ServerLog, SessionOptions, Watched, WatchedServer, server_identity,
 };
-use pgdyno_postgres::observe::{check_version, postmaster_here, server_facts};
+use pgdyno_postgres::observe::{check_version, places_in, postmaster_here, server_facts};
 use pgdyno_record::{
-    LogTold, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverHeader, compress_if_large,
+    LogTold, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverHeader, ToolRecord, compress_if_large,
 };
 use pgdyno_wire::{ConnectOptions, Session, connect_unless};
-
-use crate::{Program, watch::places_in};
 
 /// What begins the errors.
 const WHAT: &str = "could not observe the server";
@@ -83,15 +81,15 @@ pub struct ObservedFile {
 /// The server cannot be reached or does not run on this machine, or the file exists or cannot be written.
 pub fn observe(
     request: &ObserveRequest<'_>,
-    program: &Program,
+    tool: ToolRecord,
     stop: &Stop,
     tell: &mut dyn FnMut(ObserveEvent),
 ) -> Result<ObservedFile, Problem> {
     let (watched, server) = find(request.options, stop)?;
-    let header = header(request, &watched, server, program);
+    let header = header(request, &watched, server, tool);
     let file = create(&request.output, &header)?;
     let mut observing = Observing {
-        observers: Observers::begin(ObserveLevel::All, Instant::now(), Some(file)),
+        observers: Observers::begin(ObserveLevel::All, Instant::now(), Some(file), None),
         postmaster: watched.server.postmaster,
         id: None,
     };
@@ -210,13 +208,13 @@ fn header(
     request: &ObserveRequest<'_>,
     watched: &Watched,
     server: ObservedServer,
-    program: &Program,
+    tool: ToolRecord,
 ) -> ObserverHeader {
     let log = watched.log.as_ref().filter(|log| log.is_known());
     ObserverHeader {
         format: OBSERVER_FORMAT.to_owned(),
         version: OBSERVER_VERSION,
-        tool: program.record(),
+        tool,
         machine: request.machine.clone(),
         boot_id: procs::boot_id(),
         clock_source: facts::host().ok().and_then(|host| host.clocksource),

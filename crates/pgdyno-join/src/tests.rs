@@ -16,11 +16,12 @@ use pgdyno_core::{
     results::DoubtKind,
 };
 use pgdyno_record::{
-    JoinedRecord, LogTold, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverHeader, ToolRecord,
+    Amendment, JoinedRecord, LogTold, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverFile,
+    ObserverHeader, Run, RunRecord, Status, ToolRecord, open,
 };
 use testkit::fixtures;
 
-use super::*;
+use crate::{Joined, join};
 
 /// Seconds since 1970 of the server's clock when the run began.
 const RUN_BEGAN_S: f64 = 1_790_000_000.0;
