@@ -79,6 +79,9 @@ pub struct Progress {
     /// The same, with the time left of all of it.
     #[serde(default)]
     pub line: String,
+    /// What is seen at present of clients, machine and server, in lines.
+    #[serde(default)]
+    pub panel: Vec<String>,
     /// Stage of the run.
     pub stage: String,
     /// Units done.

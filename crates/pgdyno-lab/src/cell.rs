@@ -148,6 +148,13 @@ pub(crate) fn settings(prepared: &Prepared, script: &Scripts, cell: &Cell<'_>) -
     }
 }
 
+/// An interval for somebody who waits.
+fn driven(interval: &MergedInterval) -> Event {
+    let (committed, seconds) = (interval.counts.committed, interval.duration_ns as f64 / 1e9);
+    let latency_ns_p99 = (committed > 0).then(|| interval.latency.as_histogram().value_at_quantile(0.99));
+    Event::Driven { tps: committed as f64 / seconds.max(f64::MIN_POSITIVE), latency_ns_p99 }
+}
+
 /// Runs the clients. Those that can begin another run stay, if that is wanted.
 fn drive(
     Context { prepared, stop, events, .. }: Context<'_>,
@@ -164,6 +171,7 @@ fn drive(
     let subject = RefCell::new(subject);
     let mut on_interval = |interval: &MergedInterval| {
         events.measured(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
+        events.send(&driven(interval));
         if let Some(death) = subject.borrow().death() {
             stop.request(death);
         }

@@ -5,6 +5,7 @@ use std::{
     sync::{Arc, Mutex, PoisonError},
 };
 
+use pgdyno_observe::Onlooker;
 pub use pgdyno_record::{Bound, Event};
 
 /// Receives events, in the order they happen.
@@ -80,6 +81,12 @@ impl Events {
     /// A warning.
     pub fn warning(&self, text: &str) {
         self.send(&Event::Warning { text: text.to_owned(), hint: None });
+    }
+
+    /// What observers tell of the present, as events.
+    pub fn onlooker(&self) -> Onlooker {
+        let events = self.clone();
+        Box::new(move |live| events.send(&Event::Seen { live: Box::new(live.clone()) }))
     }
 
     /// A problem that does not end the experiment, as a warning.

@@ -112,7 +112,7 @@ impl Recording {
         Ok(Self {
             dir,
             record,
-            observers: Observers::begin(level, started, observations),
+            observers: Observers::begin(level, started, observations, Some(events.onlooker())),
             profiles: Profiles::default(),
             stage: None,
             log,

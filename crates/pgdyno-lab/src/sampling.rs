@@ -48,6 +48,17 @@ impl Recording {
         }))
     }
 
+    /// Ends sampling, and adds what was sampled to the profile of a stage.
+    pub(crate) fn end_sampling(&mut self, mut sampling: Sampling, stage: String) {
+        sampling.stop();
+        let (of, sampled) = (Of::Stage(stage), sampling.finish(&self.events));
+        match sampled {
+            Some(Ok(all)) => all.into_iter().for_each(|sampled| self.add_profile(&of, Ok(sampled))),
+            Some(Err(why)) => self.add_profile(&of, Err(why)),
+            None => {}
+        }
+    }
+
     /// Adds a recording to the profile of its cell or stage. What could not be sampled or written is a warning.
     pub(crate) fn add_profile(&mut self, of: &Of, found: Result<Recorded, String>) {
         let place = (&mut self.record.profiles, &self.dir);

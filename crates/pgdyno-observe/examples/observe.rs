@@ -43,7 +43,7 @@ fn main() {
         leaves_free: clients.parse().expect("a number"),
     };
     let file = OpenOptions::new().append(true).create(true).open(file).expect("a file");
-    let mut observers = Observers::begin(ObserveLevel::All, Instant::now(), Some(file));
+    let mut observers = Observers::begin(ObserveLevel::All, Instant::now(), Some(file), None);
     observers.watch(Watched { subject: None, server, log, session: Some(session) });
     loop {
         thread::park();

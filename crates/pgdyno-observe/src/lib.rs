@@ -35,6 +35,7 @@ use cost::Account;
 use host_thread::HostThread;
 pub use log_sums::LogSums;
 use log_thread::LogThread;
+pub use queue::Onlooker;
 use queue::Queue;
 pub use readers::server_identity;
 pub use server_log::ServerLog;
@@ -90,12 +91,17 @@ impl WatchedBy {
 
 impl Observers {
     /// Begins to observe a run that `started` then; lines are appended to `file`. With [`ObserveLevel::None`] no thread
-    /// is started.
-    pub fn begin(level: ObserveLevel, started: Instant, file: Option<File>) -> Self {
+    /// is started, and the onlooker is told nothing.
+    pub fn begin(
+        level: ObserveLevel,
+        started: Instant,
+        file: Option<File>,
+        onlooker: Option<Onlooker>,
+    ) -> Self {
         let account = Account::default();
         let file = file.filter(|_| level != ObserveLevel::None);
         let is_on = file.is_some();
-        let queue = Queue::begin(file, account.clone());
+        let queue = Queue::begin(file, onlooker, account.clone());
         let host = is_on.then(|| HostThread::begin(started, queue.sender(), account.clone()));
         let level = if is_on { level } else { ObserveLevel::None };
         let (begun, stop) = (Instant::now(), Stop::default());
@@ -105,7 +111,7 @@ impl Observers {
 
     /// Observers that observe nothing.
     pub fn none() -> Self {
-        Self::begin(ObserveLevel::None, Instant::now(), None)
+        Self::begin(ObserveLevel::None, Instant::now(), None, None)
     }
 
     /// What is observed.

@@ -222,7 +222,7 @@ mod tests {
     /// What is told of a log while something happens to it.
     fn told(log: &ServerLog, happens: impl FnOnce()) -> Vec<Observed> {
         let mut out = tempfile::tempfile().expect("there is room");
-        let mut queue = Queue::begin(out.try_clone().ok(), Account::default());
+        let mut queue = Queue::begin(out.try_clone().ok(), None, Account::default());
         let started = Instant::now() - Duration::from_secs(100);
         let thread = LogThread::begin(log.clone(), queue.sender(), Account::default(), started);
         thread::sleep(Duration::from_millis(300));

@@ -11,12 +11,15 @@ use std::{
     thread::{self, JoinHandle},
 };
 
-use pgdyno_core::observe::{Observed, ServerClock, What};
+use pgdyno_core::observe::{Live, Observed, ServerClock, What};
 
 use crate::cost::{Account, ThreadCost};
 
 /// Most lines that wait to be written: minutes of a slow disk.
 const MOST_LINES: usize = 1_000;
+
+/// Is told what was seen, once a second, by the thread that writes.
+pub type Onlooker = Box<dyn FnMut(&Live) + Send>;
 
 /// The writing end: a thread that appends lines to the file.
 #[derive(Debug)]
@@ -54,13 +57,15 @@ struct Dropped {
 }
 
 impl Queue {
-    /// Starts the thread; without a file, lines go nowhere.
-    pub(crate) fn begin(file: Option<File>, account: Account) -> Self {
+    /// Starts the thread; without a file, lines go nowhere, and nobody is told of them.
+    pub(crate) fn begin(file: Option<File>, onlooker: Option<Onlooker>, account: Account) -> Self {
         let (lines, received) = sync_channel(MOST_LINES);
         let written = Arc::new(Mutex::new(Written::default()));
         let told = Arc::clone(&written);
-        let write =
-            |file| thread::spawn(move || write_lines(&received, file, ThreadCost::new(account), &told));
+        let write = |file| {
+            let mut shown = Shown { live: Live::default(), onlooker };
+            thread::spawn(move || write_lines(&received, (file, &mut shown), ThreadCost::new(account), &told))
+        };
         let writer = file.map(write);
         let sender = Sender { lines, dropped: Arc::default(), subject: None };
         Self { sender: Some(sender), writer, written }
@@ -125,9 +130,31 @@ impl Sender {
     }
 }
 
+/// What an onlooker is told.
+struct Shown {
+    live: Live,
+    onlooker: Option<Onlooker>,
+}
+
+impl Shown {
+    /// Adds a line. The host's comes once a second.
+    fn add(&mut self, line: &Observed) {
+        let Some(onlooker) = &mut self.onlooker else { return };
+        self.live.add(line);
+        if matches!(line.what, What::Host(_)) {
+            onlooker(&self.live);
+        }
+    }
+}
+
 /// Appends lines until all senders are gone; all that wait at one time with one write. After an error lines are thrown
 /// away: a full disk must not end the run here.
-fn write_lines(lines: &Receiver<Observed>, mut file: File, mut cost: ThreadCost, written: &Mutex<Written>) {
+fn write_lines(
+    lines: &Receiver<Observed>,
+    (mut file, shown): (File, &mut Shown),
+    mut cost: ThreadCost,
+    written: &Mutex<Written>,
+) {
     let mut text = Vec::new();
     while let Ok(first) = lines.recv() {
         text.clear();
@@ -136,6 +163,7 @@ fn write_lines(lines: &Receiver<Observed>, mut file: File, mut cost: ThreadCost,
             if let What::Clock(sample) = &line.what {
                 ServerClock::add(&mut written.clocks, line.subject.as_ref(), sample);
             }
+            shown.add(&line);
             // A figure that is not finite would make the line unreadable; none is, and the rest is worth keeping.
             if let Ok(json) = serde_json::to_vec(&line) {
                 text.extend(json);
@@ -164,7 +192,7 @@ mod tests {
     fn lines_arrive_in_order_and_drops_are_counted() {
         // A pipe that nobody reads yet is a disk that is too slow.
         let (mut read, write) = std::io::pipe().expect("a pipe can be made");
-        let mut queue = Queue::begin(Some(File::from(OwnedFd::from(write))), Account::default());
+        let mut queue = Queue::begin(Some(File::from(OwnedFd::from(write))), None, Account::default());
         let sender = queue.sender().of(Some("a".to_owned()));
         let long = "x".repeat(1_000);
         (0..3_000).for_each(|at| sender.send(f64::from(at), 1.0, line(&long)));
@@ -197,7 +225,7 @@ mod tests {
     #[test]
     fn a_file_that_cannot_be_written_is_reported_at_the_end() {
         let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
-        let mut queue = Queue::begin(Some(full), Account::default());
+        let mut queue = Queue::begin(Some(full), None, Account::default());
         queue.sender().send(0.0, 1.0, line("a"));
         let Written { dropped, failed, .. } = queue.end();
         assert_eq!(dropped, 0);

@@ -1,9 +1,11 @@
 //! How far the work under way is, from its events: its stage, what is done and left of it, and lines for a file or a
 //! pipe, one when there has been none for a while. What shows them is elsewhere.
 
+mod panel;
+
 use std::time::{Duration, Instant};
 
-use pgdyno_core::units;
+use pgdyno_core::{observe::Live, units};
 use pgdyno_detached::entry::{Progress, Whole};
 use pgdyno_lab::{Bound, Event};
 
@@ -29,6 +31,10 @@ pub struct Lines {
     run: String,
     /// What was said of the time left, and when.
     ahead: Option<(Instant, Ahead)>,
+    /// What observers saw last.
+    live: Box<Live>,
+    /// TPS and 99th percentile of the last second, while clients are driven.
+    driven: Option<(f64, Option<u64>)>,
 }
 
 /// The time left at some instant.
@@ -86,7 +92,14 @@ impl Lines {
             measuring: None,
             run: String::new(),
             ahead: None,
+            live: Box::default(),
+            driven: None,
         }
+    }
+
+    /// What is seen at present of clients, machine and server; empty where nothing is observed.
+    pub fn panel(&self) -> Vec<String> {
+        panel::lines(&self.live, self.driven)
     }
 
     /// The line that is due after an event.
@@ -141,6 +154,8 @@ impl Lines {
             Event::RunRecorded { cell, block, tps, .. } => {
                 self.run = format!(", last: {cell} in block {}, {} TPS", block + 1, units::rate(*tps));
             }
+            Event::Seen { live } => self.live.clone_from(live),
+            Event::Driven { tps, latency_ns_p99 } => self.driven = Some((*tps, *latency_ns_p99)),
             Event::StageEnded { .. }
             | Event::DirectoryShown { .. }
             | Event::Note { .. }
@@ -156,6 +171,7 @@ impl Lines {
             text: self.state(now),
             line: self.words(now),
             whole,
+            panel: self.panel(),
             stage: self.stage.clone(),
             done,
             total,
@@ -222,7 +238,7 @@ impl Lines {
 
     fn idle(&mut self) {
         self.doing.clear();
-        (self.counting, self.measuring) = (None, None);
+        (self.counting, self.measuring, self.driven) = (None, None, None);
     }
 
     fn state(&self, now: Instant) -> String {

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use pgdyno_core::redact::redact;
+use pgdyno_core::{observe::Live, redact::redact};
 
 /// What an estimate of the time left means.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -93,6 +93,20 @@ pub enum Event {
         /// What the sum means.
         bound: Bound,
     },
+    /// What observers see at present, once a second.
+    #[serde(skip)]
+    Seen {
+        /// The last lines about the machine and its servers.
+        live: Box<Live>,
+    },
+    /// What the clients that are driven reached in the last second.
+    #[serde(skip)]
+    Driven {
+        /// Committed transactions per second.
+        tps: f64,
+        /// 99th percentile of the latency in nanoseconds; `None` if nothing was committed.
+        latency_ns_p99: Option<u64>,
+    },
     /// A run was added to the record.
     RunRecorded {
         /// Index of the run in `runs`.
@@ -129,6 +143,8 @@ impl Event {
                 | Self::Working { .. }
                 | Self::DirectoryShown { .. }
                 | Self::Ahead { .. }
+                | Self::Seen { .. }
+                | Self::Driven { .. }
         )
     }
 }
@@ -164,6 +180,8 @@ impl EventLine {
             | Event::Measuring { .. }
             | Event::Measured { .. }
             | Event::Ahead { .. }
+            | Event::Seen { .. }
+            | Event::Driven { .. }
             | Event::RunRecorded { .. } => {}
         }
         Self { at_s, event }

@@ -15,7 +15,7 @@ use pgdyno_core::{
 };
 use pgdyno_host::terminal::obeys_escapes;
 
-use crate::output;
+use crate::{output, progress::below};
 use pgdyno_detached::entry::{Entry, Home, Status};
 
 /// How often entry and output are read.
@@ -109,7 +109,8 @@ impl Viewer {
 
     fn show_progress(&self) {
         if let Some(progress) = self.home.progress() {
-            self.line.set_message(printable(&progress.line).into_owned());
+            let panel: Vec<String> = progress.panel.iter().map(|line| printable(line).into_owned()).collect();
+            self.line.set_message(printable(&progress.line).into_owned() + &below(&panel));
         }
     }
 }

@@ -58,7 +58,7 @@ impl Progress {
     }
 
     fn draw_stage(&self, what: &str) {
-        let template = style("{spinner} {msg} [{elapsed}]{left}");
+        let template = self.style("{spinner} {msg} [{elapsed}]{left}");
         self.bar.set_style(template.with_key("left", self.shown(Lines::left_of_more)));
         self.bar.reset();
         self.bar.set_message(what.to_owned());
@@ -75,16 +75,23 @@ impl Progress {
         }
     }
 
+    /// Makes a style with the panel below; all templates are constants of this file.
+    fn style(&self, template: &str) -> ProgressStyle {
+        let style = ProgressStyle::with_template(&format!("{template}{{panel}}"))
+            .unwrap_or_else(|_| ProgressStyle::default_bar());
+        style.with_key("panel", self.shown(|lines| below(&lines.panel())))
+    }
+
     fn draw_counted(&self, what: &str, total: u64, unit: &str) {
         let template = format!("{{msg}} {{wide_bar}} {{human_pos}}/{{human_len}} {unit}{{pace}}");
-        self.bar.set_style(style(&template).with_key("pace", self.shown(Lines::pace)));
+        self.bar.set_style(self.style(&template).with_key("pace", self.shown(Lines::pace)));
         self.bar.reset();
         self.bar.set_length(total);
         self.bar.set_message(what.to_owned());
     }
 
     fn draw_seconds(&self, total: f64) {
-        self.bar.set_style(style("{msg} {wide_bar} {left}").with_key("left", self.shown(Lines::left)));
+        self.bar.set_style(self.style("{msg} {wide_bar} {left}").with_key("left", self.shown(Lines::left)));
         self.bar.reset();
         self.bar.set_length((total * 10.0) as u64);
     }
@@ -119,6 +126,8 @@ impl Sink for Progress {
             Event::StageBegan { .. }
             | Event::StageEnded { .. }
             | Event::Ahead { .. }
+            | Event::Seen { .. }
+            | Event::Driven { .. }
             | Event::RunRecorded { .. } => {}
             Event::DirectoryShown { path } => inside::begun(path),
             Event::Doing { what } => self.draw_stage(what),
@@ -141,7 +150,7 @@ fn locked(lines: &Mutex<Lines>) -> MutexGuard<'_, Lines> {
     lines.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Makes a style; all templates are constants of this file.
-fn style(template: &str) -> ProgressStyle {
-    ProgressStyle::with_template(template).unwrap_or_else(|_| ProgressStyle::default_bar())
+/// Lines below another one.
+pub fn below(lines: &[String]) -> String {
+    lines.iter().map(|line| format!("\n  {line}")).collect()
 }

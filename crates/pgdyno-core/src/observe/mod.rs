@@ -5,6 +5,7 @@
 mod clock;
 mod digest;
 mod host;
+mod live;
 mod locks;
 mod log;
 mod processes;
@@ -21,6 +22,7 @@ pub use host::{
     CpuSample, CpuShares, DeviceSample, FileSystemSample, HostSample, MemorySample, NetworkSample, Place,
     Pressure,
 };
+pub use live::{Live, ServerNow};
 pub use locks::root_blockers;
 pub use log::{LogEvent, LogSample};
 pub use processes::{ProcessSample, Role, RoleSample, StuckProcess};

@@ -46,6 +46,27 @@ pub enum Role {
     Ended,
 }
 
+impl Role {
+    /// All processes of this role in a word or two.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Client => "clients",
+            Self::Observer => "pgdyno's own",
+            Self::ParallelWorker => "parallel workers",
+            Self::Checkpointer => "checkpointer",
+            Self::BackgroundWriter => "background writer",
+            Self::WalWriter => "WAL writer",
+            Self::Autovacuum => "autovacuum",
+            Self::IoWorker => "I/O workers",
+            Self::WalSender => "WAL senders",
+            Self::Recovery => "recovery",
+            Self::Archiver => "archiver",
+            Self::Other => "others",
+            Self::Ended => "ended meanwhile",
+        }
+    }
+}
+
 /// All processes of one role.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleSample {

@@ -31,6 +31,13 @@ pub struct WaitSample {
     pub count: u64,
 }
 
+impl WaitSample {
+    /// Whether sessions of clients were seen. Servers before 10 do not tell them from background workers.
+    pub fn is_of_client(&self) -> bool {
+        self.backend == "client backend" || self.backend == "session"
+    }
+}
+
 /// What a session did at the instant of a sample.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SessionSample {

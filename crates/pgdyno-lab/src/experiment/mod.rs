@@ -161,6 +161,22 @@ impl Experiment<'_> {
         saved.map(|()| result)
     }
 
+    /// Carries out a stage on one server, whose processes are profiled if that is wanted.
+    fn stage_on<T>(
+        &mut self,
+        at: usize,
+        name: &str,
+        work: impl FnOnce(&mut Self) -> Result<T, Problem>,
+    ) -> Result<T, Problem> {
+        self.stage(name, |this| {
+            let mut sampling = this.recording.sampling(this.servers[at].watched, None);
+            sampling.start();
+            let done = work(this);
+            this.recording.end_sampling(sampling, this.context.job.of_subject(at, name));
+            done
+        })
+    }
+
     /// Changes the records of the subjects on a server.
     fn record(&mut self, at: usize, change: impl FnMut(&mut SubjectRecord)) {
         let all = self.context.job.records_at(&mut self.recording.record, at);
@@ -192,7 +208,7 @@ impl Experiment<'_> {
             schedule::next(job, prepared, &self.recording.record).map_or(0, |round| round.workload);
         if let Some(plan) = prepared.load_for(at, workload) {
             let streams = job.load_for(at, workload).streams();
-            self.stage("load", |this| {
+            self.stage_on(at, "load", |this| {
                 let loaded = fill::load(this.context, plan, streams, &mut this.servers[at])?;
                 this.servers[at].loaded_for = workload;
                 reload::keep(this.context, this.recording, (at, workload), &loaded);
@@ -203,7 +219,7 @@ impl Experiment<'_> {
             self.stage("inspect tables", |this| tpcc::ready(this.context, &mut this.servers[at], at))?;
         }
         if let Some(setup) = &job.workload_files.setup {
-            self.stage("setup", |this| {
+            self.stage_on(at, "setup", |this| {
                 let done = Some(fill::set_up(this.context, setup, &mut this.servers[at])?);
                 this.record(at, |record| record.setup.clone_from(&done));
                 Ok(())

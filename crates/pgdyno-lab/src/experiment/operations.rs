@@ -15,7 +15,7 @@ impl Experiment<'_> {
 
     fn operate_on(&mut self, at: usize, stage: &StagePlan) -> Result<(), Problem> {
         let name = stage.action.name();
-        self.stage(name, |this| {
+        self.stage_on(at, name, |this| {
             let Context { job, stop, events, .. } = this.context;
             let start_s = this.recording.seconds();
             this.servers[at].revive()?;

@@ -8,7 +8,6 @@ mod load;
 mod stage;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
-use pgdyno_profile::Recorded;
 use pgdyno_record::{Found, OperationRecord};
 
 pub use ahead::CopiesAhead;
@@ -16,7 +15,7 @@ pub use job::{OperationJob, Seen};
 pub use load::{LoadTask, kept, load, send};
 pub use stage::{Tables, carry_out, prewarm, prewarm_again};
 
-use crate::{Bound, Event, Events, Lab, Outcome, profiles::Of, recording::Recording};
+use crate::{Bound, Event, Events, Lab, Outcome, recording::Recording};
 
 /// The operations of a command, recorded if that is wanted.
 #[derive(Debug)]
@@ -107,10 +106,7 @@ impl Operations {
             recording.record.operations.push(record);
             value
         });
-        sampling.stop();
-        for sampled in in_parts(sampling.finish(&self.events)) {
-            recording.add_profile(&Of::Stage(name.to_owned()), sampled);
-        }
+        recording.end_sampling(sampling, name.to_owned());
         // What cannot be written now is written at the end, which reports the error.
         let _ = recording.end_stage(name, start_s, done.is_ok());
         done
@@ -122,14 +118,5 @@ impl Operations {
     /// The directory cannot be removed, if there is nothing to keep.
     pub fn end(self, result: Result<(), Problem>) -> Result<Option<Outcome>, Problem> {
         self.recording.map(|recording| recording.end(result)).transpose()
-    }
-}
-
-/// What was sampled in each time, or the one reason why nothing was.
-fn in_parts(sampled: Option<Result<Vec<Recorded>, String>>) -> Vec<Result<Recorded, String>> {
-    match sampled {
-        Some(Ok(all)) => all.into_iter().map(Ok).collect(),
-        Some(Err(why)) => vec![Err(why)],
-        None => Vec::new(),
     }
 }

@@ -60,9 +60,9 @@ impl Sampled {
     }
 }
 
-/// The activities of client sessions, which servers before 10 do not distinguish from background workers'.
+/// The activities of client sessions.
 fn clients(seen: &[WaitSample]) -> impl Iterator<Item = WaitCount> + '_ {
-    let of_clients = seen.iter().filter(|one| one.backend == "client backend" || one.backend == "session");
+    let of_clients = seen.iter().filter(|one| one.is_of_client());
     of_clients.map(|one| WaitCount { event: one.event.clone(), count: one.count })
 }
 

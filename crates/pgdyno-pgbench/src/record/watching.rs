@@ -32,7 +32,7 @@ impl Watching {
         watched: Option<Watched>,
     ) -> Result<Self, Problem> {
         let file = (level != ObserveLevel::None).then(|| dir.observation_log()).transpose()?;
-        let mut observers = Observers::begin(level, started, file);
+        let mut observers = Observers::begin(level, started, file, None);
         let server = watched.map(|watched| observers.watch(watched));
         Ok(Self { level, observers, server, span: None, waits: None })
     }

@@ -318,21 +318,7 @@ fn short_bytes(rate: f64) -> String {
 }
 
 fn role(role: Role) -> &'static str {
-    match role {
-        Role::Client => "clients",
-        Role::Observer => "pgdyno top's own",
-        Role::ParallelWorker => "parallel workers",
-        Role::Checkpointer => "checkpointer",
-        Role::BackgroundWriter => "background writer",
-        Role::WalWriter => "WAL writer",
-        Role::Autovacuum => "autovacuum",
-        Role::IoWorker => "I/O workers",
-        Role::WalSender => "WAL senders",
-        Role::Recovery => "recovery",
-        Role::Archiver => "archiver",
-        Role::Other => "others",
-        Role::Ended => "ended meanwhile",
-    }
+    if role == Role::Observer { "pgdyno top's own" } else { role.words() }
 }
 
 const DEVICES: [Column; 8] = [

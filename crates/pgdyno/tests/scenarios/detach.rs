@@ -329,6 +329,28 @@ mod long {
     use crate::interrupts::SmallDisk;
 
     /// The detached process itself starts the server, which ends with it.
+    /// Below the progress of a run, and of `attach`, is what its observers see.
+    #[test]
+    #[ignore = "takes long: `.ci/run` runs it"]
+    fn a_terminal_shows_what_is_observed_meanwhile() {
+        let place = Place::new();
+        let long = ["--pg", "18", "--bundle", "--duration", "6s"];
+        let login = Login::with(&place, &tiny(&long));
+        let shown =
+            ["  now      ", " TPS  p99 ", "  machine  ", "  waits    ", "  server   ", "CPUs of clients"];
+        shown.iter().for_each(|words| drop(login.waits_for(words)));
+        login.waits_for("exit status 0");
+        login.close();
+        place.done(&tiny(&[&long[..], &["--detach=apart"]].concat()));
+        let login = Login::with(&place, &["attach", "apart"]);
+        shown.iter().for_each(|words| drop(login.waits_for(words)));
+        login.waits_for("exit status 0");
+        login.close();
+        let events = place.runs()[0].path.join("events.ndjson");
+        let events = fs::read_to_string(events).expect("it is there");
+        assert!(!events.contains("seen") && !events.contains("driven"), "what passes by is not recorded");
+    }
+
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn a_detached_bench_has_its_own_server() {

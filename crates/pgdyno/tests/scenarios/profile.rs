@@ -86,8 +86,11 @@ mod long {
         let run = place.only_run();
         holds_together(&run);
         assert!(run.record.command.contains(" --profile=auto"), "{}", run.record.command);
-        assert_eq!(run.record.profiles.len(), run.record.cells.len());
-        for (at, record) in run.record.profiles.iter().enumerate() {
+        let load = run.record.profiles[0].clone();
+        assert_eq!((load.stage.as_deref(), load.failed, &load.missing), (Some("load"), 0, &None), "{load:?}");
+        assert!(load.profile.is_some_and(|profile| profile.samples > 3), "its tables are loaded");
+        assert_eq!(run.record.profiles.len(), 1 + run.record.cells.len());
+        for (at, record) in run.record.profiles.iter().enumerate().skip(1) {
             assert_eq!((record.recordings, record.failed, &record.missing), (2, 0, &None), "{record:?}");
             let profile = record.profile.as_ref().expect("it was sampled");
             assert!((profile.over_s - 6.0).abs() < 1.0, "{profile:?}");
@@ -151,7 +154,8 @@ mod long {
         place.done(&[&args[..], &["--duration", brief(), "--warmup", "50ms", "--blocks", "1"]].concat());
         let mut runs = place.runs();
         runs.retain(|run| run.record.operations.is_empty());
-        let profile = runs[0].record.profiles[0].profile.as_ref().expect("it was sampled");
+        let of_cell = runs[0].record.profiles.iter().find(|of| of.workload.is_some()).expect("it has a cell");
+        let profile = of_cell.profile.as_ref().expect("it was sampled");
         // The sessions of pgdyno itself are not among them.
         let there = admin(&server).value("SELECT count(*) FROM pg_stat_activity").ok().flatten();
         assert!(there.is_some() && profile.processes > 3, "{profile:?}");
