@@ -3,7 +3,7 @@
 use pgdyno_core::results::{Comparison, Look, Verdict};
 
 use super::{
-    dependence::{MAX_CORRELATION, lag_one, widened},
+    dependence::{Dependence, lag_one},
     hodges_lehmann,
     looks::{CONTINUED_LEVEL, FALSE_ALARMS},
     power::more_blocks,
@@ -60,16 +60,15 @@ pub fn interval(ln_ratios: &[f64]) -> Option<(f64, f64)> {
 }
 
 /// The two-sided p value of the mean of these observations, by Student's t with this scatter.
-pub fn p_value(ln_ratios: &[f64], trimmed: Trimmed) -> f64 {
-    let scatter = widened(trimmed.scatter, lag_one(ln_ratios), ln_ratios.len());
+pub fn p_value(ln_ratios: &[f64], Trimmed { mean, scatter }: Trimmed) -> f64 {
     let error = (scatter.variance / ln_ratios.len() as f64).sqrt();
     match error > 0.0 {
-        true => two_sided_p(trimmed.mean.abs() / error, scatter.degrees),
-        false => f64::from(u8::from(trimmed.mean == 0.0)),
+        true => Dependence::of(ln_ratios).p_value(mean.abs() / error, scatter.degrees),
+        false => f64::from(u8::from(mean == 0.0)),
     }
 }
 
-/// The t interval of a trimmed mean of logarithms.
+/// The t interval of a mean of logarithms.
 #[derive(Debug, Clone, Copy)]
 struct Interval {
     blocks: u32,
@@ -77,16 +76,17 @@ struct Interval {
     /// Standard deviation of an observation, as far as it concerns the mean.
     sd: f64,
     half: f64,
-    correlation: Option<f64>,
+    /// Level at which t alone has this half-width: lower where blocks resemble the one before.
+    level: f64,
 }
 
 impl Interval {
     fn new(used: &[f64], Trimmed { mean, scatter }: Trimmed, alpha: f64) -> Self {
-        let (blocks, correlation) = (used.len() as u32, lag_one(used));
-        let scatter = widened(scatter, correlation, used.len());
-        let sd = scatter.variance.sqrt();
-        let half = two_sided(alpha, scatter.degrees) * sd / f64::from(blocks).sqrt();
-        Self { blocks, mean, sd, half, correlation }
+        let count = used.len() as f64;
+        let t = Dependence::of(used).two_sided(alpha, scatter.degrees);
+        let half = t * (scatter.variance / count).sqrt();
+        let sd = half * count.sqrt() / two_sided(alpha, scatter.degrees);
+        Self { blocks: used.len() as u32, mean, sd, half, level: two_sided_p(t, scatter.degrees) }
     }
 
     /// `next_alpha` is the level of the next look.
@@ -102,13 +102,13 @@ impl Interval {
 
     /// The interval as shares, with the nonparametric tests, and without a verdict.
     fn described(self, used: &[f64], look: Look) -> Comparison {
-        let Self { blocks, mean, half, correlation, .. } = self;
+        let Self { blocks, mean, half, level, .. } = self;
         let robust = hodges_lehmann(used).unwrap_or(mean);
         let sign_flip_p = sign_flip(used);
-        // The sign-flip test takes blocks for independent, and its smallest p with few of them is above early levels.
+        // The smallest p of few blocks is above early levels.
         let smallest_p = 2.0 * 0.5_f64.powi(blocks as i32);
-        let flips = smallest_p <= look.alpha && correlation.is_none_or(|r| r <= MAX_CORRELATION);
-        let flip_disagrees = flips && sign_flip_p.is_some_and(|p| (p <= look.alpha) != (mean.abs() > half));
+        let flip_disagrees =
+            smallest_p <= level && sign_flip_p.is_some_and(|p| (p <= level) != (mean.abs() > half));
         Comparison {
             blocks,
             look: 0,
@@ -119,7 +119,7 @@ impl Interval {
             hodges_lehmann: robust.exp_m1(),
             sign_flip_p,
             between_blocks: Scatter::of(used).map_or(0.0, |own| own.variance.sqrt()),
-            correlation,
+            correlation: lag_one(used),
             tests_disagree: flip_disagrees || (robust - mean).abs() > half + 1e-12,
             verdict: Verdict::CannotTell { more_blocks: None },
         }
@@ -131,7 +131,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        super::{blocks_for, looks, power},
+        super::{MAX_CORRELATION, blocks_for, looks, power},
         *,
     };
     use crate::steady::tests::Normal;
@@ -204,7 +204,7 @@ mod tests {
         let ten = judge(&noisy, &looks, MARGIN).expect("ten blocks");
         assert_eq!((ten.look, ten.blocks), (1, 8));
         assert!(ten.effect < 0.04 && !ten.is_settled());
-        let nearly = judge(&eight(0.03, 0.02), &looks, MARGIN).expect("eight blocks");
+        let nearly = judge(&eight(0.03, 0.03), &looks, MARGIN).expect("eight blocks");
         assert_eq!(nearly.verdict, Verdict::CannotTell { more_blocks: Some(4) }, "the next look is after 12");
     }
 
@@ -230,7 +230,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wild_block_does_not_decide_and_two_make_the_tests_disagree() {
+    fn one_wild_block_does_not_decide() {
         let mut blocks = vec![0.05, 0.051, 0.049, 0.052, 0.05, 0.048, 0.05, 0.051];
         let of = |blocks: &[f64]| judge(blocks, &looks(8), MARGIN).expect("eight blocks");
         let calm = of(&blocks);
@@ -238,9 +238,10 @@ mod tests {
         let found = of(&blocks);
         assert_eq!((found.verdict, found.tests_disagree), (Verdict::Faster, false), "{found:?}");
         assert!((found.effect - calm.effect).abs() < 1e-3 && found.between_blocks > 0.2, "{found:?}");
-        blocks[5] = 0.9;
+        // Two hide each other: the interval says little, and contains what the calm ones say.
+        (blocks[1], blocks[2]) = (0.8, 0.9);
         let found = of(&blocks);
-        assert!(matches!(found.verdict, Verdict::CannotTell { .. }) && found.tests_disagree, "{found:?}");
+        assert!(matches!(found.verdict, Verdict::CannotTell { .. }) && found.high > 0.5, "{found:?}");
     }
 
     /// One block in ten is wild: the interval keeps its coverage, and finds what the plain mean finds one time in
@@ -325,25 +326,30 @@ mod tests {
     #[test]
     fn the_promised_number_of_blocks_finds_the_effect() {
         for (seed, sd) in [0.03, 0.05].into_iter().enumerate() {
-            let blocks = blocks_for(0.03f64.ln_1p(), sd * TRIMMED_OVER_PLAIN, 0.042).expect("few are enough");
+            let blocks = blocks_for(0.03f64.ln_1p(), sd, 0.037).expect("few are enough");
             let found = alarms(0.03, sd, blocks, 1_000, 60 + seed as u64);
             assert!((0.77..0.9).contains(&found), "{blocks} blocks at {sd}: {found}");
         }
     }
 
-    /// Standard deviation of a trimmed mean of normal observations over that of their plain mean.
-    const TRIMMED_OVER_PLAIN: f64 = 1.03;
-
-    /// Looking early costs little: many blocks with several looks find what the last alone would, and end much sooner.
-    #[test]
-    fn early_looks_save_blocks_and_cost_little() {
+    /// Early looks save blocks: many blocks with several looks find nearly what the last alone would, and end sooner.
+    fn saves_blocks(times: u32, tolerance: f64) {
         let (mut normal, looks) = (Normal::seeded(31), looks(48));
         let found: Vec<_> =
-            (0..1_000).map(|_| compared(&independent(0.03, 0.05, 48, &mut normal), &looks)).collect();
+            (0..times).map(|_| compared(&independent(0.03, 0.05, 48, &mut normal), &looks)).collect();
         let mean = found.iter().map(|one| f64::from(one.blocks)).sum::<f64>() / found.len() as f64;
-        let faster = found.iter().filter(|one| one.verdict == Verdict::Faster).count() as f64 / 1_000.0;
+        let faster = share(&found, |one| one.verdict == Verdict::Faster);
         let alone = power(0.03f64.ln_1p(), 0.05, 48, 0.05);
-        assert!(mean < 34.0 && faster > alone - 0.05, "{mean} blocks, {faster} found, {alone} by one look");
+        println!("{mean} blocks, {faster} found, {alone} by one look");
+        assert!(
+            mean <= 31.0 + tolerance && faster > alone - 0.03,
+            "{mean} blocks, {faster} found, {alone} by one look"
+        );
+    }
+
+    #[test]
+    fn early_looks_save_blocks_and_cost_little() {
+        saves_blocks(1_000, 0.4);
     }
 
     /// Blocks of which each remembers the one before, with a standard deviation of 5 %.
@@ -356,18 +362,52 @@ mod tests {
         (0..blocks).map(|_| next()).collect()
     }
 
-    /// Without the rule 300 of 1,000 are alarms. In 16 blocks a third of such series looks independent.
-    #[test]
-    fn dependent_blocks_raise_fewer_false_alarms() {
-        for (blocks, most) in [(16, 140), (32, 100)] {
+    /// Without the rule 30 of 100 are alarms.
+    fn notices_dependence(times: u32, tolerance: f64) {
+        for blocks in [16, 24, 25, 32] {
             let (mut normal, looks) = (Normal::seeded(41), looks(blocks));
             let found: Vec<_> =
-                (0..1_000).map(|_| compared(&remembering(0.5, blocks, &mut normal), &looks)).collect();
-            let alarms = found.iter().filter(|one| one.is_decided()).count();
-            let is_seen = |one: &&Comparison| one.correlation.is_some_and(|r| r > MAX_CORRELATION);
-            let noticed = found.iter().filter(is_seen).count();
-            assert!(alarms <= most && noticed > 500, "{alarms} alarms in {blocks} blocks, {noticed} noticed");
+                (0..times).map(|_| compared(&remembering(0.5, blocks, &mut normal), &looks)).collect();
+            let alarms = share(&found, Comparison::is_decided);
+            let noticed = share(&found, |one| one.correlation.is_some_and(|r| r > MAX_CORRELATION));
+            println!("{alarms} alarms in {blocks} blocks, {noticed} noticed");
+            assert!(
+                alarms <= 0.09 + tolerance && noticed > 0.5,
+                "{alarms} alarms in {blocks} blocks, {noticed} noticed"
+            );
         }
+    }
+
+    #[test]
+    fn dependent_blocks_raise_few_false_alarms() {
+        notices_dependence(1_000, 0.015);
+    }
+
+    /// What the rule about dependent blocks costs those that are independent: with the looks that it has, and without it
+    /// in the plain mean, 95 and 79 of 100.
+    fn finds(times: u32, tolerance: f64) {
+        for (blocks, effect, least) in [(16, 0.05, 0.804), (25, 0.03, 0.722)] {
+            let found = alarms(effect, 0.05, blocks, times, 42);
+            println!("{found} in {blocks} blocks");
+            assert!(found > least - tolerance, "{found} in {blocks} blocks");
+        }
+    }
+
+    #[test]
+    fn independent_blocks_show_their_effect() {
+        finds(2_000, 0.025);
+    }
+
+    #[test]
+    #[ignore = "takes long: `cargo xtask test-all` runs it"]
+    fn looks_and_dependence_in_long() {
+        saves_blocks(6_000, 0.0);
+        notices_dependence(6_000, 0.005);
+        finds(6_000, 0.012);
+    }
+
+    fn share(found: &[Comparison], is_so: impl Fn(&Comparison) -> bool) -> f64 {
+        found.iter().filter(|one| is_so(one)).count() as f64 / found.len() as f64
     }
 
     proptest! {

@@ -164,7 +164,7 @@ pub struct Args {
     /// CPUs of temporary servers [default: those that the driver does not use]
     #[arg(long, value_name = "LIST", value_parser = cpu_list, help_heading = "Workload")]
     server_cpus: Option<String>,
-    /// Maximum number of blocks of one run of A and one of B; evaluated after 8, 12 and 16, then every 8 [default: 16,
+    /// Maximum number of blocks of one run of A and one of B; evaluated after 8, then every 4 [default: 16,
     /// or 32 with --slots]
     #[arg(long, value_name = "N", help_heading = "Method",
           value_parser = clap::value_parser!(u32).range(i64::from(MIN_BLOCKS)..=i64::from(MAX_BLOCKS)))]
