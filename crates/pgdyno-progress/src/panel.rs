@@ -201,9 +201,9 @@ mod tests {
     fn a_busy_server_in_four_lines() {
         let want = [
             "now      5,520 TPS  p99 1.23 ms",
-            "machine  2 CPUs 80.0 % busy, iowait 8.00 %  nvme0n1 84.0 % busy  written 114 MiB/s",
-            "waits    running 52.0 %  IO:WALSync 21.0 %  client 14.0 %  LWLock:WALWrite 12.0 %",
-            "server   WAL 12.4 MiB/s  checkpoint under way  CPUs of clients 1.30  checkpoint…",
+            "machine  2 CPUs 80.0 % busy, iowait 8.0 %  nvme0n1 84.0 % busy",
+            "waits    running 52.0 %  IO:WALSync 21.0 %  client 14.0 %",
+            "server   WAL 12.4 MiB/s  checkpoint under way  CPUs of clients 1.30",
         ];
         assert_eq!(lines(&seen(busy()), Some((5_520.0, Some(1_230_000)))), want);
         assert_eq!(lines(&Live::default(), None), [""; 0], "nothing was seen yet");

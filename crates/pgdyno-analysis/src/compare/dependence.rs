@@ -183,7 +183,7 @@ mod tests {
         }
     }
 
-    /// The levels that independent observations get by their correlation are on average the one that was asked for.
+    /// The levels that independent observations get by their correlation are on average the requested one.
     #[test]
     fn independent_observations_exceed_t_as_often_as_they_may() {
         let mut normal = Normal::seeded(71);

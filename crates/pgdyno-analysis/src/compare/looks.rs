@@ -92,8 +92,8 @@ impl Going {
         Self { observations: 0.0, end: 0.0, density: Vec::new() }
     }
 
-    /// Goes on to looks after these numbers of observations, and returns them with their levels. `spending` is the share
-    /// of all comparisons that they may end by the time when a share of the observations is made.
+    /// Goes on to looks after these numbers of observations, and returns them with their levels. `spending` is the
+    /// share of all comparisons that they may end by the time when a share of the observations is made.
     fn levels(&mut self, observations: &[u32], spending: impl Fn(f64) -> f64) -> Vec<Look> {
         let before = self.observations;
         let all = observations.last().copied().map_or(1.0, f64::from) - before;
@@ -201,9 +201,9 @@ mod tests {
         }
     }
 
-    /// Five equally spaced looks: the limits of z printed for O'Brien and Fleming's type of spending by Reboussin, DeMets, Kim and Lan,
-    /// "Computations for Group Sequential Boundaries Using the Lan-DeMets Spending Function Method", Controlled
-    /// Clinical Trials 21 (2000), 190-207.
+    /// Five equally spaced looks: the limits of z printed for O'Brien and Fleming's type of spending by Reboussin,
+    /// DeMets, Kim and Lan, "Computations for Group Sequential Boundaries Using the Lan-DeMets Spending Function
+    /// Method", Controlled Clinical Trials 21 (2000), 190-207.
     #[test]
     fn levels_are_those_of_a_printed_table() {
         let obrien_fleming =

@@ -18,8 +18,8 @@ fn lost_to_dependence(blocks: u32) -> f64 {
 /// Most additional blocks that are proposed.
 const MOST_BLOCKS: u32 = 10_000;
 
-/// The probability that the plain t interval at 1 − `alpha` of this number of blocks (at least 2) excludes 0, if the true
-/// mean of ln ratios is `effect_ln` and their standard deviation is `sd_ln`, above 0.
+/// The probability that the plain t interval at 1 − `alpha` of this number of blocks (at least 2) excludes 0, if the
+/// true mean of ln ratios is `effect_ln` and their standard deviation is `sd_ln`, above 0.
 ///
 /// It is the tail of the noncentral t
 /// distribution (Johnson, Kotz and Balakrishnan, "Continuous Univariate Distributions" 2, chapter 31), integrated over

@@ -24,8 +24,8 @@ pub fn trimmed_at_each_end(count: usize) -> usize {
 }
 
 impl Trimmed {
-    /// The mean of observations; `None` with fewer than two. From eight on, if one of them is wild, it is trimmed: always
-    /// trimmed, it would need some six blocks in a hundred more for the same power.
+    /// The mean of observations; `None` with fewer than two. From eight on, if one of them is wild, it is trimmed:
+    /// always trimmed, it would need some six blocks in a hundred more for the same power.
     ///
     /// The standard error of the trimmed mean is that of Tukey and McLaughlin ("Less Vulnerable Confidence and
     /// Significance Procedures for Location Based on a Single Sample", Sankhyā A 25, 1963, 331-352): from the variance

@@ -383,8 +383,8 @@ mod tests {
         notices_dependence(1_000, 0.015);
     }
 
-    /// What the rule about dependent blocks costs those that are independent: with the looks that it has, and without it
-    /// in the plain mean, 95 and 79 of 100.
+    /// What the rule about dependent blocks costs those that are independent: with the looks that it has, and without
+    /// it in the plain mean, 95 and 79 of 100.
     fn finds(times: u32, tolerance: f64) {
         for (blocks, effect, least) in [(16, 0.05, 0.804), (25, 0.03, 0.722)] {
             let found = alarms(effect, 0.05, blocks, times, 42);
