@@ -3,15 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_core::{
-    observe::{BlockedSession, BlockingSession},
+    observe::{BlockedSession, BlockingSession, MOST_BLOCKED},
     statement::{SHOWN_CHARS, shown},
 };
 use pgdyno_wire::{Row, Session, WireError};
 
 use crate::sql::{OWN, own_pids};
 
-/// Most sessions that are named as blocked, those that wait longest.
-pub const MOST_BLOCKED: usize = 20;
 /// Most sessions that are named as blocking one.
 const MOST_BLOCKERS: usize = 5;
 /// Most locks on one object that are compared with a wanted one (9.5).

@@ -130,7 +130,7 @@ pub struct SymbolUse {
     pub total_samples: u64,
 }
 
-/// A profile of the processes of a server over the measured intervals of a cell, or over a stage of a load.
+/// A profile of the processes of a server over the measured intervals of a cell, or over a stage.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Profile {
     /// Version of `perf`.

@@ -227,7 +227,7 @@ impl Announcement {
             None => format!("about {}", minutes(prepared.bench.cost.seconds + level_starts_s(job, prepared))),
             Some(compare) => comparison_takes(job, compare, prepared),
         };
-        self.fact("takes", takes + &beside("takes between runs"));
+        self.fact("takes", takes + &beside("takes between runs") + &unknown_stages(prepared));
     }
 
     /// Warns of connection parameters that are ignored.
@@ -247,6 +247,18 @@ impl Announcement {
             prepared.bench.scale.zip(clients).and_then(|(scale, clients)| few_branches(scale, clients));
         announcement.into_iter().for_each(|warning| self.warn(warning));
     }
+}
+
+/// Stages of a plan whose time depends on tables and settings in a way that nobody can foresee.
+fn unknown_stages(prepared: &Prepared) -> String {
+    let mut names = Vec::new();
+    for action in prepared.plan.stages().iter().map(|stage| stage.action) {
+        let name = format!("`{}`", action.name());
+        if action.is_of_unknown_length() && !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    if names.is_empty() { String::new() } else { format!(", plus the time of {}", names.join(", ")) }
 }
 
 /// The highest client count that updates branches.

@@ -171,7 +171,9 @@ fn drive(
     let subject = RefCell::new(subject);
     let mut on_interval = |interval: &MergedInterval| {
         events.measured(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
-        events.send(&driven(interval));
+        if interval.phase != Phase::Drain {
+            events.send(&driven(interval));
+        }
         if let Some(death) = subject.borrow().death() {
             stop.request(death);
         }

@@ -83,10 +83,16 @@ impl Events {
         self.send(&Event::Warning { text: text.to_owned(), hint: None });
     }
 
-    /// What observers tell of the present, as events.
+    /// What observers tell of the present, as events. While another event is sent, perhaps to a terminal that is
+    /// stopped, nothing is told: observers must not wait.
     pub fn onlooker(&self) -> Onlooker {
-        let events = self.clone();
-        Box::new(move |live| events.send(&Event::Seen { live: Box::new(live.clone()) }))
+        let sinks = Arc::clone(&self.0);
+        Box::new(move |live| {
+            if let Ok(mut sinks) = sinks.try_lock() {
+                let event = Event::Seen { live: Box::new(live.clone()) };
+                sinks.iter_mut().for_each(|sink| sink.receive(&event));
+            }
+        })
     }
 
     /// A problem that does not end the experiment, as a warning.

@@ -39,6 +39,7 @@ mod profiles;
 mod programs;
 mod recording;
 pub mod records;
+mod refuse_clients;
 mod refuse_tables;
 mod restarts;
 mod resume;

@@ -10,9 +10,9 @@ use pgdyno_core::{
 };
 use pgdyno_engine::SocketDriver;
 use pgdyno_plan::{
-    Auto, BalanceCheckMode, Plan, Waiting,
+    BalanceCheckMode, Plan, Waiting,
     advice::{
-        bench::{BenchFacts, BenchPlan, LOAD_ROWS_PER_S, Level, check_clients, resolve},
+        bench::{BenchFacts, BenchPlan, LOAD_ROWS_PER_S, Level, resolve},
         config::usable_memory_bytes,
     },
 };
@@ -30,6 +30,7 @@ use crate::{
     instrument,
     prepared::{CheckMode, Prepared},
     presets, programs,
+    refuse_clients::{max_connections, refuse_clients, refuse_slots, refuse_tpcc_of_several},
     refuse_tables::refuse_tables,
     restarts::blocks_per_start,
     room::{make_room, own_servers},
@@ -151,63 +152,6 @@ fn bench_facts<'a>(
     })
 }
 
-/// Refuses a subject with more clients of its own than its server has room for.
-fn refuse_clients(
-    job: &Job,
-    facts: &BenchFacts<'_>,
-    reached: &[Option<ExistingServer>],
-) -> Result<(), Problem> {
-    for subject in &job.subjects {
-        let (Some(clients), Some(at)) = (subject.clients, subject.server) else { continue };
-        let reserved = reached[at].as_ref().map_or(0, |reached| reached.reserved_connections);
-        let max_connections = max_connections(&job.servers[at], reached[at].as_ref());
-        let facts = BenchFacts { max_connections, reserved_connections: reserved, ..*facts };
-        check_clients(clients, &facts)
-            .map_err(|problem| Problem { what: format!("{}: {}", subject.name, problem.what), ..problem })?;
-    }
-    Ok(())
-}
-
-/// Refuses what needs new connections for every run in slots, whose clients stay connected; and runs that end by their
-/// transactions where a run right after a start is not to be counted.
-fn refuse_tpcc_of_several(job: &Job) -> Result<(), Problem> {
-    let mut works = job.workload_files.work.iter().filter_map(|work| work.tpcc);
-    if job.has_slots() && works.clone().any(|work| work.drivers > 0) {
-        let what = "could not compare in slots with driver processes: they connect anew for every run";
-        return Err(Problem::wrong_request(what).hint("leave out --slots, or `drivers`"));
-    }
-    if job.has_several() && works.any(|work| work.transactions.is_some()) {
-        let what =
-            "could not compare subjects by runs of a number of transactions: they would differ in length";
-        return Err(Problem::wrong_request(what).hint("leave `transactions` out, and set a duration"));
-    }
-    Ok(())
-}
-
-/// Refuses slots with more clients than can be connected at once: those of both arms stay connected.
-fn refuse_slots(
-    job: &Job,
-    plan: &Plan,
-    facts: &BenchFacts<'_>,
-    reached: &[Option<ExistingServer>],
-) -> Result<(), Problem> {
-    if !job.has_slots() {
-        return Ok(());
-    }
-    let both = match &plan.measure.clients {
-        Auto::Given(counts) => counts.first().copied(),
-        Auto::Auto => None,
-    };
-    let clients = job.subjects.iter().map(|subject| subject.clients.or(both).unwrap_or(1)).sum();
-    let shared = job.servers.first().filter(|_| job.has_one_server());
-    let max_connections = shared.and_then(|server| max_connections(server, reached[0].as_ref()));
-    let facts = BenchFacts { max_connections, ..*facts };
-    check_clients(clients, &facts).map_err(|problem| {
-        let what = format!("in slots the clients of both arms stay connected: {}", problem.what);
-        Problem { what, ..problem }
-    })
-}
-
 /// The load of each server of a job for a workload.
 fn loads(
     job: &Job,
@@ -224,14 +168,6 @@ fn loads(
 fn lowest_max_connections(job: &Job, reached: &[Option<ExistingServer>]) -> Option<(u32, usize)> {
     let all = job.servers.iter().zip(reached).enumerate();
     all.filter_map(|(at, (wanted, reached))| Some((max_connections(wanted, reached.as_ref())?, at))).min()
-}
-
-/// The known `max_connections` of a server.
-fn max_connections(wanted: &Wanted, reached: Option<&ExistingServer>) -> Option<u32> {
-    match wanted {
-        Wanted::Own(request) => request.settings.get("max_connections")?.trim().parse().ok(),
-        Wanted::External(_) => Some(reached.filter(|reached| !reached.pooled())?.facts.max_connections),
-    }
 }
 
 /// Adds to a problem about connections the name of the subject that has too few.

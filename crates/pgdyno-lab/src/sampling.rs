@@ -48,9 +48,8 @@ impl Recording {
         }))
     }
 
-    /// Ends sampling, and adds what was sampled to the profile of a stage.
-    pub(crate) fn end_sampling(&mut self, mut sampling: Sampling, stage: String) {
-        sampling.stop();
+    /// Adds what was sampled to the profile of a stage.
+    pub(crate) fn end_sampling(&mut self, sampling: Sampling, stage: String) {
         let (of, sampled) = (Of::Stage(stage), sampling.finish(&self.events));
         match sampled {
             Some(Ok(all)) => all.into_iter().for_each(|sampled| self.add_profile(&of, Ok(sampled))),

@@ -63,7 +63,7 @@ impl Queue {
         let written = Arc::new(Mutex::new(Written::default()));
         let told = Arc::clone(&written);
         let write = |file| {
-            let mut shown = Shown { live: Live::default(), onlooker };
+            let mut shown = Shown { live: Live::default(), is_due: false, onlooker };
             thread::spawn(move || write_lines(&received, (file, &mut shown), ThreadCost::new(account), &told))
         };
         let writer = file.map(write);
@@ -133,15 +133,22 @@ impl Sender {
 /// What an onlooker is told.
 struct Shown {
     live: Live,
+    is_due: bool,
     onlooker: Option<Onlooker>,
 }
 
 impl Shown {
-    /// Adds a line. The host's comes once a second.
     fn add(&mut self, line: &Observed) {
-        let Some(onlooker) = &mut self.onlooker else { return };
-        self.live.add(line);
-        if matches!(line.what, What::Host(_)) {
+        if self.onlooker.is_some() {
+            self.live.add(line);
+            self.is_due |= matches!(line.what, What::Host(_));
+        }
+    }
+
+    /// Tells it after lines of which one was the host's: that comes every second, and at edges of intervals.
+    fn tell(&mut self) {
+        if let Some(onlooker) = self.onlooker.as_mut().filter(|_| self.is_due) {
+            self.is_due = false;
             onlooker(&self.live);
         }
     }
@@ -174,6 +181,7 @@ fn write_lines(
             written.failed = file.write_all(&text).err().map(|error| error.to_string());
         }
         drop(written);
+        shown.tell();
         cost.count();
     }
 }

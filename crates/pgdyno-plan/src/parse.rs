@@ -11,7 +11,7 @@ use toml::de::{DeTable, DeValue};
 use super::{
     Plan,
     fault::{Fault, shown},
-    keys::{self, Holds, Key, PLAN, Table},
+    schema_keys::{self, Holds, Key, PLAN, Table},
 };
 
 /// Longest plan file in bytes: 1 MiB. Readers should not read more than this.
@@ -72,7 +72,7 @@ impl Source<'_> {
         let mut strange = Vec::new();
         strange_keys(tree, &PLAN, &mut strange);
         if let Some((span, what, hint)) = strange.into_iter().min_by_key(|(span, ..)| span.start) {
-            let secret = keys::is_address(&self.text[span.clone()]);
+            let secret = schema_keys::is_address(&self.text[span.clone()]);
             let problem = self.problem(span, &what).hint(hint);
             return Err(if secret { Problem { detail: None, ..problem } } else { problem });
         }
@@ -116,13 +116,14 @@ impl Source<'_> {
         let span = error.span().unwrap_or(0..0);
         let message = error.message().lines().next().unwrap_or("wrong value");
         let leaf = leaf_at(tree, "", span.start);
-        let Some((key, path, span)) = leaf.and_then(|(path, span)| Some((keys::at(&path)?, path, span)))
+        let Some((key, path, span)) =
+            leaf.and_then(|(path, span)| Some((schema_keys::at(&path)?, path, span)))
         else {
             return self.misplaced_table(tree, span, message);
         };
         let given = shown(&self.text[span.clone()]);
         let problem = self.problem(span, &format!("`{path}` must be {}, not {given}", key.expects()));
-        match keys::nearest(given.trim_matches(['"', '\'']), key.words()) {
+        match schema_keys::nearest(given.trim_matches(['"', '\'']), key.words()) {
             Some(word) => problem.hint(format!("did you mean \"{word}\"?")),
             None if path.contains(".settings.") => {
                 problem.hint("values of settings are written in quotes, as in work_mem = \"64MB\"")
@@ -171,7 +172,7 @@ impl Source<'_> {
 
 /// Names of the scripts, for a hint.
 fn script_words() -> String {
-    keys::at("workload.script").map(Key::expects).unwrap_or_default()
+    schema_keys::at("workload.script").map(Key::expects).unwrap_or_default()
 }
 
 /// A position in a text for people, and the line there with a caret below.
@@ -228,7 +229,7 @@ fn strange_keys(given: &DeTable<'_>, table: &Table, found: &mut Vec<Strange>) {
             Some(key) => strange_value(key, name.span(), value.get_ref(), found),
             None => {
                 let what = format!("unknown key `{}` {}", shown(name.get_ref()), table.place());
-                found.push((name.span(), what, keys::advice(table, name.get_ref())));
+                found.push((name.span(), what, schema_keys::advice(table, name.get_ref())));
             }
         }
     }

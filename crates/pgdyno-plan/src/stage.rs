@@ -104,6 +104,18 @@ pub enum Action {
 }
 
 impl Action {
+    /// Whether it may take from a moment to hours, for reasons that no estimate knows.
+    pub fn is_of_unknown_length(self) -> bool {
+        match self {
+            Self::Prewarm
+            | Self::ProbeDdl
+            | Self::ProbeCount
+            | Self::ProbeFirstTouch
+            | Self::ProbePartitions => true,
+            Self::Load | Self::Verify | Self::ProbeDepth | Self::ProbeSizes | Self::Drive => false,
+        }
+    }
+
     /// Name in plans and records.
     pub fn name(self) -> &'static str {
         match self {

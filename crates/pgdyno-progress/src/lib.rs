@@ -109,6 +109,10 @@ impl Lines {
 
     fn after_at(&mut self, event: &Event, now: Instant) -> Option<String> {
         self.learn(event, now);
+        // It comes from the observers, who must not wait for a line to be written.
+        if matches!(event, Event::Seen { .. }) {
+            return None;
+        }
         let so_far = now.saturating_duration_since(self.start);
         let pause = SHORTEST.max(so_far / SHARE);
         if now.saturating_duration_since(self.last) < pause {
@@ -146,7 +150,11 @@ impl Lines {
             Event::Measured { seconds } => {
                 self.measuring = self.measuring.map(|(total, _)| (total, *seconds));
             }
-            Event::Now { what } | Event::Working { what } => self.doing.clone_from(what),
+            Event::Now { what } => {
+                self.driven = None;
+                self.doing.clone_from(what);
+            }
+            Event::Working { what } => self.doing.clone_from(what),
             Event::Ahead { now_s, is_counted, later_s, bound } => {
                 let (now_s, is_counted, later_s, bound) = (*now_s, *is_counted, *later_s, *bound);
                 self.ahead = Some((now, Ahead { now_s, is_counted, later_s, bound }));

@@ -1,7 +1,10 @@
 //! What observers see at present, in a few lines below the progress of a run.
 
 use pgdyno_core::{
-    observe::{BlockedSession, DeviceSample, HostSample, Live, ProgressSample, RoleSample, ServerNow},
+    observe::{
+        BlockedSession, DeviceSample, HostSample, Live, MOST_BLOCKED, ProgressSample, RoleSample, ServerNow,
+        root_blockers,
+    },
     units::{bytes_per_s, latency, percent, plural, printable, rate, significant},
 };
 
@@ -54,7 +57,8 @@ fn waits(server: &ServerNow<'_>) -> Option<String> {
     events.sort_by_key(|(_, count)| std::cmp::Reverse(*count));
     let shares = events.iter().map(|(event, count)| (*event, *count as f64 / all as f64));
     let shares = shares.filter(|(_, share)| *share >= LEAST).take(MOST);
-    let name = server.subject.map_or_else(|| "waits".to_owned(), |subject| format!("waits of {subject}"));
+    let name =
+        server.subject.map_or_else(|| "sessions".to_owned(), |subject| format!("sessions of {subject}"));
     line(&name, shares.map(|(event, share)| format!("{} {}", printable(event), percent(share))))
 }
 
@@ -62,7 +66,7 @@ fn processes(server: &ServerNow<'_>) -> Option<String> {
     let roles = server.processes.map(|processes| processes.roles.iter()).into_iter().flatten();
     let used: Vec<&RoleSample> = roles.filter(|of| of.cpus >= LEAST).take(MOST).collect();
     let cpus = used.iter().enumerate().map(|(at, of)| {
-        let head = if at == 0 { "CPUs of " } else { "" };
+        let head = if at == 0 { "CPUs used: " } else { "" };
         format!("{head}{} {}", of.role.words(), significant(of.cpus))
     });
     let wal = server.wal_bytes_per_s.map(|wal| format!("WAL {}", bytes_per_s(wal)));
@@ -73,7 +77,7 @@ fn processes(server: &ServerNow<'_>) -> Option<String> {
 /// Who waits for whose lock, or a command that tells how far it is.
 fn troubles(server: &ServerNow<'_>) -> Option<String> {
     let longest = server.blocked.iter().max_by(|a, b| waited_s(a).total_cmp(&waited_s(b)));
-    let blocked = longest.map(|longest| blocked(server.blocked.len(), longest));
+    let blocked = longest.map(|longest| blocked(server.blocked, longest));
     blocked.or_else(|| server.commands.first().map(command)).map(|text| cut(&text))
 }
 
@@ -81,26 +85,26 @@ fn waited_s(session: &BlockedSession) -> f64 {
     session.waited_s.unwrap_or_default()
 }
 
-fn blocked(sessions: usize, longest: &BlockedSession) -> String {
-    let many = plural(sessions as u64, "session");
-    let by = longest.blocked_by.first().map(|by| {
+fn blocked(all: &[BlockedSession], longest: &BlockedSession) -> String {
+    let more = if all.len() >= MOST_BLOCKED { " or more" } else { "" };
+    let heads = root_blockers(all);
+    let head = heads.get(&longest.pid).and_then(|heads| heads.first());
+    let mut blockers = all.iter().flat_map(|session| &session.blocked_by);
+    let by = blockers.find(|by| Some(&by.pid) == head).map(|by| {
         let statement = printable(&by.statement);
-        format!(", by pid {} ({}): {statement}", by.pid, printable(&by.state))
+        let who = if by.pid == 0 { String::new() } else { format!("pid {}, ", by.pid) };
+        format!(", longest by {who}{}: {statement}", printable(&by.state))
     });
-    format!("{:<8} {many}{}", "blocked", by.unwrap_or_default())
+    format!("{:<8} {}{more}{}", "blocked", all.len(), by.unwrap_or_default())
 }
 
 fn command(of: &ProgressSample) -> String {
     let share = of.done.zip(of.total).filter(|(_, total)| *total > 0);
-    let share = share.map(|(done, total)| format!(", {}", percent(done as f64 / total as f64)));
+    let share = share.map(|(done, total)| format!(" {}", percent(done as f64 / total as f64)));
     let relation = of.relation.as_deref().map(|relation| format!(" {}", printable(relation)));
     let (command, phase) = (printable(&of.command), printable(&of.phase));
-    format!(
-        "{:<8} {command}{}: {phase}{}",
-        "at work",
-        relation.unwrap_or_default(),
-        share.unwrap_or_default()
-    )
+    let (relation, share) = (relation.unwrap_or_default(), share.unwrap_or_default());
+    format!("{:<8} {command}{relation}{share}: {phase}", "at work")
 }
 
 /// A name and its parts, as many as fit; `None` without parts.
@@ -202,8 +206,8 @@ mod tests {
         let want = [
             "now      5,520 TPS  p99 1.23 ms",
             "machine  2 CPUs 80.0 % busy, iowait 8.0 %  nvme0n1 84.0 % busy",
-            "waits    running 52.0 %  IO:WALSync 21.0 %  client 14.0 %",
-            "server   WAL 12.4 MiB/s  checkpoint under way  CPUs of clients 1.30",
+            "sessions running 52.0 %  IO:WALSync 21.0 %  client 14.0 %",
+            "server   WAL 12.4 MiB/s  checkpoint under way  CPUs used: clients 1.30  checkpoint…",
         ];
         assert_eq!(lines(&seen(busy()), Some((5_520.0, Some(1_230_000)))), want);
         assert_eq!(lines(&Live::default(), None), [""; 0], "nothing was seen yet");
@@ -237,9 +241,9 @@ mod tests {
         };
         let commands = What::Progress { commands: vec![command] };
         let both = seen([commands.clone(), What::Blocked { blocked: vec![blocked] }]);
-        let want = "blocked  1 session, by pid 4711 (idle in transaction): UPDATE pgbench_branche…";
+        let want = "blocked  1, longest by pid 4711, idle in transaction: UPDATE pgbench_branches …";
         assert_eq!(lines(&both, None), [want]);
-        let want = "at work  CREATE INDEX pgbench_accounts: building index: loading tuples in tre…";
+        let want = "at work  CREATE INDEX pgbench_accounts 42.0 %: building index: loading tuples…";
         assert_eq!(lines(&seen([commands]), None), [want]);
     }
 }

@@ -18,7 +18,7 @@ use super::{
     bundle::{self, BundleToCome},
     installation,
     presets::{Program, fit_program, read_by},
-    refused, run_as, up,
+    refused_settings, run_as, up,
 };
 
 /// Default size of a WAL segment in MB.
@@ -87,7 +87,7 @@ pub fn foresee_settings(request: &Request, program: &Foreseen) -> Result<(), Pro
     let settings = request.settings.iter().map(|(name, value)| (name.as_str(), value.as_str()));
     let Ok(output) = read_by(&asked, settings) else { return Ok(()) };
     let said = String::from_utf8_lossy(&output.stderr);
-    let refused = refused::refusal(&said, &request.settings, &program.version);
+    let refused = refused_settings::refusal(&said, &request.settings, &program.version);
     refused.filter(|_| !output.status.success()).map_or(Ok(()), Err)
 }
 

@@ -17,7 +17,7 @@ pub mod manifest;
 mod presets;
 mod process;
 mod ready;
-mod refused;
+mod refused_settings;
 pub mod registry;
 mod restart;
 mod run_as;

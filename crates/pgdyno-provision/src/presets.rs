@@ -16,7 +16,7 @@ use rustix::fs::{MemfdFlags, memfd_create};
 
 use super::{
     child::{ChildOptions, command},
-    conf, refused,
+    conf, refused_settings,
 };
 
 /// The program of a server.
@@ -51,7 +51,7 @@ fn ask(program: &Program<'_>, settings: &[Choice]) -> io::Result<Vec<(String, St
     let pairs = settings.iter().map(|choice| (choice.name.as_str(), choice.value.as_str()));
     let output = read_by(program, pairs)?;
     let said = String::from_utf8_lossy(&output.stderr);
-    let all = said.lines().filter_map(refused::message);
+    let all = said.lines().filter_map(refused_settings::message);
     Ok(all.filter_map(|message| about(message, program.version)).collect())
 }
 

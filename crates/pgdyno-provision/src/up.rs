@@ -14,7 +14,7 @@ use pgdyno_core::{
 };
 use pgdyno_host::{facts, procs, users::User};
 use pgdyno_plan::{
-    advice::{config, preflight},
+    advice::{cannot_start, config},
     preset::{Fit, Fitted},
 };
 
@@ -29,7 +29,7 @@ use super::{
     presets::{self, Program},
     process::{self, Start, start, wait_ready},
     ready::socket_path,
-    refused,
+    refused_settings,
     registry::{FORMAT, Phase, Record, Slot, Status, check_name},
     run_as,
     safe::{Place, append_line, first_closed, make_open_dir, write_file},
@@ -299,7 +299,7 @@ impl Up<'_> {
         if let Err(problem) = wait_ready(&how, &mut started, self.progress) {
             // The server may still be running without a report; the problem to report is known already.
             let _ = stop::stop(&record.data.path, Some(std::time::Duration::from_secs(5)), self.progress);
-            return Err(refused::blame_setting(problem, &record.asked_settings()));
+            return Err(refused_settings::blame_setting(problem, &record.asked_settings()));
         }
         Ok(RunningServer::from_record(&record, pid, self.dirs, warnings))
     }
@@ -593,7 +593,7 @@ fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<Strin
     let in_force =
         record.settings.iter().map(|choice| (choice.name.to_ascii_lowercase(), choice.value.clone()));
     let in_force: BTreeMap<String, String> = in_force.collect();
-    let problems = preflight::problems(&host, record.version_num, block_bytes.into(), &in_force);
+    let problems = cannot_start::problems(&host, record.version_num, block_bytes.into(), &in_force);
     if let Some(problem) = problems.into_iter().next() {
         let as_published = record.preset.as_ref().is_some_and(|preset| preset.as_published);
         return Err(if as_published { problem.hint(FIT_HINT) } else { problem });
@@ -730,7 +730,7 @@ fn refuse_settings(record: &Record, slot: &Slot) -> Result<(), Problem> {
         return Ok(());
     }
     write_conf(record, slot)?;
-    refused::refuse_settings(record, slot.dir(), &slot.dir().join("pgdyno.conf"))
+    refused_settings::refuse_settings(record, slot.dir(), &slot.dir().join("pgdyno.conf"))
 }
 
 #[cfg(test)]

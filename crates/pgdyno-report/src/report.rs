@@ -10,7 +10,7 @@ use pgdyno_record::RunRecord;
 
 use crate::{
     run::{Details, Kept, Run, printable_record},
-    sections::{self, brief, cells, data, head, short},
+    sections::{self, brief, csv_cells, csv_runs, head, short},
 };
 
 /// The report of a run: the place where it is kept, if it is, its record, its intervals (which may be empty), and what
@@ -33,8 +33,8 @@ pub fn report(
         sections: sections::all(run),
         brief: brief::blocks(run),
         short: short::short(run),
-        cells: cells::table(run),
-        data: data::table(run),
+        cells: csv_cells::table(run),
+        data: csv_runs::table(run),
         foot: foot(run),
     }
 }

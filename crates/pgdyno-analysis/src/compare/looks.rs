@@ -20,11 +20,11 @@ pub const CONTINUED_LEVEL: f64 = 0.0176;
 pub const MIN_BLOCKS: u32 = 3;
 /// Most blocks.
 pub const MAX_BLOCKS: u32 = 200;
-/// The first looks; after them there is one every [`EVERY`] blocks.
-pub const FIRST_LOOKS: [u32; 3] = [8, 12, 16];
+/// Blocks before the first look; after it there is one every [`EVERY`] blocks.
+pub const FIRST_LOOK: u32 = 8;
 /// Blocks from one look to the next.
 const EVERY: u32 = 4;
-/// Power of the share of blocks made with which the spending rises. With 48 blocks a true 3 % at a noise of 5 % is then
+/// Exponent of the share of blocks made with which the spending rises. With 48 blocks a true 3 % at a noise of 5 % is then
 /// found after 30.6 of them, by O'Brien and Fleming's type after 31.3 and with at most a point more power; dependent
 /// blocks, which early looks take for different most, allow no lower power.
 const RISING: f64 = 3.5;
@@ -45,7 +45,7 @@ const POINTS: usize = 101;
 /// those of a normal distribution and are used for t, as Jennison and Turnbull describe ("Group Sequential Methods with
 /// Applications to Clinical Trials", 2000, section 4.4).
 pub fn looks(blocks: u32) -> Vec<Look> {
-    let planned: Vec<u32> = until(FIRST_LOOKS[0], blocks).collect();
+    let planned: Vec<u32> = until(FIRST_LOOK, blocks).collect();
     let whole = if planned.len() > 1 { OF_SEVERAL * FALSE_ALARMS } else { FALSE_ALARMS };
     Going::start().levels(&planned, |share| spending(share, whole))
 }
@@ -64,6 +64,8 @@ pub fn continued(looks: &[Look], blocks: u32) -> Option<Vec<Look>> {
     let made = looks.last()?.blocks;
     let mut going = Going::start();
     let spent: f64 = looks.iter().map(|look| going.repeat(*look)).sum();
+    // One look alone spends all of its level by t itself.
+    let spent = if looks.len() == 1 { OF_SEVERAL * spent } else { spent };
     let may_spend = (OF_SEVERAL * CONTINUED_ALARMS - spent) / 2.0;
     if blocks <= made || may_spend < SMALLEST_LEVEL {
         return None;

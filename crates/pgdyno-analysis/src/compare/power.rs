@@ -1,6 +1,6 @@
 //! Statistical power: the effect that a number of blocks can show, and the blocks needed.
 
-use super::looks::MIN_BLOCKS;
+use super::looks::{FIRST_LOOK, MIN_BLOCKS};
 use crate::statistics::{normal, two_sided};
 
 /// Power for "can show": an effect of that size is found four times in five.
@@ -9,10 +9,7 @@ pub const POWER: f64 = 0.8;
 /// Power that independent blocks lose because those that resemble the one before need a larger effect: from simulations
 /// of one look, the power of the formula above minus that found, where it is about [`POWER`].
 fn lost_to_dependence(blocks: u32) -> f64 {
-    match blocks {
-        ..8 => 0.0,
-        _ => (2.4 / f64::from(blocks)).min(0.14),
-    }
+    if blocks < FIRST_LOOK { 0.0 } else { (2.4 / f64::from(blocks)).min(0.14) }
 }
 
 /// Most additional blocks that are proposed.
@@ -21,9 +18,8 @@ const MOST_BLOCKS: u32 = 10_000;
 /// The probability that the plain t interval at 1 − `alpha` of this number of blocks (at least 2) excludes 0, if the
 /// true mean of ln ratios is `effect_ln` and their standard deviation is `sd_ln`, above 0.
 ///
-/// It is the tail of the noncentral t
-/// distribution (Johnson, Kotz and Balakrishnan, "Continuous Univariate Distributions" 2, chapter 31), integrated over
-/// the sample's standard deviation.
+/// It is the tail of the noncentral t distribution (Johnson, Kotz and Balakrishnan, "Continuous Univariate
+/// Distributions" 2, chapter 31), integrated over the sample's standard deviation.
 pub fn power(effect_ln: f64, sd_ln: f64, blocks: u32, alpha: f64) -> f64 {
     noncentral(effect_ln / sd_ln * f64::from(blocks).sqrt(), degrees(blocks), alpha)
 }
@@ -66,19 +62,22 @@ pub fn blocks_for(effect_ln: f64, sd_ln: f64, alpha: f64) -> Option<u32> {
     let suffices = |blocks: u32| {
         sd_ln <= 0.0 || power(effect_ln, sd_ln, blocks, alpha) >= POWER + lost_to_dependence(blocks)
     };
-    let mut high = MIN_BLOCKS;
+    // Of fewer than eight blocks none is lost to dependence, so seven may suffice where eight do not.
+    if let Some(few) = (MIN_BLOCKS..FIRST_LOOK).find(|blocks| suffices(*blocks)) {
+        return Some(few);
+    }
+    let (mut low, mut high) = (FIRST_LOOK - 1, FIRST_LOOK);
     while !suffices(high) {
         if high >= MOST_BLOCKS {
             return None;
         }
-        high = (2 * high).min(MOST_BLOCKS);
+        (low, high) = (high, (2 * high).min(MOST_BLOCKS));
     }
-    let mut low = high / 2;
     while low + 1 < high {
         let middle = low + (high - low) / 2;
         if suffices(middle) { high = middle } else { low = middle }
     }
-    Some(high.max(MIN_BLOCKS))
+    Some(high)
 }
 
 /// Degrees of freedom of the mean of this number of blocks.

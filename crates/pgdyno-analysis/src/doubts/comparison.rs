@@ -10,12 +10,12 @@ use super::{
 };
 use crate::{
     Doubt, DoubtKind,
-    compare::{FIRST_LOOKS, MAX_CORRELATION},
+    compare::{FIRST_LOOK, MAX_CORRELATION},
     over_blocks::Change,
 };
 
 pub(super) fn too_few_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
-    let [least, ..] = FIRST_LOOKS;
+    let least = FIRST_LOOK;
     let made = comparison.result.as_ref().map_or(0, |result| result.blocks);
     if made >= least {
         return None;

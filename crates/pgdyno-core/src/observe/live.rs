@@ -1,27 +1,30 @@
 //! What observers saw last, for somebody who waits for a run.
 
-use std::collections::BTreeMap;
+use std::{cmp::Ordering, collections::BTreeMap};
 
 use super::{
-    BlockedSession, DeviceSample, HostSample, LogEvent, Observed, ProcessSample, ProgressSample, WaitsSample,
-    What,
+    BlockedSession, DeviceSample, HostSample, LogEvent, Observed, ProcessSample, ProgressSample, Role,
+    WaitsSample, What,
 };
 
 /// Seconds after which what was seen is no longer shown. Lines come once a second, and a busy machine may be late.
 const FRESH_S: f64 = 2.5;
+/// Rates over fewer seconds are not shown. At the edges of intervals there is a reading of its own, which may cover
+/// some milliseconds.
+const SHORTEST_S: f64 = 0.5;
 
 /// The last lines of a run about the machine and its servers.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Live {
     at_s: f64,
     host: Last<HostSample>,
-    devices: Last<Vec<DeviceSample>>,
     servers: BTreeMap<Option<String>, LiveServer>,
 }
 
 /// The last lines about a server.
 #[derive(Debug, Clone, Default, PartialEq)]
 struct LiveServer {
+    devices: Last<Vec<DeviceSample>>,
     processes: Last<ProcessSample>,
     waits: Last<WaitsSample>,
     wal_bytes_per_s: Last<f64>,
@@ -70,8 +73,14 @@ pub struct ServerNow<'a> {
 }
 
 impl ServerNow<'_> {
-    /// Sessions of clients at work, as a mean over the last samples.
-    pub fn clients_at_work(&self) -> f64 {
+    /// How much the clients do: sessions at work, as a mean over the last samples, then their CPUs.
+    fn rank(&self) -> (f64, f64) {
+        let roles = self.processes.into_iter().flat_map(|processes| &processes.roles);
+        let cpus = roles.filter(|of| of.role == Role::Client).map(|of| of.cpus).sum();
+        (self.clients_at_work(), cpus)
+    }
+
+    fn clients_at_work(&self) -> f64 {
         let Some(waits) = self.waits.filter(|waits| waits.samples > 0) else { return 0.0 };
         let at_work = waits.seen.iter().filter(|of| of.is_of_client() && of.event != "client");
         at_work.map(|of| of.count).sum::<u64>() as f64 / waits.samples as f64
@@ -83,18 +92,21 @@ impl Live {
     pub fn add(&mut self, line: &Observed) {
         let at_s = line.at_s;
         self.at_s = self.at_s.max(at_s);
-        match &line.what {
-            What::Host(sample) => return self.host.set(at_s, (**sample).clone()),
-            What::Devices { devices } => return self.devices.set(at_s, devices.clone()),
-            _ => {}
+        let is_long = line.over_s >= SHORTEST_S;
+        if let What::Host(sample) = &line.what {
+            if is_long {
+                self.host.set(at_s, (**sample).clone());
+            }
+            return;
         }
         let server = self.servers.entry(line.subject.clone()).or_default();
         match &line.what {
-            What::Processes(sample) => server.processes.set(at_s, sample.clone()),
+            What::Devices { devices } if is_long => server.devices.set(at_s, devices.clone()),
+            What::Processes(sample) if is_long => server.processes.set(at_s, sample.clone()),
             What::Waits(sample) => server.waits.set(at_s, sample.clone()),
             What::Blocked { blocked } => server.blocked.set(at_s, blocked.clone()),
             What::Progress { commands } => server.commands.set(at_s, commands.clone()),
-            What::Counters(sample) if line.over_s > 0.0 => {
+            What::Counters(sample) if is_long => {
                 let wal = sample.views.get("pg_stat_wal").and_then(|wal| wal.get("wal_bytes"));
                 wal.into_iter().for_each(|bytes| server.wal_bytes_per_s.set(at_s, bytes / line.over_s));
             }
@@ -114,14 +126,14 @@ impl Live {
 
     /// The device under a server's files that was busy for the largest share of the time.
     pub fn busiest_device(&self) -> Option<&DeviceSample> {
-        let devices = self.devices.at(self.at_s)?.iter();
+        let devices = self.servers.values().filter_map(|server| server.devices.at(self.at_s)).flatten();
         devices.max_by(|a, b| a.utilisation.total_cmp(&b.utilisation))
     }
 
     /// The server with the most clients at work: of several, the one that is driven.
     pub fn busiest_server(&self) -> Option<ServerNow<'_>> {
         let servers = self.servers.iter().map(|(subject, server)| self.now(subject.as_deref(), server));
-        servers.max_by(|a, b| a.clients_at_work().total_cmp(&b.clients_at_work()))
+        servers.max_by(|a, b| a.rank().partial_cmp(&b.rank()).unwrap_or(Ordering::Equal))
     }
 
     fn now<'a>(&self, subject: Option<&'a str>, server: &'a LiveServer) -> ServerNow<'a> {
@@ -160,10 +172,24 @@ mod tests {
         live.add(&line(1.0, Some("a"), waits("client", 80)));
         live.add(&line(1.0, Some("b"), waits("IO:WALSync", 20)));
         let busiest = live.busiest_server().expect("there are two");
-        assert_eq!((busiest.subject, busiest.clients_at_work()), (Some("b"), 2.0));
+        assert_eq!((busiest.subject, busiest.rank()), (Some("b"), (2.0, 0.0)));
         live.add(&line(2.0, Some("a"), waits("running", 30)));
         live.add(&line(2.0, Some("b"), waits("client", 80)));
         assert_eq!(live.busiest_server().and_then(|busiest| busiest.subject), Some("a"));
+    }
+
+    #[test]
+    fn the_busiest_device_is_that_of_any_server() {
+        let devices = |device: &str, utilisation| What::Devices {
+            devices: vec![DeviceSample { device: device.to_owned(), utilisation, ..DeviceSample::default() }],
+        };
+        let mut live = Live::default();
+        live.add(&line(1.0, Some("a"), devices("nvme0n1", 0.9)));
+        live.add(&line(1.0, Some("b"), devices("sdb", 0.1)));
+        // At the edge of an interval.
+        let edge = Observed { over_s: 0.01, ..line(1.1, Some("b"), devices("sdb", 1.0)) };
+        live.add(&edge);
+        assert_eq!(live.busiest_device().map(|of| of.device.as_str()), Some("nvme0n1"));
     }
 
     #[test]

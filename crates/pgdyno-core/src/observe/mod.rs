@@ -27,8 +27,8 @@ pub use locks::root_blockers;
 pub use log::{LogEvent, LogSample};
 pub use processes::{ProcessSample, Role, RoleSample, StuckProcess};
 pub use server::{
-    BlockedSession, BlockingSession, CounterSample, ProgressSample, SessionSample, StatementSample,
-    WaitSample, WaitsSample,
+    BlockedSession, BlockingSession, CounterSample, MOST_BLOCKED, ProgressSample, SessionSample,
+    StatementSample, WaitSample, WaitsSample,
 };
 pub use sessions::{BusySession, SessionsSeen, WalPosition};
 pub use sum::{LineSums, Origin};

@@ -47,7 +47,7 @@ pub enum Role {
 }
 
 impl Role {
-    /// All processes of this role in a word or two.
+    /// All processes of this role in a word or two, for a line of a live view. Reports have longer words.
     pub fn words(self) -> &'static str {
         match self {
             Self::Client => "clients",

@@ -54,6 +54,9 @@ pub struct SessionSample {
     pub statement_age_s: Option<f64>,
 }
 
+/// Most sessions that wait for locks of which is told at one time: those that have waited for the longest time.
+pub const MOST_BLOCKED: usize = 20;
+
 /// A session that waited for a lock.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockedSession {

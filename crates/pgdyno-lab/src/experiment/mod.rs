@@ -161,20 +161,25 @@ impl Experiment<'_> {
         saved.map(|()| result)
     }
 
-    /// Carries out a stage on one server, whose processes are profiled if that is wanted.
+    /// Carries out a stage on one server, whose processes are profiled if that is wanted. A stage that fails has no
+    /// profile: reading the samples would keep the user waiting.
     fn stage_on<T>(
         &mut self,
         at: usize,
         name: &str,
         work: impl FnOnce(&mut Self) -> Result<T, Problem>,
     ) -> Result<T, Problem> {
-        self.stage(name, |this| {
-            let mut sampling = this.recording.sampling(this.servers[at].watched, None);
+        self.recording.follow(&self.servers[at]);
+        let mut sampling = self.recording.sampling(self.servers[at].watched, None);
+        // The stage's time is without that of perf.
+        let done = self.stage(name, |this| {
             sampling.start();
             let done = work(this);
-            this.recording.end_sampling(sampling, this.context.job.of_subject(at, name));
+            sampling.stop();
             done
-        })
+        })?;
+        self.recording.end_sampling(sampling, self.context.job.of_subject(at, name));
+        Ok(done)
     }
 
     /// Changes the records of the subjects on a server.

@@ -106,9 +106,12 @@ impl Operations {
             recording.record.operations.push(record);
             value
         });
-        recording.end_sampling(sampling, name.to_owned());
+        sampling.stop();
         // What cannot be written now is written at the end, which reports the error.
         let _ = recording.end_stage(name, start_s, done.is_ok());
+        if done.is_ok() {
+            recording.end_sampling(sampling, name.to_owned());
+        }
         done
     }
 

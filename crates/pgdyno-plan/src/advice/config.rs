@@ -311,7 +311,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::advice::preflight::tests::{host, storage};
+    use crate::advice::cannot_start::tests::{host, storage};
 
     fn sized(host: &HostFacts, data: &StorageFacts, version_num: u32) -> Vec<Choice> {
         settings(&Inputs {
@@ -462,14 +462,14 @@ mod tests {
         }
 
         #[test]
-        fn what_is_chosen_passes_the_preflight(
+        fn what_is_chosen_can_start(
             memory in 64 * MB..1 << 45, free in 0_u64..1 << 50, old in any::<bool>()
         ) {
             let host = host(memory);
             let version = if old { 90_624 } else { 180_000 };
             let chosen = sized(&host, &storage(free, Some(false)), version);
             let map = chosen.iter().map(|choice| (choice.name.clone(), choice.value.clone())).collect();
-            prop_assert_eq!(crate::advice::preflight::problems(&host, version, BLOCK, &map), vec![]);
+            prop_assert_eq!(crate::advice::cannot_start::problems(&host, version, BLOCK, &map), vec![]);
         }
 
         #[test]

@@ -5,7 +5,7 @@ use serde_json::Value;
 use crate::{
     Plan,
     fault::{Fault, fault, shown},
-    keys::{Holds, Key, PLAN, Table},
+    schema_keys::{Holds, Key, PLAN, Table},
 };
 
 /// Appends the whole numbers that are out of range.

@@ -329,7 +329,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        advice::preflight::tests::{host, storage},
+        advice::cannot_start::tests::{host, storage},
         preset::presets,
     };
 

@@ -1,18 +1,18 @@
 //! The sections of a report, one file per topic: turn a recorded run into blocks.
 
-mod axis;
 pub mod brief;
-pub mod cells;
 pub mod charts;
 mod checks;
 mod choices;
 pub mod comparison;
-pub mod data;
+pub mod csv_cells;
+pub mod csv_runs;
 mod differences;
 mod doubts;
 mod facts;
 mod footprint;
 pub mod head;
+mod lanes;
 mod levels;
 mod limits;
 mod load;
@@ -55,7 +55,7 @@ pub fn all(run: &Run<'_>) -> Vec<Section> {
     let found = found.chain(limits::section(run));
     let trust = [Some(doubts::section(run)), drove.then(|| checks::section(run))].into_iter().flatten();
     let tpcc = tpcc::section(run).into_iter();
-    let seen = tpcc.chain(differences::sections(run)).chain(axis::section(run)).chain(waits::section(run));
+    let seen = tpcc.chain(differences::sections(run)).chain(lanes::section(run)).chain(waits::section(run));
     let seen = seen.chain(profile::section(run)).chain(charts::sections(run));
     let details = seen.chain(observed::section(run)).chain(slowest::section(run)).chain(waited(run));
     let sides = time::section(run).into_iter().chain([facts::section(run)]);

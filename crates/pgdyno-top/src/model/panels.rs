@@ -255,7 +255,7 @@ fn blocked(reading: &Reading) -> Table {
         0 => "LOCKS".to_owned(),
         waiting => titled("LOCKS", Some(format!("{waiting} wait; who blocks them stands above"))),
     };
-    let many = (blocked.len() >= pgdyno_activity::MOST_BLOCKED)
+    let many = (blocked.len() >= pgdyno_core::observe::MOST_BLOCKED)
         .then(|| "only those that wait longest are shown".into());
     table
         .note(many)

@@ -304,8 +304,8 @@ fn a_comparison_without_an_answer_is_continued_by_the_command_in_its_report() {
     holds_together(&run);
     let found = compared(&run);
     assert_eq!((found.blocks.len(), run.record.plan.blocks, run.record.resumed.len()), (16, 16, 1));
-    assert_eq!((found.looks.len(), &found.looks[..1]), (2, &first[..]));
-    assert!(found.looks[1].alpha < found.looks[0].alpha / 2.0, "{:?}", found.looks);
+    assert_eq!((found.looks.len(), &found.looks[..1]), (3, &first[..]));
+    assert!(found.looks[2].alpha < found.looks[0].alpha / 2.0, "{:?}", found.looks);
     assert_eq!(found.result.as_ref().map(|result| result.blocks), Some(16));
 }
 

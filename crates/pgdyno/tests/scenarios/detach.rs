@@ -328,7 +328,6 @@ mod long {
     use super::*;
     use crate::interrupts::SmallDisk;
 
-    /// The detached process itself starts the server, which ends with it.
     /// Below the progress of a run, and of `attach`, is what its observers see.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
@@ -337,7 +336,7 @@ mod long {
         let long = ["--pg", "18", "--bundle", "--duration", "6s"];
         let login = Login::with(&place, &tiny(&long));
         let shown =
-            ["  now      ", " TPS  p99 ", "  machine  ", "  waits    ", "  server   ", "CPUs of clients"];
+            ["  now      ", " TPS  p99 ", "  machine  ", "  sessions ", "  server   ", "CPUs used: clients"];
         shown.iter().for_each(|words| drop(login.waits_for(words)));
         login.waits_for("exit status 0");
         login.close();
@@ -351,6 +350,7 @@ mod long {
         assert!(!events.contains("seen") && !events.contains("driven"), "what passes by is not recorded");
     }
 
+    /// The detached process itself starts the server, which ends with it.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn a_detached_bench_has_its_own_server() {

@@ -222,7 +222,13 @@ fn stages_of_a_plan_are_in_one_record(pg: &str) {
                      [[stage]]\ndo = \"probe ddl\"\ncommit = true\nsessions = 2\nrepeats = 1\n";
     let plan = plan_of_stages(&format!("{questions}{SELECT_ONLY}"));
     fs::write(place.path("plan.toml"), plan).expect("it can be written");
-    let said = place.done(&["run", "plan.toml", "--pg", pg, "--bundle", "--full"]);
+    let run = ["run", "plan.toml", "--pg", pg, "--bundle"];
+    let foretold = place.command(&[&run[..], &["--dry-run"]].concat()).output().expect("pgdyno can be run");
+    let unknown =
+        "plus the time of `probe ddl`, `prewarm`, `probe count`, `probe first-touch`, `probe partitions`";
+    let foretold = text(&foretold.stderr);
+    assert!(foretold.contains(unknown), "{foretold}");
+    let said = place.done(&[&run[..], &["--full"]].concat());
     let record = last(&place).record;
     let names: Vec<_> = record.operations.iter().map(|operation| operation.name.as_str()).collect();
     let before_runs = ["verify", "probe ddl", "probe depth", "prewarm", "probe count"];

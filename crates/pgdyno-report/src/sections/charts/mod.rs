@@ -3,8 +3,8 @@
 mod against_clients;
 mod distribution;
 mod of_blocks;
-mod over_time;
 pub mod scales;
+mod throughput_and_latency;
 
 use pgdyno_document::{
     block::{Block, Section},
@@ -44,7 +44,7 @@ fn of_subjects(run: &Run<'_>, groups: &[Vec<usize>]) -> Vec<Section> {
 
 fn of_workload(run: &Run<'_>, number: usize, group: &[usize]) -> Option<Section> {
     let against = against_clients::of_workload(run, number, group);
-    let over_time = over_time::charts(run, number, group);
+    let over_time = throughput_and_latency::charts(run, number, group);
     let charts = against.into_iter().chain(over_time).chain(distribution::chart(run, number, group));
     section(run.work_of(*group.first()?), charts.collect())
 }

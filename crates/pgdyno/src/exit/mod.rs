@@ -1,5 +1,7 @@
 //! All exit statuses; docs/errors.md says how a script should react to each.
 
+pub mod of_run;
+
 use std::process::{ExitCode, ExitStatus};
 
 use pgdyno_core::problem::ProblemKind;
@@ -69,7 +71,7 @@ mod tests {
     /// The table of docs/errors.md has a row for each status, and no other.
     #[test]
     fn the_documented_statuses_are_these() {
-        let errors = include_str!("../../../docs/errors.md");
+        let errors = include_str!("../../../../docs/errors.md");
         let rows =
             errors.lines().filter_map(|line| line.strip_prefix("| ")?.split(" |").next()?.parse::<u8>().ok());
         assert_eq!(rows.collect::<Vec<_>>(), Exit::ALL.map(|exit| exit as u8));

@@ -1,4 +1,4 @@
-//! The servers to measure.
+//! The keys of a server to measure: `[server]`, and each `[[subject]]`.
 
 use std::collections::BTreeMap;
 

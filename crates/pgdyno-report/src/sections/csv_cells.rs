@@ -13,7 +13,7 @@ use pgdyno_record::ComparisonRecord;
 
 use crate::{
     run::Run,
-    sections::{comparison::RATES, data},
+    sections::{comparison::RATES, csv_runs},
     source::Source,
 };
 
@@ -95,7 +95,7 @@ const COLUMNS: [(&str, At); 55] = [
 
 /// The cells in listing order. A comparison of commands or loads, which have no cells, has a row for each arm.
 pub fn table(run: &Run<'_>) -> Table {
-    let names = COLUMNS.iter().map(|(name, _)| *name).chain([data::DOUBTS]);
+    let names = COLUMNS.iter().map(|(name, _)| *name).chain([csv_runs::DOUBTS]);
     let cells = run.cells().into_iter().map(|(index, cell)| row(run, index, cell));
     let without_cells = run.record.comparison.as_ref().filter(|_| run.record.cells.is_empty());
     let arms =
@@ -104,7 +104,7 @@ pub fn table(run: &Run<'_>) -> Table {
 }
 
 fn row(run: &Run<'_>, index: usize, cell: &CellSummary) -> Row {
-    let doubts = data::doubts(run, Some(&cell.workload.cell()));
+    let doubts = csv_runs::doubts(run, Some(&cell.workload.cell()));
     let compared = compared(run, cell);
     let value = |(_, from): &(&str, At)| value(run, index, cell, compared.as_deref(), *from);
     Row::new(false, COLUMNS.iter().map(value).chain([doubts]))
@@ -113,7 +113,7 @@ fn row(run: &Run<'_>, index: usize, cell: &CellSummary) -> Row {
 /// The row of an arm of a comparison without cells.
 fn row_of_arm(run: &Run<'_>, of: &ComparisonRecord, arm: usize) -> Row {
     let value = |(_, from): &(&str, At)| value_of_arm(run, of, arm, *from);
-    Row::new(false, COLUMNS.iter().map(value).chain([data::doubts(run, None)]))
+    Row::new(false, COLUMNS.iter().map(value).chain([csv_runs::doubts(run, None)]))
 }
 
 fn value_of_arm(run: &Run<'_>, comparison: &ComparisonRecord, arm: usize, from: At) -> Cell {
