@@ -14,7 +14,7 @@ use pgdyno_core::{
 };
 use pgdyno_host::{facts, procs, users::User};
 use pgdyno_plan::{
-    advice::{cannot_start, config},
+    advice::{config, will_it_start},
     preset::{Fit, Fitted},
 };
 
@@ -593,7 +593,7 @@ fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<Strin
     let in_force =
         record.settings.iter().map(|choice| (choice.name.to_ascii_lowercase(), choice.value.clone()));
     let in_force: BTreeMap<String, String> = in_force.collect();
-    let problems = cannot_start::problems(&host, record.version_num, block_bytes.into(), &in_force);
+    let problems = will_it_start::problems(&host, record.version_num, block_bytes.into(), &in_force);
     if let Some(problem) = problems.into_iter().next() {
         let as_published = record.preset.as_ref().is_some_and(|preset| preset.as_published);
         return Err(if as_published { problem.hint(FIT_HINT) } else { problem });

@@ -311,7 +311,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::advice::cannot_start::tests::{host, storage};
+    use crate::advice::will_it_start::tests::{host, storage};
 
     fn sized(host: &HostFacts, data: &StorageFacts, version_num: u32) -> Vec<Choice> {
         settings(&Inputs {
@@ -469,7 +469,7 @@ mod tests {
             let version = if old { 90_624 } else { 180_000 };
             let chosen = sized(&host, &storage(free, Some(false)), version);
             let map = chosen.iter().map(|choice| (choice.name.clone(), choice.value.clone())).collect();
-            prop_assert_eq!(crate::advice::cannot_start::problems(&host, version, BLOCK, &map), vec![]);
+            prop_assert_eq!(crate::advice::will_it_start::problems(&host, version, BLOCK, &map), vec![]);
         }
 
         #[test]

@@ -2,7 +2,7 @@
 
 pub mod alike;
 pub mod bench;
-pub mod cannot_start;
 pub mod config;
 pub(crate) mod logging;
 pub mod program;
+pub mod will_it_start;

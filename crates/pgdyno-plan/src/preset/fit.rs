@@ -329,7 +329,7 @@ mod tests {
 
     use super::*;
     use crate::{
-        advice::cannot_start::tests::{host, storage},
+        advice::will_it_start::tests::{host, storage},
         preset::presets,
     };
 

@@ -7,7 +7,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::{Cost, Set, Table, TableOption, Way, options};
+use super::{Cost, Set, Table, TableOption, Way, table_options};
 use crate::{Population, tpcb::SizeEstimate};
 
 /// Partitioning method of the main table.
@@ -64,7 +64,7 @@ pub struct LoadPlan {
     /// Fill factor in per cent, unless a table has its own.
     pub fillfactor: u32,
     /// Storage options of the tables.
-    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "options")]
+    #[serde(default, skip_serializing_if = "Vec::is_empty", with = "table_options")]
     pub table_options: Vec<TableOption>,
     /// Whether the tables are unlogged.
     pub unlogged: bool,
@@ -121,7 +121,7 @@ impl LoadPlan {
 
     /// Storage options of a table: those that it has by default, and the requested ones over them.
     pub fn options_of(&self, table: Table, usual: &[(&str, String)]) -> Vec<(String, String)> {
-        options::of_table(&self.table_options, table, usual)
+        table_options::of_table(&self.table_options, table, usual)
     }
 
     /// Fill factor of a table in per cent.
@@ -238,7 +238,7 @@ pub struct LoadRequest {
     pub fillfactor: Option<u32>,
     /// Storage option of all tables, or of one (TABLE.NAME=VALUE), such as accounts.parallel_workers=8; may be repeated
     #[schemars(with = "BTreeMap<String, String>", extend("x-expects" = TABLE_OPTIONS))]
-    #[serde(skip_serializing_if = "Vec::is_empty", with = "options")]
+    #[serde(skip_serializing_if = "Vec::is_empty", with = "table_options")]
     #[cfg_attr(feature = "flags", arg(long = "table-option", value_name = "NAME=VALUE"))]
     pub table_options: Vec<TableOption>,
     /// Unlogged tables, which a crash of the server empties; reports state it beside every number
@@ -327,7 +327,7 @@ impl LoadRequest {
             log_chunks: self.log_chunks(partitions, log_rows, streams),
             partitions,
             fillfactor: self.fillfactor.unwrap_or(FULL),
-            table_options: options::merged(&self.table_options, &[]),
+            table_options: table_options::merged(&self.table_options, &[]),
             unlogged: self.unlogged,
             foreign_keys: self.foreign_keys,
             tablespace: self.tablespace.clone(),
@@ -398,7 +398,7 @@ impl LoadRequest {
         options.extend(self.options());
         let both: Self =
             serde_json::from_value(Value::Object(options)).expect("what was written can be read");
-        Self { table_options: options::merged(&self.table_options, &other.table_options), ..both }
+        Self { table_options: table_options::merged(&self.table_options, &other.table_options), ..both }
     }
 
     /// The options that are given, named as in a plan but with dashes, with their values as flags have them; `None` for

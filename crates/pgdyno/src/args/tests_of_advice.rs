@@ -49,7 +49,7 @@ const SPEAKERS: &[(&str, &[&str])] = &[
     ("pgdyno-provision/src/conf.rs", &["up", "run", "ab"]),
     ("pgdyno-provision/src/up.rs", &["up"]),
     ("pgdyno-record/src/", MEASURING),
-    ("pgdyno-rows/src/load/options.rs", MEASURING),
+    ("pgdyno-rows/src/load/table_options.rs", MEASURING),
     // A number of rows or warehouses is that of the load of these tables, or of a plan.
     ("pgdyno-rows/src/load/plan.rs", &["run"]),
     ("pgdyno-rows/src/load/size.rs", &["load scaleup", "run"]),
