@@ -21,6 +21,7 @@ mod watched;
 use std::{
     collections::BTreeMap,
     fs::File,
+    thread,
     time::{Duration, Instant},
 };
 
@@ -43,6 +44,9 @@ use server_thread::ServerThread;
 use span::ServerSpan;
 pub use span::Span;
 pub use watched::{SessionOptions, Watched};
+
+/// Longest wait for the last answers to sessions before their statements are cancelled.
+const LAST_ANSWERS: Duration = Duration::from_secs(1);
 
 /// What observing a whole run cost.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -205,11 +209,22 @@ impl Observers {
         self.servers.get(&id)?.session.as_ref()
     }
 
+    /// Waits a moment for sessions in the middle of an answer: a statement that is cancelled is an error in the server's
+    /// log. After that they end at once, whatever they wait for.
+    fn await_sessions(&self) {
+        let sessions = || self.servers.values().filter_map(|by| by.session.as_ref());
+        sessions().for_each(ServerThread::finish);
+        let begun = Instant::now();
+        while begun.elapsed() < LAST_ANSWERS && !sessions().all(ServerThread::is_finished) {
+            thread::sleep(Duration::from_millis(5));
+        }
+    }
+
     /// Ends all observers, and waits until everything is written. `None` if there were none.
     pub fn end(&mut self) -> Option<Ended> {
         let host = self.host.take()?;
         self.level = ObserveLevel::None;
-        // Sessions that wait for a server end at once.
+        self.await_sessions();
         self.stop.request("the run has ended");
         self.servers.clear();
         drop(host);

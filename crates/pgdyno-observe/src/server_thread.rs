@@ -91,6 +91,15 @@ impl ServerThread {
         self.marks.clone()
     }
 
+    /// Lets the thread end after the answer that it waits for.
+    pub(crate) fn finish(&self) {
+        let _ = self.marks.send(Mark::Finish); // it may have ended before
+    }
+
+    pub(crate) fn is_finished(&self) -> bool {
+        self.thread.as_ref().is_none_or(JoinHandle::is_finished)
+    }
+
     pub(crate) fn begin_waits(&self) {
         self.sampled.begin();
     }
@@ -103,7 +112,7 @@ impl ServerThread {
 /// Ends the thread, at the latest after the answer that it waits for.
 impl Drop for ServerThread {
     fn drop(&mut self) {
-        let _ = self.marks.send(Mark::Finish); // it may have ended before
+        self.finish();
         if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // a panic is printed already
         }
