@@ -209,8 +209,8 @@ impl Observers {
         self.servers.get(&id)?.session.as_ref()
     }
 
-    /// Waits a moment for sessions in the middle of an answer: a statement that is cancelled is an error in the server's
-    /// log. After that they end at once, whatever they wait for.
+    /// Waits a moment for sessions in the middle of an answer: a statement that is cancelled is an error in the log of
+    /// the server. After that they end at once, whatever they wait for.
     fn await_sessions(&self) {
         let sessions = || self.servers.values().filter_map(|by| by.session.as_ref());
         sessions().for_each(ServerThread::finish);

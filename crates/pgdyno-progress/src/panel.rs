@@ -207,7 +207,7 @@ mod tests {
             "now      5,520 TPS  p99 1.23 ms",
             "machine  2 CPUs 80.0 % busy, iowait 8.0 %  nvme0n1 84.0 % busy",
             "sessions running 52.0 %  IO:WALSync 21.0 %  client 14.0 %",
-            "server   WAL 12.4 MiB/s  checkpoint under way  CPUs used: clients 1.30  checkpoint…",
+            "server   WAL 12.4 MiB/s  checkpoint under way  CPUs used: clients 1.30",
         ];
         assert_eq!(lines(&seen(busy()), Some((5_520.0, Some(1_230_000)))), want);
         assert_eq!(lines(&Live::default(), None), [""; 0], "nothing was seen yet");
@@ -241,7 +241,7 @@ mod tests {
         };
         let commands = What::Progress { commands: vec![command] };
         let both = seen([commands.clone(), What::Blocked { blocked: vec![blocked] }]);
-        let want = "blocked  1, longest by pid 4711, idle in transaction: UPDATE pgbench_branches …";
+        let want = "blocked  1, longest by pid 4711, idle in transaction: UPDATE pgbench_branches…";
         assert_eq!(lines(&both, None), [want]);
         let want = "at work  CREATE INDEX pgbench_accounts 42.0 %: building index: loading tuples…";
         assert_eq!(lines(&seen([commands]), None), [want]);

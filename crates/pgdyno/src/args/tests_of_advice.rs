@@ -25,6 +25,7 @@ const SPEAKERS: &[(&str, &[&str])] = &[
     ("pgdyno-lab/src/operation/", LOADS),
     ("pgdyno-lab/src/restarts.rs", &["ab", "run"]),
     ("pgdyno-lab/src/prepare.rs", &["ab"]),
+    ("pgdyno-lab/src/refuse_clients.rs", &["ab"]),
     ("pgdyno-lab/src/programs.rs", &["run"]),
     ("pgdyno-lab/src/resume.rs", &["resume"]),
     ("pgdyno-lab/src/session_settings.rs", &["ab"]),
