@@ -25,8 +25,8 @@ pub const FIRST_LOOK: u32 = 8;
 /// Blocks from one look to the next.
 const EVERY: u32 = 4;
 /// Exponent of the share of blocks made with which the spending rises. With 48 blocks a true 3 % at a noise of 5 % is
-/// then found after 30.6 of them, by O'Brien and Fleming's type after 31.3 and with at most a point more power; dependent
-/// blocks, which early looks take for different most, allow no lower exponent.
+/// then found after 30.6 of them, by O'Brien and Fleming's type after 31.3 and with at most a point more power.
+/// Dependent blocks, which early looks take for different most, allow no lower exponent.
 const RISING: f64 = 3.5;
 /// Level below which a look is left out: an interval of that confidence answers nothing.
 const SMALLEST_LEVEL: f64 = 1e-5;
