@@ -91,9 +91,12 @@ mod long {
             record.plan.slots && words.contains("Runs were slots over connections that stayed open"),
             "{out}"
         );
-        assert_eq!((record.plan.blocks_per_start, record.starts.len(), record.runs.len()), (Some(4), 4, 32));
+        // Slots so short may differ enough to end the comparison before its last start.
+        let starts = record.starts.len() as u32;
+        assert_eq!((record.plan.blocks_per_start, record.runs.len()), (Some(4), 8 * starts as usize));
+        assert!(starts >= 2, "{starts}");
         assert!(record.runs.iter().all(|run| run.connect_ns == 0 && run.checkpoint_s == Some(0.0)));
-        let all = BTreeSet::from_iter((0..4).flat_map(|start| ["A", "B"].map(|arm| (start, arm))));
+        let all = BTreeSet::from_iter((0..starts).flat_map(|start| ["A", "B"].map(|arm| (start, arm))));
         let pids: Vec<_> = all
             .into_iter()
             .map(|(start, arm)| processes(&record.runs, arm, 4 * start..4 * start + 4))
