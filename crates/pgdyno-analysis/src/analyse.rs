@@ -90,7 +90,8 @@ pub fn mark_disturbed(record: &mut RunRecord) {
     };
     comparison.blocks.iter_mut().zip(found).for_each(|(block, found)| block.disturbed = found);
     let disturbed = comparison.blocks.iter().filter(|block| block.disturbed.is_some()).count();
-    comparison.too_disturbed = is_too_disturbed(disturbed, comparison.blocks.len());
+    let measured_s: f64 = record.runs.iter().map(|run| run.duration_ns as f64 / 1e9).sum();
+    comparison.too_disturbed = is_too_disturbed(disturbed, comparison.blocks.len(), measured_s);
 }
 
 /// Recomputes the result of a comparison from its blocks, of which each start of the servers has as many as given; with

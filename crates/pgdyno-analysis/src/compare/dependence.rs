@@ -5,9 +5,9 @@ use crate::statistics::{mean, normal_density, two_sided, two_sided_p};
 /// Correlation of an observation with the one before it above which it is a doubt. Sixteen independent blocks exceed it
 /// about once in eight times, and 32 once in twenty.
 pub const MAX_CORRELATION: f64 = 0.30;
-/// Fewest observations from which a correlation is told.
-const FEWEST_TOLD: usize = 12;
-/// Fewest observations from which it widens an interval. Eight show little of a correlation, but the first look of many
+/// Fewest observations whose correlation may be a doubt.
+pub const FEWEST_DOUBTED: u32 = 12;
+/// Fewest observations from which it is told, and widens an interval. Eight show little of a correlation, but the first look of many
 /// blocks is after eight, and can wait for more.
 const FEWEST: usize = 8;
 /// Smallest and largest correlation that is allowed for. Below the smallest all blocks count as equally independent.
@@ -17,9 +17,9 @@ const ALLOWED: (f64, f64) = (0.1, 0.9);
 const POINTS: (i32, f64) = (16, 0.25);
 
 /// The correlation of each observation with the one before it, corrected for its bias in short series, at most 1.
-/// `None` for fewer than twelve, or without scatter.
+/// `None` for fewer than eight, or without scatter.
 pub fn lag_one(observations: &[f64]) -> Option<f64> {
-    let found = found(observations).filter(|_| observations.len() >= FEWEST_TOLD)?;
+    let found = found(observations).filter(|_| observations.len() >= FEWEST)?;
     Some(corrected(found, observations.len()))
 }
 

@@ -25,10 +25,15 @@ const MORE_WAITED: f64 = 0.1;
 pub const MAX_DISTURBED: f64 = 1.0 / 3.0;
 /// Fewest blocks by which that is judged.
 pub const FEWEST_JUDGED: usize = 9;
+/// Shortest time that their runs measured: nine blocks of short slots may lie within one burst of other load.
+const LEAST_JUDGED_S: f64 = 20.0;
+/// Times a second at which Linux advances its counters of CPU time (`USER_HZ`, proc(5)).
+const TICKS_PER_S: f64 = 100.0;
 
 /// What one run met.
 #[derive(Debug, Clone, Copy)]
 struct Met {
+    seconds: f64,
     others_cpus: Option<f64>,
     steal: Option<f64>,
     /// Seconds of waiting per second of the interval.
@@ -39,7 +44,12 @@ impl Met {
     fn of(run: &CellRun) -> Self {
         let seconds = run.duration_ns as f64 / 1e9;
         let waited = run.cpu.waited_s.filter(|_| seconds > 0.0).map(|waited_s| waited_s / seconds);
-        Self { others_cpus: run.cpu.others_cpus, steal: run.cpu.steal, waited }
+        Self { seconds, others_cpus: run.cpu.others_cpus, steal: run.cpu.steal, waited }
+    }
+
+    /// Share of a CPU by which what was counted in ticks may be off: one tick.
+    fn tick(&self) -> f64 {
+        if self.seconds > 0.0 { 1.0 / (TICKS_PER_S * self.seconds) } else { 0.0 }
     }
 }
 
@@ -71,7 +81,8 @@ fn disturbance(met: Met, usual: &[Met], cpus: f64) -> Option<Disturbance> {
         found.zip(limit).filter(|(found, limit)| found > limit).map(|(found, _)| found)
     };
     let others = median(|met| met.others_cpus).map_or(MOST_OTHERS * cpus, |usual| usual + MORE_OTHERS * cpus);
-    let steal = median(|met| met.steal).map_or(MOST_STEAL, |usual| usual + MORE_STEAL);
+    let others = others + met.tick() * cpus;
+    let steal = median(|met| met.steal).map_or(MOST_STEAL, |usual| usual + MORE_STEAL) + met.tick();
     let waited = median(|met| met.waited).map(|usual| TIMES_WAITED * usual + MORE_WAITED * cpus);
     let by_others = beyond(met.others_cpus, Some(others)).map(|cpus| Disturbance::OtherLoad { cpus });
     by_others
@@ -79,9 +90,11 @@ fn disturbance(met: Met, usual: &[Met], cpus: f64) -> Option<Disturbance> {
         .or_else(|| beyond(met.waited, waited).map(|threads| Disturbance::Waiting { threads }))
 }
 
-/// Whether so many blocks met other load that a comparison has no answer here and now.
-pub fn is_too_disturbed(disturbed: usize, blocks: usize) -> bool {
-    blocks >= FEWEST_JUDGED && disturbed as f64 > MAX_DISTURBED * blocks as f64
+/// Whether so many blocks met other load that a comparison has no answer here and now. `measured_s` is the time that
+/// the runs of all blocks measured, in seconds.
+pub fn is_too_disturbed(disturbed: usize, blocks: usize, measured_s: f64) -> bool {
+    let is_known = blocks >= FEWEST_JUDGED && measured_s >= LEAST_JUDGED_S;
+    is_known && disturbed as f64 > MAX_DISTURBED * blocks as f64
 }
 
 #[cfg(test)]
@@ -146,7 +159,7 @@ mod tests {
     fn steady_load_disturbs_only_until_it_is_known() {
         let runs = runs(20, |_, _| (0.5, 2.0));
         assert_eq!(found(&runs, 20), [0, 1, 2]);
-        assert!(!is_too_disturbed(3, 9));
+        assert!(!is_too_disturbed(3, 9, 90.0));
     }
 
     /// If a program runs only beside one arm, most blocks are disturbed.
@@ -154,8 +167,9 @@ mod tests {
     fn load_beside_one_arm_leaves_no_answer() {
         let runs = runs(9, |_, arm| if arm == Arm::B { (0.5, 2.0) } else { (0.1, 2.0) });
         let disturbed = found(&runs, 9).len();
-        assert!(is_too_disturbed(disturbed, 9), "{disturbed}");
-        assert!(!is_too_disturbed(3, 9) && !is_too_disturbed(8, 8));
+        assert!(is_too_disturbed(disturbed, 9, 90.0), "{disturbed}");
+        assert!(!is_too_disturbed(3, 9, 90.0) && !is_too_disturbed(8, 8, 80.0));
+        assert!(!is_too_disturbed(9, 9, 5.0), "one burst may have met all of them");
     }
 
     #[test]
@@ -165,5 +179,16 @@ mod tests {
         all[8].cpu.steal = Some(0.05);
         assert_eq!(found(&all, 5), [4]);
         assert_eq!(disturbances(&[], &[0, 1], 4.0), [None, None]);
+    }
+
+    /// In a slot of 300 ms a tick is 3 % of a CPU.
+    #[test]
+    fn a_tick_more_in_a_short_slot_is_no_disturbance() {
+        let mut all = runs(5, |_, _| (0.1, 1.0));
+        all.iter_mut().for_each(|run| (run.duration_ns, run.cpu.steal) = (300_000_000, Some(0.0)));
+        all[7].cpu.steal = Some(0.05);
+        assert!(found(&all, 5).is_empty());
+        all[8].cpu.steal = Some(0.06);
+        assert_eq!(found(&all, 5), [4]);
     }
 }

@@ -31,7 +31,7 @@ pub use pgdyno_core::results::{
 };
 
 pub use comparable::{compare_at_one_server, compare_sides, compare_work};
-pub use dependence::{MAX_CORRELATION, lag_one};
+pub use dependence::{FEWEST_DOUBTED, MAX_CORRELATION, lag_one};
 pub use difference::{Asked, AskedProgram, LoadedData, Side};
 pub use differences::differences;
 pub use disturbed::{disturbances, is_too_disturbed};

@@ -66,14 +66,14 @@ mod tests {
 
     const MARGIN: f64 = 0.02;
 
-    /// Comparisons of 16 blocks in starts of this number, of which each start has a difference of its own with the
-    /// standard deviation `tau`; the share that says faster or slower.
-    fn decided(of_start: u32, effect: f64, tau: f64, sigma: f64, normal: &mut Normal) -> f64 {
+    /// Comparisons of this number of blocks in starts of this number, of which each start has a difference of its own
+    /// with the standard deviation `tau`; the share that says faster or slower.
+    fn decided([blocks, of_start]: [u32; 2], effect: f64, tau: f64, sigma: f64, normal: &mut Normal) -> f64 {
         const TIMES: u32 = 1_000;
-        let looks = looks(16);
+        let (looks, starts) = (looks(blocks), blocks / of_start);
         let mut one = || {
             let mut blocks = Vec::new();
-            for _ in 0..16 / of_start {
+            for _ in 0..starts {
                 let start = effect.ln_1p() + tau * normal.draw();
                 blocks.extend((0..of_start).map(|_| start + sigma * normal.draw()));
             }
@@ -88,16 +88,20 @@ mod tests {
     #[test]
     fn starts_that_differ_raise_no_alarms() {
         let mut normal = Normal::seeded(81);
-        for tau in [0.0, 0.01, 0.02] {
-            let alarms = decided(2, 0.0, tau * 2f64.sqrt(), 0.01 * 2f64.sqrt(), &mut normal);
-            assert!(alarms <= 0.066, "{alarms} at {tau}");
+        // Runs, and slots.
+        for blocks in [[16, 2], [32, 4]] {
+            for tau in [0.0, 0.01, 0.02] {
+                let alarms = decided(blocks, 0.0, tau * 2f64.sqrt(), 0.01 * 2f64.sqrt(), &mut normal);
+                assert!(alarms <= 0.066, "{alarms} at {tau} in {blocks:?}");
+            }
         }
     }
 
     #[test]
     fn equal_starts_cost_hardly_any_power() {
         let mut normal = Normal::seeded(82);
-        let [in_starts, in_blocks] = [2, 1].map(|of_start| decided(of_start, 0.03, 0.0, 0.03, &mut normal));
+        let [in_starts, in_blocks] =
+            [2, 1].map(|of_start| decided([16, of_start], 0.03, 0.0, 0.03, &mut normal));
         assert!(in_starts > in_blocks - 0.04, "{in_starts} against {in_blocks}");
     }
 

@@ -131,7 +131,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::{
-        super::{MAX_CORRELATION, blocks_for, looks, power},
+        super::{FEWEST_DOUBTED, MAX_CORRELATION, blocks_for, looks, power},
         *,
     };
     use crate::steady::tests::Normal;
@@ -312,6 +312,30 @@ mod tests {
         spends_what_it_may(20_000, 0.002);
     }
 
+    /// The most blocks that a comparison may have, and half of them.
+    #[test]
+    #[ignore = "takes long: `cargo xtask test-all` runs it"]
+    fn many_blocks_and_looks_raise_no_more_alarms() {
+        for (blocks, times) in [(96, 3_000), (200, 1_500)] {
+            let found = alarms(0.0, 0.2, blocks, times, 43);
+            println!("{found} in {blocks} blocks");
+            assert!((0.035..=0.062).contains(&found), "{found} in {blocks} blocks");
+        }
+    }
+
+    /// Dependent arms that differ by a margin and a half are rarely called equal.
+    #[test]
+    fn dependent_blocks_hide_few_differences() {
+        let (mut normal, looks) = (Normal::seeded(44), looks(32));
+        let mut one = || {
+            let blocks: Vec<f64> =
+                remembering(0.5, 32, &mut normal).into_iter().map(|d| 0.03f64.ln_1p() + 0.4 * d).collect();
+            compared(&blocks, &looks).verdict == Verdict::NoDifference
+        };
+        let hidden = (0..1_000).filter(|_| one()).count();
+        assert!(hidden <= 25, "{hidden} of 1000 are called equal");
+    }
+
     /// With one look, a true effect of 5 % is found as often as [`power`] predicts.
     #[test]
     fn a_true_effect_is_found_with_the_power_of_the_formula() {
@@ -369,7 +393,9 @@ mod tests {
             let found: Vec<_> =
                 (0..times).map(|_| compared(&remembering(0.5, blocks, &mut normal), &looks)).collect();
             let alarms = share(&found, Comparison::is_decided);
-            let noticed = share(&found, |one| one.correlation.is_some_and(|r| r > MAX_CORRELATION));
+            let noticed = share(&found, |one| {
+                one.blocks >= FEWEST_DOUBTED && one.correlation.is_some_and(|r| r > MAX_CORRELATION)
+            });
             println!("{alarms} alarms in {blocks} blocks, {noticed} noticed");
             assert!(
                 alarms <= 0.09 + tolerance && noticed > 0.5,

@@ -10,7 +10,7 @@ use super::{
 };
 use crate::{
     Doubt, DoubtKind,
-    compare::{FIRST_LOOK, MAX_CORRELATION},
+    compare::{FEWEST_DOUBTED, FIRST_LOOK, MAX_CORRELATION},
     over_blocks::Change,
 };
 
@@ -34,7 +34,8 @@ pub(super) fn too_few_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
 
 pub(super) fn dependent_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     let result = comparison.result.as_ref()?;
-    let correlation = result.correlation.filter(|r| *r > MAX_CORRELATION)?;
+    let units = comparison.starts.as_ref().map_or(result.blocks, |of| of.starts);
+    let correlation = result.correlation.filter(|r| *r > MAX_CORRELATION && units >= FEWEST_DOUBTED)?;
     let detail = format!(
         "a block's result resembles that of the block before (correlation {correlation:.2}): something may change \
          slowly in one server and not in the other, and the interval is wider for it"

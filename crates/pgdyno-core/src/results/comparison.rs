@@ -64,7 +64,7 @@ pub struct Comparison {
     pub sign_flip_p: Option<f64>,
     /// Standard deviation of ln B − ln A between blocks, or with several starts between their means.
     pub between_blocks: f64,
-    /// Correlation of ln B − ln A with that of the block (or start) before; absent with fewer than twelve, or without
+    /// Correlation of ln B − ln A with that of the block (or start) before; absent with fewer than eight, or without
     /// scatter. The higher it is, the wider is the interval.
     pub correlation: Option<f64>,
     /// Whether the sign-flip test or the Hodges-Lehmann estimate contradicts the interval.
