@@ -71,7 +71,7 @@ pub fn run(
     let seconds = (settings.duration_ns < UNREACHED_NS).then(|| settings.duration_ns as f64 / 1e9);
     let mut sampling = recording.sampling(subject.watched, seconds);
     let driven = drive(context, recording, subject, (&mut clients, &terms), (slowest, &mut sampling))?;
-    if let Some(sampled) = sampling.finish(events) {
+    if let Some(sampled) = sampling.finish_telling(events) {
         // There is one time, unless the measured interval did not begin.
         let sampled = sampled.and_then(|all| all.into_iter().next().ok_or_else(|| NOT_MEASURED.to_owned()));
         recording.add_profile(&Of::Cell((*workload).clone()), sampled);

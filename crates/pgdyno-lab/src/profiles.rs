@@ -12,7 +12,7 @@ use pgdyno_record::{ProfileRecord, RunDir, profile_of};
 
 /// What a profile is of.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) enum Of {
+pub enum Of {
     /// The measured intervals of a cell.
     Cell(Workload),
     /// A stage of a load, or an operation.
@@ -21,7 +21,7 @@ pub(crate) enum Of {
 
 /// The profiles of a run so far.
 #[derive(Debug, Default)]
-pub(crate) struct Profiles {
+pub struct Profiles {
     /// Whether they are wanted, and how stacks are found.
     pub(crate) wanted: Profiling,
     /// Profiles that were in the record when this process began: their samples by stack are in their files only.
@@ -34,7 +34,7 @@ pub(crate) struct Profiles {
 
 impl Profiles {
     /// Profiles of a run whose record has some already.
-    pub(crate) fn new(wanted: Profiling, earlier: usize) -> Self {
+    pub fn new(wanted: Profiling, earlier: usize) -> Self {
         Self { wanted, earlier, ..Self::default() }
     }
 
@@ -42,7 +42,7 @@ impl Profiles {
     ///
     /// # Errors
     /// The file of the stacks could not be written; the record has the rest.
-    pub(crate) fn add(
+    pub fn add(
         &mut self,
         (records, dir): (&mut Vec<ProfileRecord>, &RunDir),
         of: &Of,

@@ -1,56 +1,75 @@
 //! Samples the processes of the servers while a cell or a stage is under way.
 
+use std::path::Path;
+
 use pgdyno_core::profile::Profiling;
-use pgdyno_observe::ServerId;
+use pgdyno_observe::{Observers, ServerId};
 use pgdyno_profile::{Recorded, Recorder, Target, Wanted};
 
 use crate::{Events, profiles::Of, recording::Recording};
 
 /// Samples that are being taken; nothing where none are wanted, and the reason where none can be.
 #[derive(Debug, Default)]
-pub(crate) struct Sampling(Option<Result<Recorder, String>>);
+pub struct Sampling(Option<Result<Recorder, String>>);
 
 impl Sampling {
+    /// Prepares to sample the processes of a server that observers see, or of the only one, with raw samples in this
+    /// directory.
+    pub fn prepare(
+        observers: &Observers,
+        server: Option<ServerId>,
+        wanted: Wanted,
+        directory: &Path,
+    ) -> Self {
+        if wanted.stacks == Profiling::None {
+            return Self::default();
+        }
+        let server = observers.server(server);
+        let target = server.and_then(|of| Some(Target { postmaster: of.postmaster?, left_out: of.own }));
+        Self(Some(match target {
+            Some(target) => Recorder::begin(target, wanted, directory),
+            None => Err("the server is not on this machine, or its processes are not visible".to_owned()),
+        }))
+    }
+
     /// Begins to sample, or ends one time and begins the next.
-    pub(crate) fn start(&mut self) {
+    pub fn start(&mut self) {
         if let Some(Ok(recorder)) = &mut self.0 {
             recorder.start();
         }
     }
 
     /// Stops sampling, without waiting for anything.
-    pub(crate) fn stop(&mut self) {
+    pub fn stop(&mut self) {
         if let Some(Ok(recorder)) = &mut self.0 {
             recorder.stop();
         }
     }
 
-    /// Reads the samples of every time that was begun; `None` if none were wanted.
-    pub(crate) fn finish(self, events: &Events) -> Option<Result<Vec<Recorded>, String>> {
-        let recorder = self.0?;
-        events.doing("reading the profile");
-        Some(recorder.and_then(Recorder::finish))
+    /// Reads the samples of every time that was begun, which may take seconds; `None` if none were wanted.
+    pub fn finish(self) -> Option<Result<Vec<Recorded>, String>> {
+        Some(self.0?.and_then(Recorder::finish))
+    }
+
+    /// Says so, and reads the samples.
+    pub(crate) fn finish_telling(self, events: &Events) -> Option<Result<Vec<Recorded>, String>> {
+        if self.0.is_some() {
+            events.doing("reading the profile");
+        }
+        self.finish()
     }
 }
 
 impl Recording {
     /// Prepares to sample the processes of a server, or of the only one, for so long if that is known.
     pub(crate) fn sampling(&self, server: Option<ServerId>, seconds: Option<f64>) -> Sampling {
-        let stacks = self.profiles.wanted;
-        if stacks == Profiling::None {
-            return Sampling::default();
-        }
-        let server = self.observers.server(server);
-        let target = server.and_then(|of| Some(Target { postmaster: of.postmaster?, left_out: of.own }));
-        Sampling(Some(match target {
-            Some(target) => Recorder::begin(target, Wanted { stacks, seconds }, self.dir.place()),
-            None => Err("the server is not on this machine, or its processes are not visible".to_owned()),
-        }))
+        let wanted = Wanted { stacks: self.profiles.wanted, seconds };
+        Sampling::prepare(&self.observers, server, wanted, self.dir.place())
     }
 
     /// Adds what was sampled to the profile of a stage.
     pub(crate) fn end_sampling(&mut self, sampling: Sampling, stage: String) {
-        let (of, sampled) = (Of::Stage(stage), sampling.finish(&self.events));
+        let (of, sampled) = (Of::Stage(stage), sampling.finish_telling(&self.events));
         match sampled {
             Some(Ok(all)) => all.into_iter().for_each(|sampled| self.add_profile(&of, Ok(sampled))),
             Some(Err(why)) => self.add_profile(&of, Err(why)),

@@ -1,5 +1,6 @@
 //! Validates the combination of options.
 
+use pgdyno_core::{observe::ObserveLevel, profile::Profiling};
 use pgdyno_postgres::load::{Initialization, PartitionMethod, steps};
 use pgdyno_rows::load::{LoadPlan, Partitions};
 
@@ -214,6 +215,16 @@ fn extras(say: &Say, options: &Options) -> ExitResult<()> {
     }
     if extras.observe.is_some() && !extras.record {
         return say.fatal("--observe is allowed only with --record");
+    }
+    if extras.profile != Profiling::None {
+        if !extras.record {
+            return say.fatal("--profile is allowed only with --record");
+        }
+        if extras.observe == Some(ObserveLevel::None) {
+            return say.fatal(
+                "--profile cannot be used with --observe=none: observers find the server's processes",
+            );
+        }
     }
     if extras.warmup_ns > 0 && options.time_s == 0 {
         return say.fatal("--warmup requires a duration (-T)");

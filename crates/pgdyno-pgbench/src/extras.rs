@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pgdyno_analysis::find_rate::Limit;
-use pgdyno_core::observe::ObserveLevel;
+use pgdyno_core::{observe::ObserveLevel, profile::Profiling};
 
 use super::{
     flags::Opt,
@@ -39,6 +39,8 @@ pub struct Extras {
     pub runs: Option<PathBuf>,
     /// What is observed during a run that is saved, if not everything.
     pub observe: Option<ObserveLevel>,
+    /// How the stacks of the server's processes are profiled during a run that is saved, if they are.
+    pub profile: Profiling,
 }
 
 impl Extras {
@@ -65,6 +67,7 @@ pub fn take(extras: &mut Extras, say: &Say, option: Opt, text: &str) -> ExitResu
         Opt::Setrandom => extras.setrandom = true,
         Opt::Record => extras.record = true,
         Opt::Observe => extras.observe = Some(level(say, text)?),
+        Opt::Profile => extras.profile = profiling(say, text)?,
         Opt::Runs => extras.runs = Some(PathBuf::from(text)),
         _ => extras.reconnect_after = Some(option_int(say, text, "--reconnect", 1..=i32::MAX)? as u64),
     }
@@ -77,6 +80,10 @@ fn limit(say: &Say, text: &str) -> ExitResult<Limit> {
 
 fn level(say: &Say, text: &str) -> ExitResult<ObserveLevel> {
     text.parse().or_else(|error| say.fatal(format!("invalid value for option --observe: {error}")))
+}
+
+fn profiling(say: &Say, text: &str) -> ExitResult<Profiling> {
+    text.parse().or_else(|error| say.fatal(format!("invalid value for option --profile: {error}")))
 }
 
 /// Parses percentiles separated by commas.

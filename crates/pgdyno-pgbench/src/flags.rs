@@ -63,6 +63,7 @@ pub enum Opt {
     Runs,
     Server,
     Observe,
+    Profile,
 }
 
 const fn flag(option: Opt, short: u8, long: &'static str, takes_value: bool) -> Flag<Opt> {
@@ -134,4 +135,5 @@ pub const EXTRA_FLAGS: &[Flag<Opt>] = &[
     flag(Opt::Runs, 0, "runs", true),
     flag(Opt::Server, 0, "server", true),
     flag(Opt::Observe, 0, "observe", true),
+    flag(Opt::Profile, 0, "profile", true),
 ];

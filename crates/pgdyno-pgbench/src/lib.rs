@@ -37,7 +37,9 @@ use std::{
     process::ExitCode,
 };
 
+use pgdyno_core::problem::Problem;
 use pgdyno_lab::{Lab, Program};
+use pgdyno_record::RunRecord;
 use pgdyno_script::Scripts;
 
 pub use say::NAME;
@@ -51,25 +53,40 @@ pub fn is_name(called: &OsString) -> bool {
     Path::new(called).file_name().is_some_and(|name| name == NAME)
 }
 
-/// Runs pgbench with these arguments. `called` is the name of the program in its help, `argv0` in errors of getopt;
-/// `runs` is the directory for run directories, by default that of `PGDYNO_RUNS`.
-pub fn main(
-    called: &'static str,
-    argv0: &str,
-    args: Vec<OsString>,
-    runs: Option<&Path>,
-    program: Program,
-) -> ExitCode {
+/// Writes the report of a run into its directory, without printing anything.
+pub type WriteReport = fn(&RunRecord, &Path) -> Result<(), Problem>;
+
+/// What pgbench takes from the program that it is part of.
+#[derive(Debug, Clone, Copy)]
+pub struct Home<'a> {
+    /// Directory for run directories; by default that of `PGDYNO_RUNS`.
+    pub runs: Option<&'a Path>,
+    /// The program.
+    pub program: Program,
+    /// Writes the report of a run that is saved.
+    pub write_report: WriteReport,
+}
+
+/// Runs pgbench with these arguments. `called` is the name of the program in its help, `argv0` in errors of getopt.
+pub fn main(called: &'static str, argv0: &str, args: Vec<OsString>, home: Home<'_>) -> ExitCode {
+    let Home { runs, program, write_report } = home;
     let args = args.into_iter().map(OsString::into_vec).collect();
     let from_env = || std::env::var_os("PGDYNO_RUNS").filter(|runs| !runs.is_empty()).map(PathBuf::from);
     let runs = runs.map(Path::to_path_buf).or_else(from_env).unwrap_or_else(|| "./pgdyno-runs".into());
-    match work(called, argv0, args, &Lab { runs, program }) {
+    match work(called, argv0, args, &Saving { lab: Lab { runs, program }, write_report }) {
         Ok(()) => ExitCode::SUCCESS,
         Err(status) => ExitCode::from(status),
     }
 }
 
-fn work(called: &'static str, argv0: &str, args: Vec<Vec<u8>>, lab: &Lab) -> ExitResult<()> {
+/// How runs are saved.
+#[derive(Debug)]
+struct Saving {
+    lab: Lab,
+    write_report: WriteReport,
+}
+
+fn work(called: &'static str, argv0: &str, args: Vec<Vec<u8>>, saving: &Saving) -> ExitResult<()> {
     let mut say = Say::on_stderr(called);
     let mut scripts = Scripts::default();
     if !reading::takes_setrandom(argv0, &args) {
@@ -95,8 +112,8 @@ fn work(called: &'static str, argv0: &str, args: Vec<Vec<u8>>, lab: &Lab) -> Exi
             init::run(&say, &mut session, &initialization, options.quiet, &stop)
         }
         Request::Run => match &options.extras.find_rate {
-            Some(limit) => find_rate::run(&say, &options, limit, scripts, &stop, lab),
-            None => run::run(say, &options, scripts, &stop, lab),
+            Some(limit) => find_rate::run(&say, &options, limit, scripts, &stop, &saving.lab),
+            None => run::run(say, &options, scripts, &stop, saving),
         },
     }
 }

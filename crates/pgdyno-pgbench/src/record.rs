@@ -14,10 +14,13 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{Mark, MergedInterval, Phase, Report};
 use pgdyno_lab::{
-    Lab, Program,
+    Program,
     cell::{errors, timeline},
     counters_sampler::{CountersSampler, Reading},
-    instrument, server_storage,
+    instrument,
+    profiles::{Of, Profiles},
+    sampling::Sampling,
+    server_storage,
     slow::SlowLog,
     watch::of_session,
 };
@@ -27,14 +30,15 @@ use pgdyno_postgres::{
     observe::{postmaster_of, server_facts, weak_routines},
     targets::Sessions,
 };
+use pgdyno_profile::Wanted;
 use pgdyno_record::{
     FORMAT, PlanRecord, RunDir, RunRecord, Status, SubjectRecord, VERSION, command_line, redact_sql,
 };
-use pgdyno_report::{Details, OverTime};
 use pgdyno_script::{Action, Script, Scripts};
 use pgdyno_wire::{Address, ConnectOptions, Session};
 
 use super::{
+    Saving, WriteReport,
     options::Options,
     results::Results,
     say::{ExitResult, NAME, Say},
@@ -59,6 +63,7 @@ struct Observed {
 pub struct PendingRecord {
     dir: RunDir,
     program: Program,
+    write_report: WriteReport,
     started: Instant,
     started_at: Timestamp,
     seen: Observed,
@@ -75,16 +80,23 @@ impl PendingRecord {
     ///
     /// # Errors
     /// The directory cannot be created; already printed.
-    pub fn open(say: &Say, options: &Options, scripts: &Scripts, lab: &Lab) -> ExitResult<Option<Self>> {
+    pub fn open(
+        say: &Say,
+        options: &Options,
+        scripts: &Scripts,
+        saving: &Saving,
+    ) -> ExitResult<Option<Self>> {
         if !options.extras.record {
             return Ok(None);
         }
+        let Saving { lab, write_report } = saving;
         let runs = options.extras.runs.as_deref().unwrap_or(&lab.runs);
         let started_at = Timestamp::now();
         match RunDir::create(runs, NAME, started_at) {
             Ok(dir) => Ok(Some(Self {
                 dir,
                 program: lab.program,
+                write_report: *write_report,
                 started: Instant::now(),
                 started_at,
                 seen: Observed::default(),
@@ -207,9 +219,12 @@ impl PendingRecord {
             .and_then(|()| self.dir.begin_run(0, &workload, 0, start_s))
             .or_else(|problem| fail(say, &problem))?;
         let watching = self.watch(say, options)?;
+        let seconds = Some(f64::from(options.time_s)).filter(|seconds| *seconds > 0.0);
+        let wanted = Wanted { stacks: options.extras.profile, seconds };
         Ok(Recorder {
             slowest: SlowLog::new(scripts, options.extras.warmup_ns, self.seen.pooled, true),
             sampler: CountersSampler::new(self.seen.postmaster),
+            sampling: watching.sampling(wanted, self.dir.place()),
             watching,
             pending: self,
             record,
@@ -231,6 +246,7 @@ pub struct Recorder<'a> {
     start_s: f64,
     sampler: CountersSampler,
     watching: Watching,
+    sampling: Sampling,
     edges: (Option<Reading>, Option<Reading>),
     slowest: SlowLog<'a>,
     /// The first write error.
@@ -255,8 +271,10 @@ impl Recorder<'_> {
             Mark::MeasureStart => {
                 self.edges.0 = Some(self.sampler.read());
                 self.watching.begin_interval();
+                self.sampling.start();
             }
             Mark::MeasureEnd => {
+                self.sampling.stop();
                 self.watching.end_interval();
                 self.edges.1 = Some(self.sampler.read());
             }
@@ -271,10 +289,29 @@ impl Recorder<'_> {
         let path = self.pending.dir.path().to_path_buf();
         let ended = self.pending.dir.end_run();
         let failed = self.failed.take().map_or(ended, Err);
-        let written = failed.and_then(|()| self.write(results));
+        let profiled = if results.report.duration_ns > 0 { self.keep_profile(say, results) } else { Ok(()) };
+        let written = failed.and(profiled).and_then(|()| self.write(results));
         written.or_else(|problem| {
             fail(say, &problem.detail(format!("the incomplete record is in {}", path.display())))
         })
+    }
+
+    /// Adds the profile to the record. One that is missing is said, and no error.
+    fn keep_profile(&mut self, say: &Say, results: &Results<'_>) -> Result<(), Problem> {
+        let Some(sampled) = std::mem::take(&mut self.sampling).finish() else { return Ok(()) };
+        let mut profiles = Profiles::new(results.options.extras.profile, 0);
+        let of = Of::Cell(self.workload.clone());
+        let each: Vec<_> = match sampled {
+            Ok(all) => all.into_iter().map(Ok).collect(),
+            Err(why) => vec![Err(why)],
+        };
+        for one in each {
+            let place = (&mut self.record.profiles, &self.pending.dir);
+            if let Some(why) = profiles.add(place, &of, one)? {
+                say.warning(&format!("the profile is missing, or not complete: {why}"));
+            }
+        }
+        Ok(())
     }
 
     /// Durability of the run's commits; `None` if the server's own tier is unknown.
@@ -329,16 +366,9 @@ impl Recorder<'_> {
         let latencies: Histograms = report.latency.clone().into();
         record.runs.first().map_or(Ok(()), |run| pending.dir.latencies_of_run(0, run, &latencies))?;
         pgdyno_analysis::analyse(&mut record, &[(workload, latencies)]);
+        let write_report = pending.write_report;
         let path = pending.dir.finish(&record)?;
-        let run = pgdyno_record::open(&path)?;
-        let timeline = run.timeline()?.items;
-        let mut over_time = OverTime::new(&record);
-        run.each_observation(|line| over_time.add(&line))?;
-        let details = Details { over_time: Some(&over_time), ..Details::default() };
-        let html = pgdyno_document::html(&pgdyno_report::report(None, &record, &timeline, details));
-        let page = path.join("report.html");
-        pgdyno_record::write_atomically(&page, html.as_bytes())
-            .map_err(|error| Problem::could_not(format!("could not write {}: {error}", page.display())))?;
+        write_report(&record, &path)?;
         Ok(Some(path))
     }
 }

@@ -7,7 +7,6 @@ use pgdyno_engine::{
     Begin, Bookkeeping, Clock, Level, Listeners, LogSettings, MergedInterval, Messages, Mix, Report,
     Settings, SocketDriver,
 };
-use pgdyno_lab::Lab;
 use pgdyno_postgres::{
     load::{Found, NotFound, find_tables},
     targets::{Workers, run_clients},
@@ -16,6 +15,7 @@ use pgdyno_script::{Scripts, Streams};
 use pgdyno_wire::{Address, Session, libpq};
 
 use super::{
+    Saving,
     clients::ClientFactory,
     connect,
     format::log::{Aggregator, Columns},
@@ -38,8 +38,8 @@ const INTERVAL_NS: u64 = 1_000_000_000;
 ///
 /// # Errors
 /// The exit status, after printing the error.
-pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, lab: &Lab) -> ExitResult<()> {
-    let mut pending = PendingRecord::open(&say, options, &scripts, lab)?;
+pub fn run(say: Say, options: &Options, scripts: Scripts, stop: &Stop, saving: &Saving) -> ExitResult<()> {
+    let mut pending = PendingRecord::open(&say, options, &scripts, saving)?;
     let mut outputs = Histograms::open(&say, options)?;
     let defined = |name: &str| options.define.iter().any(|definition| definition.name == name);
     let streams = Streams::derive(options.seed, options.clients, options.jobs, defined("default_seed"));

@@ -129,6 +129,8 @@ Options that pgbench 18 lacks (none changes the output of the others):
   --runs=DIR               save it in DIR (default: $PGDYNO_RUNS, else ./pgdyno-runs)
   --observe=none|host|all  observe nothing, the host with the server's processes, or
                            also the server by a session of its own (default: all)
+  --profile=auto|fp|dwarf  profile the server's processes with perf in the measured
+                           interval, with call stacks found in this way (with --record)
   --server=NAME            connect to the server NAME of pgdyno up; DBNAME is then one of its
                            databases (default: postgres)
 

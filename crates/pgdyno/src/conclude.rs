@@ -16,6 +16,9 @@ use pgdyno_report::{Details, Kept, OverTime};
 
 use crate::{context::USUAL_RUNS, exit::of_run::exit_code, output, problem, tails};
 
+/// File of the report in the directory of a run.
+const PAGE: &str = "report.html";
+
 /// Requested output of a run.
 #[derive(Debug, Clone, Default)]
 pub struct Output {
@@ -99,6 +102,14 @@ pub fn write_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
     write_html(&with_charts(record, path).0, path)
 }
 
+/// Writes the report of a run into its directory, and says nothing.
+///
+/// # Errors
+/// The report cannot be written.
+pub fn keep_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
+    write(&path.join(PAGE), &pgdyno_document::html(&with_charts(record, path).0))
+}
+
 /// Prints the whole report of a run.
 ///
 /// # Errors
@@ -160,7 +171,7 @@ pub fn flames(run: &Run) -> Vec<Arc<Flame>> {
 }
 
 fn write_html(document: &Document, path: &Path) -> Result<(), Problem> {
-    let html = path.join("report.html");
+    let html = path.join(PAGE);
     write(&html, &pgdyno_document::html(document))?;
     eprintln!("report: {}", html.display());
     Ok(())

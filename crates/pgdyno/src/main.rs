@@ -43,7 +43,6 @@ use std::{
     process::ExitCode,
 };
 
-use context::PROGRAM;
 use exit::Exit;
 use pgdyno_core::problem::Problem;
 use pgdyno_detached::inside;
@@ -56,10 +55,10 @@ fn main() -> ExitCode {
         // pgbench's arguments must not reach clap, which would take some of them as its own flags.
         [called, rest @ ..] if pgbench::is_name(called) => {
             let argv0 = called.to_string_lossy();
-            pgbench::main(pgbench::NAME, &argv0, rest.to_vec(), None, PROGRAM)
+            pgbench::main(pgbench::NAME, &argv0, rest.to_vec(), args::pgbench::home(None))
         }
         [_, command, rest @ ..] if command == pgbench::NAME => {
-            pgbench::main("pgdyno pgbench", pgbench::NAME, rest.to_vec(), None, PROGRAM)
+            pgbench::main("pgdyno pgbench", pgbench::NAME, rest.to_vec(), args::pgbench::home(None))
         }
         [_, command, name] if command == inside::COMMAND => detached(&name.to_string_lossy()),
         [_, command] if command == driver::COMMAND => drive(),

@@ -36,7 +36,12 @@ fn one(
     check_server(context, server, std::mem::take(ledger), &mut recording.record, at)?;
     server.revive()?;
     server.drop_loaded(before)?;
+    let mut sampling = recording.sampling(server.watched, None);
+    sampling.start();
     let loaded = fill::load(context, plan, job.load_for(at, workload).streams(), server)?;
+    sampling.stop();
+    let stage = format!("load for {}", job.workload_files.work[workload].name);
+    recording.end_sampling(sampling, job.of_subject(at, &stage));
     server.loaded_for = workload;
     server.wait_for_replication()?;
     tables::prewarm_again(context, server, at)?;

@@ -73,7 +73,7 @@ pub fn load(
     });
     sampling.stop();
     stages.end();
-    profile(recording, (stages.begun.as_slice(), task.until), sampling.finish(events));
+    profile(recording, (stages.begun.as_slice(), task.until), sampling.finish_telling(events));
     if let Ok(outcome) = &outcome {
         end(recording, task, outcome, (progress, stages));
     }

@@ -111,6 +111,12 @@ const WRONG: &[(&str, &str)] = &[
     ("-i -U me --server main", "--server cannot be used with --username (-U)"),
     ("--server main -p 5432", "--server cannot be used with --port (-p)"),
     ("--runs here", "--runs is allowed only with --record"),
+    ("--observe host", "--observe is allowed only with --record"),
+    ("--profile auto", "--profile is allowed only with --record"),
+    (
+        "--record --profile fp --observe none",
+        "--profile cannot be used with --observe=none: observers find the server's processes",
+    ),
     ("-C --reconnect 5", "specify either --reconnect or --connect (-C), not both"),
     ("--percentiles 101", "invalid percentiles: \"101\""),
     ("--steps 1000@30s", "invalid steps: \"1000@30s\": expecting rate:… or clients:…"),

@@ -1,13 +1,15 @@
 //! The observers of a run that is saved.
 
-use std::time::Instant;
+use std::{path::Path, time::Instant};
 
 use pgdyno_core::{
     measure::Waits,
     observe::{Digest, ObserveLevel},
     problem::Problem,
 };
+use pgdyno_lab::sampling::Sampling;
 use pgdyno_observe::{Observers, ServerId, Span, Watched};
+use pgdyno_profile::Wanted;
 use pgdyno_record::{ObserversRecord, RunDir};
 
 /// Watches the server of a run.
@@ -35,6 +37,11 @@ impl Watching {
         let mut observers = Observers::begin(level, started, file, None);
         let server = watched.map(|watched| observers.watch(watched));
         Ok(Self { level, observers, server, span: None, waits: None })
+    }
+
+    /// Prepares to profile the server's processes, with raw samples in this directory.
+    pub(super) fn sampling(&self, wanted: Wanted, directory: &Path) -> Sampling {
+        Sampling::prepare(&self.observers, self.server, wanted, directory)
     }
 
     /// Begins the measured interval.

@@ -1,10 +1,14 @@
 //! `pgdyno pgbench`, which passes its arguments on unchanged.
 
-use std::{ffi::OsString, process::ExitCode};
+use std::{ffi::OsString, path::Path, process::ExitCode};
 
 use pgdyno_core::problem::Problem;
+use pgdyno_pgbench::Home;
 
-use crate::context::{Context, PROGRAM};
+use crate::{
+    conclude::keep_report,
+    context::{Context, PROGRAM},
+};
 
 /// Arguments of `pgdyno pgbench`.
 #[derive(Debug, clap::Args)]
@@ -20,6 +24,11 @@ pub struct Args {
 /// # Errors
 /// None: pgbench prints its errors in its own form.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
-    let runs = Some(context.runs.as_path());
-    Ok(pgdyno_pgbench::main("pgdyno pgbench", pgdyno_pgbench::NAME, args.args.clone(), runs, PROGRAM))
+    let home = home(Some(context.runs.as_path()));
+    Ok(pgdyno_pgbench::main("pgdyno pgbench", pgdyno_pgbench::NAME, args.args.clone(), home))
+}
+
+/// What pgbench takes from this program.
+pub fn home(runs: Option<&Path>) -> Home<'_> {
+    Home { runs, program: PROGRAM, write_report: keep_report }
 }

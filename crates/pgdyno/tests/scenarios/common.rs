@@ -266,7 +266,9 @@ impl Place {
         let mut runs = self.runs();
         runs.retain(|run| run.record.operations.is_empty());
         assert_eq!(runs.len(), 1, "{:?}", runs.iter().map(|run| &run.path).collect::<Vec<_>>());
-        runs.remove(0)
+        let run = runs.remove(0);
+        keep(&run);
+        run
     }
 
     /// Frees what servers left.
@@ -418,6 +420,20 @@ fn run_in_namespace() {
         .expect("it has just been tried");
     let (out, err) = (text(&output.stdout), text(&output.stderr));
     assert!(output.status.success() && out.contains("1 passed"), "{test}, in a namespace\n{out}{err}");
+}
+
+/// Directory for copies of runs, whose reports somebody wants to look at after the tests.
+const KEEP: &str = "PGDYNO_TEST_KEEP";
+
+/// Copies a run to where runs are wanted, in a directory called like the test.
+fn keep(run: &Run) {
+    let Some(kept) = env::var_os(KEEP) else { return };
+    let test = thread::current().name().unwrap_or("test").replace("::", "-");
+    let to = Path::new(&kept).join(format!("{test}-{}", run.record.id));
+    fs::create_dir_all(&to).expect("runs can be kept there");
+    for file in fs::read_dir(&run.path).expect("it is there").flatten() {
+        fs::copy(file.path(), to.join(file.file_name())).expect("there is room");
+    }
 }
 
 /// What a complete run said of itself follows from its record alone.

@@ -6,11 +6,13 @@
 mod alone {
     use std::{
         fs,
-        path::PathBuf,
+        path::{Path, PathBuf},
         process::{Child, Command, id},
     };
 
     use pgdyno_core::results::{BottleneckKind, CellLimits};
+
+    use testkit::left_out;
 
     use crate::common::{Place, am_root, text};
 
@@ -34,11 +36,21 @@ mod alone {
         measure: &'static str,
         /// More keys of `[server]`.
         server: &'static str,
+        /// The data directory, if not in the usual place.
+        data: Option<PathBuf>,
+        /// The protocol, if not the usual one.
+        protocol: &'static str,
     }
 
     impl Way {
         fn plan(&self) -> String {
             let Self { settings, scale, setup, ahead, script, clients, measure, server, .. } = self;
+            let directory = self.data.as_ref().map(|dir| format!("data = \"{}\"\n", dir.display()));
+            let directory = directory.unwrap_or_default();
+            let protocol = match self.protocol {
+                "" => String::new(),
+                protocol => format!("protocol = \"{protocol}\"\n"),
+            };
             let ahead = ahead.0.repeat(ahead.1);
             let data = match scale {
                 0 => "scale = \"none\"".to_owned(),
@@ -55,9 +67,9 @@ mod alone {
                 (false, _) => "duration = \"6s\"".to_owned(),
             };
             format!(
-                "name = \"provoked\"\n[server]\nsettings = {{ {settings} }}\n{server}\n\
+                "name = \"provoked\"\n[server]\nsettings = {{ {settings} }}\n{server}\n{directory}\
                  [data]\n{data}\n{setup}\
-                 [[workload]]\nname = \"x\"\ntext = '''\n{ahead}{script}\n'''\n\
+                 [[workload]]\nname = \"x\"\n{protocol}text = '''\n{ahead}{script}\n'''\n\
                  [measure]\nclients = [{clients}]\n{duration}\nwarmup = \"500ms\"\n\
                  blocks = 1\n{measure}\n"
             )
@@ -390,6 +402,132 @@ mod alone {
             ..Way::default()
         };
         are_limited_by(BottleneckKind::Checkpoints, [spread, small]);
+    }
+
+    /// A file system of a test alone, on a loop device for which the kernel keeps few dirty pages.
+    struct FewDirty {
+        dir: tempfile::TempDir,
+        device: String,
+    }
+
+    impl FewDirty {
+        /// `None` where that cannot be had, which is said.
+        fn mount(kind: &str, dirty_bytes: u64) -> Option<Self> {
+            let made = am_root().then(|| Self::made(kind, dirty_bytes)).flatten();
+            if made.is_none() {
+                left_out("loop devices and limits of their dirty pages need root and Linux 6.2");
+            }
+            made
+        }
+
+        fn made(kind: &str, dirty_bytes: u64) -> Option<Self> {
+            let dir = tempfile::tempdir().expect("a temporary directory can be made");
+            let image = dir.path().join("image");
+            fs::File::create(&image).and_then(|file| file.set_len(3 << 30)).ok()?;
+            let device = said("losetup", &["-f", "--show", path(&image)])?.trim().to_owned();
+            let mounted = Self { dir, device };
+            let number = fs::read_to_string(mounted.device.replace("/dev/", "/sys/block/") + "/dev").ok()?;
+            let limits = PathBuf::from(format!("/sys/class/bdi/{}", number.trim()));
+            fs::write(limits.join("strict_limit"), "1").ok()?;
+            fs::write(limits.join("max_bytes"), dirty_bytes.to_string()).ok()?;
+            let at = mounted.dir.path().join("at");
+            fs::create_dir(&at).expect("there is room");
+            said(&format!("mkfs.{kind}"), &["-q", &mounted.device])?;
+            said("mount", &[&mounted.device, path(&at)])?;
+            said("chmod", &["777", path(mounted.dir.path()), path(&at)])?;
+            Some(mounted)
+        }
+
+        fn data(&self) -> Option<PathBuf> {
+            Some(self.dir.path().join("at/data"))
+        }
+    }
+
+    impl Drop for FewDirty {
+        fn drop(&mut self) {
+            let _ = said("umount", &["-l", path(&self.dir.path().join("at"))]);
+            let _ = said("losetup", &["-d", &self.device]);
+        }
+    }
+
+    fn path(of: &Path) -> &str {
+        of.to_str().expect("it is UTF-8")
+    }
+
+    /// What a program prints that succeeds.
+    fn said(program: &str, args: &[&str]) -> Option<String> {
+        let output = Command::new(program).args(args).output().ok()?;
+        output.status.success().then(|| text(&output.stdout))
+    }
+
+    /// Backends write pages themselves, and the kernel lets them wait until others are written.
+    #[test]
+    #[ignore = "takes a minute"]
+    fn a_kernel_that_keeps_few_dirty_pages() {
+        let Some(few) = FewDirty::mount("ext4", 1 << 20) else { return };
+        let updated = Way {
+            settings: "shared_buffers = \"2MB\", synchronous_commit = \"off\", bgwriter_lru_maxpages = \"0\"",
+            scale: 10,
+            script: "\\set aid random(1, 990000)\n\
+                     UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid BETWEEN :aid AND :aid + 500;",
+            clients: 8,
+            data: few.data(),
+            ..Way::default()
+        };
+        is_first(BottleneckKind::DirtyPages, 1, &updated.limits());
+        drop(few);
+        let Some(few) = FewDirty::mount("ext4", 512 << 10) else { return };
+        let inserted = Way {
+            pg: "12",
+            settings: "shared_buffers = \"1MB\", fsync = \"off\"",
+            setup: "CREATE UNLOGGED TABLE t (client int, filler text);",
+            script: "INSERT INTO t SELECT :client_id, repeat('x', 500) FROM generate_series(1, 2000);",
+            clients: 4,
+            data: few.data(),
+            ..Way::default()
+        };
+        is_first(BottleneckKind::DirtyPages, 2, &inserted.limits());
+    }
+
+    #[test]
+    #[ignore = "takes a minute"]
+    fn a_table_that_many_extend() {
+        let wide = Way {
+            pg: "15",
+            settings: "synchronous_commit = \"off\", wal_level = \"minimal\", max_wal_senders = \"0\"",
+            setup: "CREATE UNLOGGED TABLE t (filler text) WITH (fillfactor = 10); \
+                    ALTER TABLE t ALTER filler SET STORAGE PLAIN;",
+            script: "INSERT INTO t SELECT repeat('x', 1000) FROM generate_series(1, 50);",
+            clients: 16,
+            ..Way::default()
+        };
+        let copied = Way {
+            pg: "12",
+            setup: "CREATE UNLOGGED TABLE t (filler text); ALTER TABLE t ALTER filler SET STORAGE PLAIN;",
+            script: "INSERT INTO t SELECT repeat('x', 7000) FROM generate_series(1, 200);",
+            clients: 12,
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::RelationExtension, [wide, copied]);
+    }
+
+    /// VACUUM waits for the pages that cursors of others stand on.
+    #[test]
+    #[ignore = "takes a minute"]
+    fn pages_that_cursors_hold() {
+        let setup = "CREATE TABLE t0 (n int); CREATE TABLE t1 (n int); CREATE TABLE t2 (n int); \
+                     INSERT INTO t0 SELECT generate_series(1, 50); INSERT INTO t1 SELECT generate_series(1, 50); \
+                     INSERT INTO t2 SELECT generate_series(1, 50);";
+        let frozen = Way {
+            setup,
+            script: "\\set k :client_id / 2\n\\set odd :client_id % 2\n\\if :odd = 1\n\
+                     UPDATE t:k SET n = n + 1 WHERE n = 7;\nVACUUM (FREEZE) t:k;\n\\else\nBEGIN;\n\
+                     DECLARE c CURSOR FOR SELECT * FROM t:k;\nFETCH c;\n\\sleep 50 ms\nCOMMIT;\n\\endif",
+            clients: 6,
+            protocol: "simple",
+            ..Way::default()
+        };
+        is_first(BottleneckKind::BufferPin, 1, &frozen.limits());
     }
 
     #[test]

@@ -162,6 +162,49 @@ mod long {
         place.done(&["down", "main"]);
     }
 
+    /// A plan that loads tables again, and pgbench: what it prints stays as it is.
+    #[test]
+    #[ignore = "makes two runs"]
+    fn tables_loaded_again_and_pgbench_are_profiled() {
+        if !can_sample() {
+            return;
+        }
+        let place = Place::new();
+        let plan = "name = \"two\"\n[data]\nscale = 5\n[[workload]]\nscript = \"select-only\"\n[[workload]]\n\
+                    name = \"parted\"\nscript = \"select-only\"\nload = { partitions = 4 }\n[measure]\nclients = [2]\n\
+                    blocks = 1\nduration = \"1s\"\nwarmup = \"50ms\"\nprofile = \"auto\"\n";
+        fs::write(place.path("plan.toml"), plan).expect("it can be written");
+        place.done(&["run", "plan.toml", "--pg", "18", "--bundle"]);
+        let run = place.runs().pop().expect("it was recorded");
+        holds_together(&run);
+        let profiles = run.record.profiles.iter();
+        let stages: Vec<_> = profiles.clone().filter_map(|of| of.stage.as_deref()).collect();
+        assert_eq!(stages, ["load", "load for parted"]);
+        assert!(
+            profiles.clone().all(|of| of.profile.as_ref().is_some_and(|of| of.samples > 0)),
+            "{profiles:?}"
+        );
+
+        place.done(&["up", "main", "--pg", "18", "--bundle"]);
+        let place_of_run = place.path("of-pgbench");
+        let runs = format!("--runs={}", place_of_run.display());
+        let bench = ["pgbench", "--server=main", "-n", "-c2", "-T2", "-f"];
+        let script = place.path("one.sql");
+        fs::write(&script, "SELECT sum(i) FROM generate_series(1, 1000) i;\n").expect("it can be written");
+        let script = script.display().to_string();
+        place.done(&[&bench[..], &[&script, "--record", &runs, "--profile=auto"]].concat());
+        let dir = fs::read_dir(&place_of_run).expect("it is there").flatten().next().expect("a run");
+        let run = pgdyno_record::open(&dir.path()).expect("it can be read");
+        holds_together(&run);
+        let [of_cell] = run.record.profiles.as_slice() else { panic!("{:?}", run.record.profiles) };
+        let profile = of_cell.profile.as_ref().expect("it was sampled");
+        assert!(of_cell.workload.is_some() && profile.samples > 50, "{profile:?}");
+        assert!((profile.over_s - 2.0).abs() < 0.5, "{profile:?}");
+        let page = fs::read_to_string(dir.path().join("report.html")).expect("it is written");
+        assert!(page.contains("svg class=\"flame\""));
+        place.done(&["down", "main"]);
+    }
+
     /// perf dies in the middle: what it recorded until then is kept, and the run goes on.
     #[test]
     #[ignore = "makes a run"]
