@@ -13,18 +13,18 @@ use crate::{Events, profiles::Of, recording::Recording};
 pub struct Sampling(Option<Result<Recorder, String>>);
 
 impl Sampling {
-    /// Prepares to sample the processes of a server that observers see, or of the only one, with raw samples in this
-    /// directory.
+    /// Prepares to sample the processes of a server that observers see, or of the only one, for so many seconds if that
+    /// is known. Raw samples are in this directory.
     pub fn prepare(
-        observers: &Observers,
-        server: Option<ServerId>,
-        wanted: Wanted,
+        (observers, server): (&Observers, Option<ServerId>),
+        stacks: Profiling,
+        seconds: Option<f64>,
         directory: &Path,
     ) -> Self {
-        if wanted.stacks == Profiling::None {
+        if stacks == Profiling::None {
             return Self::default();
         }
-        let server = observers.server(server);
+        let (server, wanted) = (observers.server(server), Wanted { stacks, seconds });
         let target = server.and_then(|of| Some(Target { postmaster: of.postmaster?, left_out: of.own }));
         Self(Some(match target {
             Some(target) => Recorder::begin(target, wanted, directory),
@@ -63,8 +63,7 @@ impl Sampling {
 impl Recording {
     /// Prepares to sample the processes of a server, or of the only one, for so long if that is known.
     pub(crate) fn sampling(&self, server: Option<ServerId>, seconds: Option<f64>) -> Sampling {
-        let wanted = Wanted { stacks: self.profiles.wanted, seconds };
-        Sampling::prepare(&self.observers, server, wanted, self.dir.place())
+        Sampling::prepare((&self.observers, server), self.profiles.wanted, seconds, self.dir.place())
     }
 
     /// Adds what was sampled to the profile of a stage.

@@ -24,6 +24,7 @@ mod reading;
 mod record;
 mod results;
 mod run;
+mod saving;
 mod say;
 mod seed;
 mod signals;
@@ -37,24 +38,21 @@ use std::{
     process::ExitCode,
 };
 
-use pgdyno_core::problem::Problem;
 use pgdyno_lab::{Lab, Program};
-use pgdyno_record::RunRecord;
 use pgdyno_script::Scripts;
 
+pub use saving::WriteReport;
 pub use say::NAME;
 
 use check::Request;
 use options::Parsed;
+use saving::Saving;
 use say::{ExitResult, Say, print};
 
 /// Whether a program of this name behaves as pgbench.
 pub fn is_name(called: &OsString) -> bool {
     Path::new(called).file_name().is_some_and(|name| name == NAME)
 }
-
-/// Writes the report of a run into its directory, without printing anything.
-pub type WriteReport = fn(&RunRecord, &Path) -> Result<(), Problem>;
 
 /// What pgbench takes from the program that it is part of.
 #[derive(Debug, Clone, Copy)]
@@ -77,13 +75,6 @@ pub fn main(called: &'static str, argv0: &str, args: Vec<OsString>, home: Home<'
         Ok(()) => ExitCode::SUCCESS,
         Err(status) => ExitCode::from(status),
     }
-}
-
-/// How runs are saved.
-#[derive(Debug)]
-struct Saving {
-    lab: Lab,
-    write_report: WriteReport,
 }
 
 fn work(called: &'static str, argv0: &str, args: Vec<Vec<u8>>, saving: &Saving) -> ExitResult<()> {

@@ -30,7 +30,6 @@ use pgdyno_postgres::{
     observe::{postmaster_of, server_facts, weak_routines},
     targets::Sessions,
 };
-use pgdyno_profile::Wanted;
 use pgdyno_record::{
     FORMAT, PlanRecord, RunDir, RunRecord, Status, SubjectRecord, VERSION, command_line, redact_sql,
 };
@@ -38,9 +37,9 @@ use pgdyno_script::{Action, Script, Scripts};
 use pgdyno_wire::{Address, ConnectOptions, Session};
 
 use super::{
-    Saving, WriteReport,
     options::Options,
     results::Results,
+    saving::{Saving, WriteReport},
     say::{ExitResult, NAME, Say},
 };
 use terms::{add_results, pgbench_record, plan_record, short_name, statement};
@@ -220,11 +219,10 @@ impl PendingRecord {
             .or_else(|problem| fail(say, &problem))?;
         let watching = self.watch(say, options)?;
         let seconds = Some(f64::from(options.time_s)).filter(|seconds| *seconds > 0.0);
-        let wanted = Wanted { stacks: options.extras.profile, seconds };
         Ok(Recorder {
             slowest: SlowLog::new(scripts, options.extras.warmup_ns, self.seen.pooled, true),
             sampler: CountersSampler::new(self.seen.postmaster),
-            sampling: watching.sampling(wanted, self.dir.place()),
+            sampling: watching.sampling(options.extras.profile, seconds, self.dir.place()),
             watching,
             pending: self,
             record,

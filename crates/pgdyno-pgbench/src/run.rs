@@ -15,7 +15,6 @@ use pgdyno_script::{Scripts, Streams};
 use pgdyno_wire::{Address, Session, libpq};
 
 use super::{
-    Saving,
     clients::ClientFactory,
     connect,
     format::log::{Aggregator, Columns},
@@ -24,6 +23,7 @@ use super::{
     progress::ProgressReporter,
     record::{PendingRecord, Recorder},
     results::{Histograms, Results},
+    saving::Saving,
     say::{ExitResult, Say, print},
     steps::Steps,
     usage,

@@ -6,10 +6,10 @@ use pgdyno_core::{
     measure::Waits,
     observe::{Digest, ObserveLevel},
     problem::Problem,
+    profile::Profiling,
 };
 use pgdyno_lab::sampling::Sampling;
 use pgdyno_observe::{Observers, ServerId, Span, Watched};
-use pgdyno_profile::Wanted;
 use pgdyno_record::{ObserversRecord, RunDir};
 
 /// Watches the server of a run.
@@ -40,8 +40,8 @@ impl Watching {
     }
 
     /// Prepares to profile the server's processes, with raw samples in this directory.
-    pub(super) fn sampling(&self, wanted: Wanted, directory: &Path) -> Sampling {
-        Sampling::prepare(&self.observers, self.server, wanted, directory)
+    pub(super) fn sampling(&self, stacks: Profiling, seconds: Option<f64>, directory: &Path) -> Sampling {
+        Sampling::prepare((&self.observers, self.server), stacks, seconds, directory)
     }
 
     /// Begins the measured interval.

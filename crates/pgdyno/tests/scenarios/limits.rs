@@ -6,15 +6,16 @@
 mod alone {
     use std::{
         fs,
-        path::{Path, PathBuf},
-        process::{Child, Command, id},
+        path::PathBuf,
+        process::{Child, Command},
     };
 
     use pgdyno_core::results::{BottleneckKind, CellLimits};
 
-    use testkit::left_out;
-
-    use crate::common::{Place, am_root, text};
+    use crate::{
+        common::{Place, text},
+        scarce::{FewDirty, Group, through},
+    };
 
     /// A workload on a server that it brings to a limit.
     #[derive(Default)]
@@ -32,6 +33,8 @@ mod alone {
         /// The script.
         script: &'static str,
         clients: u32,
+        /// Another client count at which it runs as well, if not 0.
+        fewer_clients: u32,
         /// More keys of `[measure]`.
         measure: &'static str,
         /// More keys of `[server]`.
@@ -66,6 +69,10 @@ mod alone {
                 (false, ..4) => "duration = \"24s\"".to_owned(),
                 (false, _) => "duration = \"6s\"".to_owned(),
             };
+            let clients = match self.fewer_clients {
+                0 => clients.to_string(),
+                fewer => format!("{fewer}, {clients}"),
+            };
             format!(
                 "name = \"provoked\"\n[server]\nsettings = {{ {settings} }}\n{server}\n{directory}\
                  [data]\n{data}\n{setup}\
@@ -88,7 +95,15 @@ mod alone {
             let pg = if self.pg.is_empty() { "18" } else { self.pg };
             run(&place, &["run", "plan.toml", "--pg", pg, "--bundle"]);
             let record = place.only_run().record;
-            record.limits.into_iter().next().expect("it has a cell")
+            record.limits.into_iter().next_back().expect("it has a cell")
+        }
+
+        /// The same with pgdyno, its server and its driver in a control group.
+        fn limits_within(&self, group: &Group) -> CellLimits {
+            self.limits_of(|place, args| {
+                let output = group.around(&place.command(args)).output().expect("pgdyno can be run");
+                assert!(output.status.success(), "{}", text(&output.stderr));
+            })
         }
     }
 
@@ -288,48 +303,14 @@ mod alone {
             is_first(BottleneckKind::DriverStarved, number, &record.limits[0]);
         };
         let command = place.command(&["run", "plan.toml", "--server", "main"]);
-        let through = |program: &str, args: &[&str]| {
-            let mut through = Command::new(program);
-            through.args(args).arg(command.get_program()).args(command.get_args());
-            through.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-            through.current_dir(place.dir.path());
-            through
-        };
-        match Group::with_quota(0.08) {
-            Some(group) => driven(1, &mut through("sh", &["-c", &group.enter(), "sh"])),
-            None => eprintln!("left out: limits: a group with a quota can not be made"),
+        if let Some(group) = Group::with_quota(0.08) {
+            driven(1, &mut group.around(&command));
         }
         let beside = Beside::hogs(3);
         // More would keep the observers from their CPU as well.
-        driven(2, &mut through("nice", &["-n", "10"]));
+        driven(2, &mut through(&["nice", "-n", "10"], &command));
         drop(beside);
         place.done(&["down", "main"]);
-    }
-
-    /// A control group that may use this part of a CPU.
-    struct Group(PathBuf);
-
-    impl Group {
-        fn with_quota(cpus: f64) -> Option<Self> {
-            let dir = PathBuf::from(format!("/sys/fs/cgroup/cpu/pgdyno-test-{}", id()));
-            fs::create_dir(&dir).ok().filter(|()| am_root())?;
-            let group = Self(dir);
-            let write = |name: &str, number: u64| fs::write(group.0.join(name), number.to_string()).ok();
-            write("cpu.cfs_period_us", 100_000)?;
-            write("cpu.cfs_quota_us", (cpus * 100_000.0) as u64)?;
-            Some(group)
-        }
-
-        /// A line of shell that enters it, and executes its arguments.
-        fn enter(&self) -> String {
-            format!("echo $$ > {}/cgroup.procs && exec \"$@\"", self.0.display())
-        }
-    }
-
-    impl Drop for Group {
-        fn drop(&mut self) {
-            let _ = fs::remove_dir(&self.0); // It is empty as soon as its programs have ended.
-        }
     }
 
     #[test]
@@ -404,74 +385,19 @@ mod alone {
         are_limited_by(BottleneckKind::Checkpoints, [spread, small]);
     }
 
-    /// A file system of a test alone, on a loop device for which the kernel keeps few dirty pages.
-    struct FewDirty {
-        dir: tempfile::TempDir,
-        device: String,
-    }
-
-    impl FewDirty {
-        /// `None` where that cannot be had, which is said.
-        fn mount(kind: &str, dirty_bytes: u64) -> Option<Self> {
-            let made = am_root().then(|| Self::made(kind, dirty_bytes)).flatten();
-            if made.is_none() {
-                left_out("loop devices and limits of their dirty pages need root and Linux 6.2");
-            }
-            made
-        }
-
-        fn made(kind: &str, dirty_bytes: u64) -> Option<Self> {
-            let dir = tempfile::tempdir().expect("a temporary directory can be made");
-            let image = dir.path().join("image");
-            fs::File::create(&image).and_then(|file| file.set_len(3 << 30)).ok()?;
-            let device = said("losetup", &["-f", "--show", path(&image)])?.trim().to_owned();
-            let mounted = Self { dir, device };
-            let number = fs::read_to_string(mounted.device.replace("/dev/", "/sys/block/") + "/dev").ok()?;
-            let limits = PathBuf::from(format!("/sys/class/bdi/{}", number.trim()));
-            fs::write(limits.join("strict_limit"), "1").ok()?;
-            fs::write(limits.join("max_bytes"), dirty_bytes.to_string()).ok()?;
-            let at = mounted.dir.path().join("at");
-            fs::create_dir(&at).expect("there is room");
-            said(&format!("mkfs.{kind}"), &["-q", &mounted.device])?;
-            said("mount", &[&mounted.device, path(&at)])?;
-            said("chmod", &["777", path(mounted.dir.path()), path(&at)])?;
-            Some(mounted)
-        }
-
-        fn data(&self) -> Option<PathBuf> {
-            Some(self.dir.path().join("at/data"))
-        }
-    }
-
-    impl Drop for FewDirty {
-        fn drop(&mut self) {
-            let _ = said("umount", &["-l", path(&self.dir.path().join("at"))]);
-            let _ = said("losetup", &["-d", &self.device]);
-        }
-    }
-
-    fn path(of: &Path) -> &str {
-        of.to_str().expect("it is UTF-8")
-    }
-
-    /// What a program prints that succeeds.
-    fn said(program: &str, args: &[&str]) -> Option<String> {
-        let output = Command::new(program).args(args).output().ok()?;
-        output.status.success().then(|| text(&output.stdout))
-    }
-
     /// Backends write pages themselves, and the kernel lets them wait until others are written.
     #[test]
     #[ignore = "takes a minute"]
     fn a_kernel_that_keeps_few_dirty_pages() {
         let Some(few) = FewDirty::mount("ext4", 1 << 20) else { return };
         let updated = Way {
-            settings: "shared_buffers = \"2MB\", synchronous_commit = \"off\", bgwriter_lru_maxpages = \"0\"",
-            scale: 10,
-            script: "\\set aid random(1, 990000)\n\
-                     UPDATE pgbench_accounts SET abalance = abalance + 1 WHERE aid BETWEEN :aid AND :aid + 500;",
+            settings: "shared_buffers = \"2MB\", bgwriter_lru_maxpages = \"0\"",
+            setup: "DO $$ BEGIN FOR k IN 0..7 LOOP EXECUTE format('CREATE UNLOGGED TABLE t%s AS SELECT i, 0 AS n, \
+                    repeat(''x'', 400) AS filler FROM generate_series(1, 6000) i', k); END LOOP; END $$;",
+            script: "UPDATE t:client_id SET n = n + 1;",
             clients: 8,
             data: few.data(),
+            protocol: "simple",
             ..Way::default()
         };
         is_first(BottleneckKind::DirtyPages, 1, &updated.limits());
@@ -479,11 +405,13 @@ mod alone {
         let Some(few) = FewDirty::mount("ext4", 512 << 10) else { return };
         let inserted = Way {
             pg: "12",
-            settings: "shared_buffers = \"1MB\", fsync = \"off\"",
-            setup: "CREATE UNLOGGED TABLE t (client int, filler text);",
-            script: "INSERT INTO t SELECT :client_id, repeat('x', 500) FROM generate_series(1, 2000);",
+            settings: "shared_buffers = \"1MB\"",
+            setup: "CREATE UNLOGGED TABLE t0 (filler text); CREATE UNLOGGED TABLE t1 (filler text); \
+                    CREATE UNLOGGED TABLE t2 (filler text); CREATE UNLOGGED TABLE t3 (filler text);",
+            script: "INSERT INTO t:client_id SELECT repeat('x', 500) FROM generate_series(1, 2000);",
             clients: 4,
             data: few.data(),
+            protocol: "simple",
             ..Way::default()
         };
         is_first(BottleneckKind::DirtyPages, 2, &inserted.limits());
@@ -511,23 +439,123 @@ mod alone {
         are_limited_by(BottleneckKind::RelationExtension, [wide, copied]);
     }
 
-    /// VACUUM waits for the pages that cursors of others stand on.
+    /// VACUUM waits for the pages that cursors of client 0 stand on.
     #[test]
     #[ignore = "takes a minute"]
     fn pages_that_cursors_hold() {
-        let setup = "CREATE TABLE t0 (n int); CREATE TABLE t1 (n int); CREATE TABLE t2 (n int); \
-                     INSERT INTO t0 SELECT generate_series(1, 50); INSERT INTO t1 SELECT generate_series(1, 50); \
-                     INSERT INTO t2 SELECT generate_series(1, 50);";
+        let tables = "DO $$ BEGIN FOR k IN 1..5 LOOP EXECUTE format('CREATE TABLE t%s AS SELECT n \
+                      FROM generate_series(1, 50) n', k); END LOOP; END $$;";
         let frozen = Way {
-            setup,
-            script: "\\set k :client_id / 2\n\\set odd :client_id % 2\n\\if :odd = 1\n\
-                     UPDATE t:k SET n = n + 1 WHERE n = 7;\nVACUUM (FREEZE) t:k;\n\\else\nBEGIN;\n\
-                     DECLARE c CURSOR FOR SELECT * FROM t:k;\nFETCH c;\n\\sleep 50 ms\nCOMMIT;\n\\endif",
+            setup: tables,
+            script: "\\if :client_id = 0\nBEGIN;\nDECLARE a CURSOR FOR SELECT * FROM t1;\nFETCH a;\n\
+                     DECLARE b CURSOR FOR SELECT * FROM t2;\nFETCH b;\n\
+                     DECLARE c CURSOR FOR SELECT * FROM t3;\nFETCH c;\n\
+                     DECLARE d CURSOR FOR SELECT * FROM t4;\nFETCH d;\n\
+                     DECLARE e CURSOR FOR SELECT * FROM t5;\nFETCH e;\n\\sleep 300 ms\nCOMMIT;\n\\else\n\
+                     UPDATE t:client_id SET n = n + 1 WHERE n = 7;\nSELECT pg_sleep(0.05);\n\
+                     VACUUM (FREEZE) t:client_id;\n\\endif",
             clients: 6,
+            measure: "duration = \"10s\"",
             protocol: "simple",
             ..Way::default()
         };
-        is_first(BottleneckKind::BufferPin, 1, &frozen.limits());
+        let older = Way {
+            pg: "13",
+            setup: tables,
+            script: "\\if :client_id = 0\nBEGIN;\nDECLARE a CURSOR FOR SELECT * FROM t1;\nFETCH 3 FROM a;\n\
+                     DECLARE b CURSOR FOR SELECT * FROM t2;\nFETCH 3 FROM b;\n\\sleep 500 ms\nCOMMIT;\n\\else\n\
+                     INSERT INTO t:client_id VALUES (1);\nSELECT pg_sleep(0.02);\n\
+                     VACUUM (FREEZE) t:client_id;\n\\endif",
+            clients: 3,
+            protocol: "simple",
+            ..Way::default()
+        };
+        are_limited_by(BottleneckKind::BufferPin, [frozen, older]);
+    }
+
+    /// A device that takes few writes, and one that serves few reads.
+    #[test]
+    #[ignore = "takes two minutes"]
+    fn a_device_that_is_slow() {
+        let committed = Way {
+            setup: "CREATE TABLE t (n int);",
+            script: "INSERT INTO t VALUES (1);",
+            clients: 2,
+            ..Way::default()
+        };
+        let read = Way {
+            pg: "17",
+            settings: "debug_io_direct = \"data\", shared_buffers = \"4MB\"",
+            scale: 5,
+            script: BY_KEY,
+            clients: 4,
+            ..Way::default()
+        };
+        let ways = [
+            ("blkio.throttle.write_iops_device", 150, BottleneckKind::WalFlush, committed),
+            ("blkio.throttle.read_iops_device", 400, BottleneckKind::ReadIo, read),
+        ];
+        for (number, (limit, per_s, kind, way)) in (1..).zip(ways) {
+            let Some(group) = Group::with_slow_device(limit, per_s) else { return };
+            is_first(kind, number, &way.limits_within(&group));
+        }
+    }
+
+    /// The kernel takes pages from the server that it will read again. What the reads themselves cost may stand first.
+    #[test]
+    #[ignore = "takes a minute"]
+    fn memory_that_is_scarce() {
+        let scans = Way {
+            settings: "shared_buffers = \"48MB\"",
+            scale: 40,
+            script: "\\set aid random(1, 3980000)\n\
+                     SELECT sum(abalance) FROM pgbench_accounts WHERE aid BETWEEN :aid AND :aid + 20000;",
+            clients: 8,
+            ..Way::default()
+        };
+        let keys = Way {
+            pg: "14",
+            settings: "shared_buffers = \"32MB\"",
+            scale: 40,
+            script: BY_KEY,
+            clients: 16,
+            ..Way::default()
+        };
+        for (number, way) in (1..).zip([scans, keys]) {
+            let Some(group) = Group::with_memory(256 << 20) else { return };
+            let limits = way.limits_within(&group);
+            let found: Vec<_> = limits.found.iter().map(|found| (found.kind, found.share)).collect();
+            println!("Memory, way {number}: {found:?}");
+            assert!(found.iter().any(|(kind, _)| *kind == BottleneckKind::Memory), "{limits:?}");
+        }
+    }
+
+    /// One row for 4 clients, and for so many that they hinder each other.
+    #[test]
+    #[ignore = "takes two minutes"]
+    fn more_clients_than_are_good() {
+        let queue = Way {
+            pg: "9.6",
+            setup: "CREATE TABLE hot (id int PRIMARY KEY, n bigint); INSERT INTO hot VALUES (1, 0);",
+            script: "UPDATE hot SET n = n + 1 WHERE id = 1;",
+            clients: 200,
+            fewer_clients: 4,
+            ..Way::default()
+        };
+        let counted = Way {
+            settings: "work_mem = \"64MB\"",
+            setup: "CREATE TABLE hot (id int PRIMARY KEY, n bigint); INSERT INTO hot VALUES (1, 0), (2, 0);",
+            script: "\\set id random(1, 2)\nBEGIN;\nUPDATE hot SET n = n + 1 WHERE id = :id;\nSELECT 1;\nEND;",
+            clients: 150,
+            fewer_clients: 8,
+            ..Way::default()
+        };
+        for (number, way) in (1..).zip([queue, counted]) {
+            let limits = way.limits();
+            let found: Vec<_> = limits.found.iter().map(|found| (found.kind, found.share)).collect();
+            println!("ManyClients, way {number}: {found:?}");
+            assert!(found.iter().any(|(kind, _)| *kind == BottleneckKind::ManyClients), "{limits:?}");
+        }
     }
 
     #[test]

@@ -34,6 +34,7 @@ mod profile;
 mod reading;
 mod resume;
 mod scaleup;
+mod scarce;
 mod selftest;
 mod servers;
 mod slots;
