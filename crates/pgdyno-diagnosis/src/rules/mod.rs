@@ -60,6 +60,13 @@ const USES_CPU: [BottleneckKind; 4] = [
     BottleneckKind::RelationExtension,
 ];
 
+/// Used CPUs below this share are idle at times although more clients than CPUs wait: they are not what the clients wait
+/// for most. One row that 12 clients update and one CPU used to 88 % made 12 % more with twice the CPUs, commits of 12
+/// clients and a CPU used to 93 % made 21 % more.
+const NEVER_IDLE: f64 = 0.95;
+/// The share of the clients' time of which a wait then stands before the CPUs.
+const MOST_OF_THE_TIME: f64 = 0.5;
+
 /// Waits of sessions that are waits for the kernel to write dirty pages.
 const WRITES: [BottleneckKind; 4] = [
     BottleneckKind::WriteIo,
@@ -72,7 +79,7 @@ const WRITES: [BottleneckKind; 4] = [
 pub fn limits(cell: &Cell<'_>, others: &[Cell<'_>]) -> CellLimits {
     let found = RULES.iter().filter_map(|rule| rule(cell));
     let mut found: Vec<Bottleneck> = found.chain(clients::too_many(cell, others)).collect();
-    found.sort_by(|a, b| b.share.total_cmp(&a.share));
+    found.sort_by(|a, b| rank(b).total_cmp(&rank(a)));
     if let Some(cpu) = found.iter().position(|one| one.kind == BottleneckKind::ServerCpu) {
         found[cpu..].sort_by_key(|one| !USES_CPU.contains(&one.kind));
     }
@@ -81,6 +88,14 @@ pub fn limits(cell: &Cell<'_>, others: &[Cell<'_>]) -> CellLimits {
         effect.into_iter().for_each(|effect| found[effect..=dirty].rotate_right(1));
     }
     CellLimits { cell: cell.workload.cell(), found, unseen: unseen(cell) }
+}
+
+/// The share by which one bottleneck stands before another.
+fn rank(of: &Bottleneck) -> f64 {
+    match of.kind {
+        BottleneckKind::ServerCpu if of.share < NEVER_IDLE => of.share.min(MOST_OF_THE_TIME),
+        _ => of.share,
+    }
 }
 
 /// What no rule could see.

