@@ -585,18 +585,16 @@ mod alone {
             clients: 6,
             ..Way::default()
         };
-        // A worker that sleeps, and a leader that waits for it.
-        let workers = Way {
-            pg: "16",
-            settings: "debug_parallel_query = \"on\", max_parallel_workers = \"8\", \
-                       parallel_leader_participation = \"off\"",
-            setup: "CREATE TABLE t AS SELECT 1 AS n;",
-            script: "SELECT pg_sleep(0.05) FROM t;",
+        // Both statements ask for a checkpoint.
+        let databases = Way {
+            pg: "14",
+            script: "DROP DATABASE IF EXISTS d:client_id;\nCREATE DATABASE d:client_id;",
             clients: 4,
             measure: "duration = \"10s\"",
+            protocol: "simple",
             ..Way::default()
         };
-        are_limited_by(BottleneckKind::OtherProcesses, [checkpoints, workers]);
+        are_limited_by(BottleneckKind::OtherProcesses, [checkpoints, databases]);
     }
 
     /// Clients that keep a rate below what the server can do are limited by nothing.
