@@ -144,14 +144,12 @@ mod alone {
         fn hogs(number: usize, cpu: Option<&str>) -> Self {
             // They end by themselves if the test is killed.
             let busy = ["-c", "while [ $SECONDS -lt 180 ]; do :; done"];
-            // The kernel shares CPU time among sessions, and each server process has its own.
-            let hog = || {
-                let mut command = Command::new("setsid");
-                cpu.into_iter().for_each(|cpu| {
-                    command.args(["taskset", "-c", cpu]);
-                });
-                command.arg("bash").args(busy).spawn().expect("there are bash, setsid and taskset")
+            let hog = || match cpu {
+                None => Command::new("bash").args(busy).spawn(),
+                // The kernel shares CPU time among sessions, and each server process has its own.
+                Some(cpu) => Command::new("setsid").args(["taskset", "-c", cpu, "bash"]).args(busy).spawn(),
             };
+            let hog = || hog().expect("there are bash, setsid and taskset");
             Self((0..number).map(|_| hog()).collect())
         }
     }
