@@ -403,16 +403,16 @@ mod alone {
             measure: "duration = \"90s\"",
             ..Way::default()
         };
-        let long = Way {
+        let early = Way {
             pg: "14",
-            settings: "checkpoint_timeout = \"30s\", checkpoint_completion_target = \"0.9\"",
+            settings: "checkpoint_timeout = \"30s\", checkpoint_completion_target = \"0.2\"",
             scale: 20,
             script: updates,
             clients: 16,
             measure: "duration = \"75s\"",
             ..Way::default()
         };
-        for (number, way) in (1..).zip([spread, long]) {
+        for (number, way) in (1..).zip([spread, early]) {
             let Some(group) = Group::with_slow_device("blkio.throttle.write_bps_device", 40 << 20) else {
                 return;
             };
