@@ -7,6 +7,11 @@ use crate::cell::Cell;
 
 /// A server that uses more than this share of its CPUs has none left: the rest goes to switches between processes.
 const SATURATED: f64 = 0.85;
+/// A server that uses this share of its CPUs has none left either if sessions wait for one half of the time: what it does
+/// not use, others do, a little each.
+const NEARLY: f64 = 0.6;
+/// The share of the clients' time in which their sessions then wait for a CPU.
+const QUEUED: f64 = 0.5;
 /// CPUs that others take, as a share of those the server may use, before they count as a cause: as much as the doubt
 /// about other load tolerates, twice.
 const TAKEN: f64 = 0.3;
@@ -18,7 +23,8 @@ const STOLEN: f64 = 0.1;
 /// The server uses all of its CPUs.
 pub fn server(cell: &Cell<'_>) -> Option<Bottleneck> {
     let used = cell.server_used()? / cell.server_cpus;
-    if used < SATURATED {
+    let is_queue = || used >= NEARLY && waiting_share(cell) >= Some(QUEUED) && other_programs(cell).is_none();
+    if used < SATURATED && !is_queue() {
         return None;
     }
     let about = About {
@@ -44,11 +50,15 @@ pub fn other_programs(cell: &Cell<'_>) -> Option<Bottleneck> {
         next: "Stop the other programs, or pin them to other CPUs.",
         refuted_by: "the same throughput without them",
     };
-    let running = cell.running_share().unwrap_or(0.0);
-    // Of the time that sessions count as running, the part in which they waited for a CPU.
-    let share = running * waited / (waited + used).max(f64::MIN_POSITIVE);
+    let share = waiting_share(cell).unwrap_or(0.0);
     let first = format!("processes of the server waited for {waited:.2} CPUs while they used {used:.2}");
     about.explains(share, first, Some(format!("other programs used {others:.2} CPUs")))
+}
+
+/// Of the time that sessions count as running, the part in which they waited for a CPU, as a share of the clients' time.
+fn waiting_share(cell: &Cell<'_>) -> Option<f64> {
+    let (used, waited) = (cell.server_used()?, cell.server_waited()?);
+    Some(cell.running_share()? * waited / (waited + used).max(f64::MIN_POSITIVE))
 }
 
 /// A CPU is busy with interrupts.

@@ -296,6 +296,24 @@ fn a_queue_for_the_server_s_cpu_is_no_wait_for_clients() {
     assert_eq!(kinds, [BottleneckKind::ServerCpu]);
 }
 
+/// Three quarters of the CPUs are the server's, small programs have the rest, and sessions wait for a CPU half of the
+/// time.
+#[test]
+fn a_queue_for_cpus_that_are_shared_is_told_as_one() {
+    let kinds = |waited: f64| -> Vec<_> {
+        let mut record = record(|run| {
+            sessions(run, &[("running", 65), ("client", 35)]);
+            run.cpu.server_s = Some(seconds(run, 3.0));
+            run.cpu.driver_waited_s = Some(0.0);
+        });
+        record.runs.iter_mut().for_each(|run| run.cpu.waited_s = Some(seconds(run, waited)));
+        let limits = limits(&record);
+        limits[0].found.iter().map(|found| found.kind).collect()
+    };
+    assert_eq!(kinds(12.0), [BottleneckKind::ServerCpu]);
+    assert_eq!(kinds(3.0), [], "half of what runs waits for nothing");
+}
+
 /// Pages that the kernel copies cost CPU time: they are told before the CPU, a lock is not.
 #[test]
 fn what_uses_up_the_cpu_is_told_before_it() {
