@@ -306,7 +306,7 @@ impl Recorder<'_> {
         for one in each {
             let place = (&mut self.record.profiles, &self.pending.dir);
             if let Some(why) = profiles.add(place, &of, one)? {
-                say.warning(&format!("the profile is missing, or not complete: {why}"));
+                say.warning(format!("the profile is missing, or not complete: {why}"));
             }
         }
         Ok(())
