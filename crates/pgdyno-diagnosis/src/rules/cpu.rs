@@ -7,8 +7,8 @@ use crate::cell::Cell;
 
 /// A server that uses more than this share of its CPUs has none left: the rest goes to switches between processes.
 const SATURATED: f64 = 0.85;
-/// A server that uses this share of its CPUs has none left either if sessions wait for one half of the time: what it does
-/// not use, others do, a little each.
+/// A server that uses this share of its CPUs has none left either if sessions wait for one half of the time: what it
+/// does not use, others do, a little each.
 const NEARLY: f64 = 0.6;
 /// The share of the clients' time in which their sessions then wait for a CPU.
 const QUEUED: f64 = 0.5;
@@ -55,7 +55,7 @@ pub fn other_programs(cell: &Cell<'_>) -> Option<Bottleneck> {
     about.explains(share, first, Some(format!("other programs used {others:.2} CPUs")))
 }
 
-/// Of the time that sessions count as running, the part in which they waited for a CPU, as a share of the clients' time.
+/// Of the time that sessions count as running, the part in which they waited for a CPU: a share of the clients' time.
 fn waiting_share(cell: &Cell<'_>) -> Option<f64> {
     let (used, waited) = (cell.server_used()?, cell.server_waited()?);
     Some(cell.running_share()? * waited / (waited + used).max(f64::MIN_POSITIVE))

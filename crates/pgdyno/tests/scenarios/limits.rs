@@ -388,7 +388,7 @@ mod alone {
         }
     }
 
-    /// Checkpoints that fill a third of the time and more, on a device that cannot take their writes beside WAL. What the
+    /// Checkpoints that fill a third of the time and more, on a device that cannot take their writes beside WAL. What
     /// sessions wait for most, and otherwise as well, is the queue for flushing.
     #[test]
     #[ignore = "takes three minutes"]
