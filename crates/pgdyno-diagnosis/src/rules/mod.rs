@@ -60,8 +60,8 @@ const USES_CPU: [BottleneckKind; 4] = [
     BottleneckKind::RelationExtension,
 ];
 
-/// Used CPUs below this share are idle at times although more clients than CPUs wait: they are not what clients wait for
-/// most. One row that 12 clients update and one CPU used to 88 % made 12 % more with twice the CPUs, commits of 12
+/// Used CPUs below this share are idle at times although more clients than CPUs wait: they are not what clients wait
+/// for most. One row that 12 clients update and one CPU used to 88 % made 12 % more with twice the CPUs, commits of 12
 /// clients and a CPU used to 93 % made 21 % more.
 const NEVER_IDLE: f64 = 0.95;
 /// The share of the clients' time of which a wait then stands before the CPUs.
