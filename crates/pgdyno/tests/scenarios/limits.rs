@@ -585,18 +585,7 @@ mod alone {
             clients: 6,
             ..Way::default()
         };
-        // Workers that sleep, and leaders that wait for them.
-        let workers = Way {
-            pg: "16",
-            settings: "parallel_leader_participation = \"off\", parallel_setup_cost = \"0\", \
-                       parallel_tuple_cost = \"0\", min_parallel_table_scan_size = \"0\"",
-            setup: "CREATE TABLE t AS SELECT 1 AS n; ANALYZE t;",
-            script: "SELECT count(*) FROM t WHERE pg_sleep(0.05) IS NOT NULL;",
-            clients: 4,
-            measure: "duration = \"10s\"",
-            ..Way::default()
-        };
-        are_limited_by(BottleneckKind::OtherProcesses, [checkpoints, workers]);
+        is_first(BottleneckKind::OtherProcesses, 1, &checkpoints.limits());
     }
 
     /// Clients that keep a rate below what the server can do are limited by nothing.
