@@ -83,7 +83,6 @@ const ALLOWED: [(&str, &[&str]); 27] = [
         "pgdyno-pgbench",
         &[
             "pgdyno-lab",
-            "pgdyno-document",
             "pgdyno-report",
             "pgdyno-record",
             "pgdyno-analysis",
