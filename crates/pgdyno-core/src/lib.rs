@@ -5,6 +5,7 @@
 //! on no other crate of the workspace; every other crate may depend on it.
 
 pub mod cpus;
+pub mod disk;
 pub mod facts;
 pub mod measure;
 pub mod observe;

@@ -6,7 +6,7 @@ use super::fault::Fault;
 use crate::{Failure, workspace::root};
 
 /// Every crate of the workspace but the program, and those it may use.
-const ALLOWED: [(&str, &[&str]); 27] = [
+const ALLOWED: [(&str, &[&str]); 29] = [
     ("pgdyno-core", &[]),
     ("pgdyno-script", &["pgdyno-core"]),
     ("pgdyno-rows", &["pgdyno-core"]),
@@ -43,6 +43,8 @@ const ALLOWED: [(&str, &[&str]); 27] = [
     ("pgdyno-probe", &["pgdyno-postgres", "pgdyno-wire", "pgdyno-rows", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-observe", &["pgdyno-activity", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-profile", &["pgdyno-host", "pgdyno-core"]),
+    ("pgdyno-disk", &["pgdyno-engine", "pgdyno-host", "pgdyno-core"]),
+    ("pgdyno-layer", &["pgdyno-core"]),
     ("pgdyno-top", &["pgdyno-activity", "pgdyno-postgres", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-document", &["pgdyno-core"]),
     ("pgdyno-report", &["pgdyno-document", "pgdyno-record", "pgdyno-analysis", "pgdyno-rows", "pgdyno-core"]),
@@ -66,6 +68,7 @@ const ALLOWED: [(&str, &[&str]); 27] = [
             "pgdyno-probe",
             "pgdyno-observe",
             "pgdyno-profile",
+            "pgdyno-disk",
             "pgdyno-driving",
             "pgdyno-postgres",
             "pgdyno-provision",
@@ -117,7 +120,9 @@ const PROGRAM: &str = "pgdyno";
 const NO_LIBRARIES: [&str; 2] = ["testkit", "xtask"];
 
 /// What the tests of a crate may use besides.
-const IN_TESTS: [(&str, &[&str]); 12] = [
+const IN_TESTS: [(&str, &[&str]); 13] = [
+    // Its tests measure a layer with planted delays.
+    ("pgdyno-disk", &["pgdyno-layer"]),
     // The limits of plans are those of comparisons.
     ("pgdyno-analysis", &["pgdyno-plan", "testkit"]),
     ("pgdyno-diagnosis", &["testkit"]),

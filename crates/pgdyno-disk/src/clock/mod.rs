@@ -1,0 +1,1 @@
+//! The cost of a timer call, as pg_test_timing measures it.

@@ -1,0 +1,1 @@
+//! Random and sequential reads and writes at depth.

@@ -1,0 +1,5 @@
+//! Measures storage and clocks as PostgreSQL uses them.
+
+pub mod clock;
+pub mod io;
+pub mod sync;
