@@ -340,6 +340,7 @@ fn arm_words(job: &Job, prepared: &Prepared, arm: &SubjectJob) -> String {
         SubjectWork::Load => "load".to_owned(),
         SubjectWork::Script { work, protocol } => format!("{} ({} protocol)", work.name, protocol.name()),
         SubjectWork::Command(command) => format!("command: {}", pgdyno_record::redact(&command.text)),
+        SubjectWork::Storage(storage) => storage.words(),
     };
     let said = if arm.said == "default" { String::new() } else { format!("{}: ", arm.said) };
     format!("{said}{}", [server, Some(work)].into_iter().flatten().collect::<Vec<_>>().join(", "))

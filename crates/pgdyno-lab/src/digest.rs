@@ -40,6 +40,7 @@ fn subject_work(of: &SubjectWork) -> String {
         SubjectWork::Load => "load".to_owned(),
         SubjectWork::Script { work: own, protocol } => format!("{} {protocol:?}", work(own)),
         SubjectWork::Command(command) => format!("{:?}", (&command.text, command.result.as_str())),
+        SubjectWork::Storage(storage) => format!("{storage:?}"),
     }
 }
 

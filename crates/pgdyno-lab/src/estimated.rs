@@ -30,7 +30,7 @@ fn workload(subject: &SubjectJob, plan: &Plan) -> WorkloadPlan {
     let work = match &subject.work {
         SubjectWork::Plan => of_plan.unwrap_or_else(|| builtin(Builtin::TpcbLike)),
         SubjectWork::Script { work, .. } => builtin(work.builtin.unwrap_or(Builtin::TpcbLike)),
-        SubjectWork::Command(_) | SubjectWork::Load => builtin(Builtin::SelectOnly),
+        SubjectWork::Command(_) | SubjectWork::Load | SubjectWork::Storage(_) => builtin(Builtin::SelectOnly),
     };
     WorkloadPlan { clients: subject.clients.map(|clients| vec![clients]), ..work }
 }

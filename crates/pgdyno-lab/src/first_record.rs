@@ -52,6 +52,8 @@ pub fn first_record(
         observers: None,
         profiles: Vec::new(),
         joined: Vec::new(),
+        published: Vec::new(),
+        disk_shares: Vec::new(),
         limits: Vec::new(),
         doubts: Vec::new(),
         error: None,
@@ -94,6 +96,7 @@ fn first_subjects(job: &Job) -> Vec<SubjectRecord> {
     let one = |subject: &SubjectJob| {
         let (script, command) = match &subject.work {
             SubjectWork::Plan | SubjectWork::Load => (None, None),
+            SubjectWork::Storage(storage) => (None, Some(storage.words())),
             SubjectWork::Script { work, .. } => (Some(work.name.clone()), None),
             SubjectWork::Command(command) => (None, Some(pgdyno_record::redact(&command.text))),
         };

@@ -1,5 +1,7 @@
 //! The request of a measuring command.
 
+use std::path::PathBuf;
+
 use pgdyno_analysis::compare::{Asked, ComparedRate, Look};
 use pgdyno_plan::{Plan, Work, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
@@ -46,7 +48,7 @@ pub struct SubjectJob {
     pub said: String,
     /// Requested differences from the first subject.
     pub asked: Asked,
-    /// Index of its server in the job's list; `None` for a command that brings its own.
+    /// Index of its server in the job's list; `None` for a command that brings its own, and for storage.
     pub server: Option<usize>,
     /// What the subject runs.
     pub work: SubjectWork,
@@ -74,6 +76,26 @@ pub enum SubjectWork {
     Command(Measured),
     /// The tables of the plan, loaded again in every run.
     Load,
+    /// The storage below a directory, without a server.
+    Storage(StorageWork),
+}
+
+/// What is measured of the storage below a directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StorageWork {
+    /// The directory.
+    pub dir: PathBuf,
+    /// What is compared.
+    pub operation: StorageOperation,
+}
+
+/// An operation on storage.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StorageOperation {
+    /// A write of 8 KiB with `fdatasync`.
+    Sync,
+    /// A random read of 8 KiB, past the page cache.
+    Read,
 }
 
 /// An external command that measures.
@@ -253,7 +275,7 @@ impl Job {
         let of_plan = || self.plan.workload.iter().filter_map(|workload| workload.as_builtin());
         let of = |subject: &SubjectJob| match &subject.work {
             SubjectWork::Plan => of_plan().collect(),
-            SubjectWork::Load => Vec::new(),
+            SubjectWork::Load | SubjectWork::Storage(_) => Vec::new(),
             other => other.builtin().into_iter().collect::<Vec<_>>(),
         };
         self.subjects_at(server).flat_map(|(_, subject)| of(subject)).collect()

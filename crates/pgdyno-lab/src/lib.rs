@@ -60,7 +60,10 @@ pub use announcement::{Announcement, announce};
 pub use digest::digest as digest_of;
 pub use events::{Bound, Event, Events, Sink};
 pub use experiment::execute;
-pub use job::{Compare, External, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted};
+pub use job::{
+    Compare, External, Job, Measured, PGBENCH_RESULT, Question, StorageOperation, StorageWork, SubjectJob,
+    SubjectWork, Wanted,
+};
 pub use lab::{Lab, Program, dirs, draw_seed};
 pub use named_servers::{conninfo_of, named_server};
 pub use prepare::prepare;

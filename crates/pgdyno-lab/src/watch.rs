@@ -1,6 +1,9 @@
 //! What the observers of a run are told about its servers.
 
-use std::{collections::BTreeSet, path::PathBuf};
+use std::{
+    collections::BTreeSet,
+    path::{Path, PathBuf},
+};
 
 use pgdyno_core::{facts::ServerFacts, measure::Waits, observe::Digest};
 use pgdyno_observe::{Observers, Places, ServerId, ServerLog, SessionOptions, Span, Watched, WatchedServer};
@@ -26,7 +29,12 @@ impl Subject {
         };
         let (log, at) = (self.log(), self.elsewhere.as_mut().unwrap_or(&mut self.admin));
         let places = places(at, &self.facts);
-        let server = WatchedServer { postmaster: self.postmaster, places, own: self.own_backends() };
+        let server = WatchedServer {
+            postmaster: self.postmaster,
+            places,
+            own: self.own_backends(),
+            ..WatchedServer::default()
+        };
         Watched { subject, server, log, session: Some(session) }
     }
 
@@ -114,8 +122,16 @@ pub fn of_session(
     let places = places(session, facts);
     let postmaster = postmaster_of(session);
     let log = postmaster.map(|postmaster| ServerLog::find(session, postmaster));
-    let server = WatchedServer { postmaster, places, own: BTreeSet::new() };
+    let server = WatchedServer { postmaster, places, ..WatchedServer::default() };
     Watched { subject: None, server, log, session: Some(session_options) }
+}
+
+/// Storage without a server, as observers see it: the devices below these paths.
+pub fn of_storage(paths: &[&Path]) -> Watched {
+    let named = paths.iter().map(|path| (path.display().to_string(), path.to_path_buf()));
+    let places = Places { data: None, tablespaces: named.collect() };
+    let server = WatchedServer { places, is_storage: true, ..WatchedServer::default() };
+    Watched { subject: None, server, log: None, session: None }
 }
 
 /// The measured interval of a run, as observed.

@@ -205,6 +205,8 @@ impl PendingRecord {
             observers: None,
             profiles: Vec::new(),
             joined: Vec::new(),
+            published: Vec::new(),
+            disk_shares: Vec::new(),
             limits: Vec::new(),
             doubts: Vec::new(),
             error: None,

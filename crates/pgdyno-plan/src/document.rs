@@ -1,6 +1,6 @@
 //! The plan as a whole: its keys, its sizes, and the tables it loads.
 
-use std::collections::BTreeMap;
+use std::{collections::BTreeMap, path::PathBuf};
 
 use pgdyno_core::problem::Problem;
 use pgdyno_rows::load::{LoadPlan, LoadRequest, Set};
@@ -64,6 +64,10 @@ pub struct Plan {
     #[schemars(length(max = MAX_STAGES))]
     #[schemars(extend("x-expects" = "a list of stages: write [[stage]] and its keys below, once for each"))]
     pub stage: Vec<StagePlan>,
+    /// A file of published figures, relative to the plan, that are shown beside those of `disk` stages.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["../reference/000-storage.toml"]))]
+    pub reference: Option<PathBuf>,
     /// Workloads to run, in this order; none only if the plan has stages.
     #[serde(default)]
     #[schemars(length(max = MAX_WORKLOADS))]
@@ -93,6 +97,7 @@ impl Plan {
             load: LoadRequest::default(),
             variables: Variables::new(),
             stage: Vec::new(),
+            reference: None,
             workload,
             measure: MeasurePlan::default(),
             size: BTreeMap::new(),
@@ -116,6 +121,11 @@ impl Plan {
             true => vec![StagePlan::new(Action::Load), StagePlan::new(Action::Drive)],
             false => self.stage.clone(),
         }
+    }
+
+    /// Whether all that is done needs no server.
+    pub fn needs_no_server(&self) -> bool {
+        !self.stage.is_empty() && self.stage.iter().all(StagePlan::needs_no_server)
     }
 
     /// The stages that read tables into shared buffers before the runs.

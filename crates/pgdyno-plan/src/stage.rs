@@ -1,6 +1,8 @@
-//! The stages of a plan: loading, operations on the tables, driving, in the order of the file.
+//! The stages of a plan: loading, operations on tables and storage, driving, in the order of the file.
 
-use pgdyno_core::probe::CountBy;
+use std::path::PathBuf;
+
+use pgdyno_core::{facts::amount, probe::CountBy, span::Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -62,11 +64,76 @@ pub struct StagePlan {
     /// Whether extensions may be created in an existing database (`prewarm`, `probe depth`); in an own one they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_extension: Option<bool>,
+    /// Directories that are measured one after the other (`disk sync`, `disk io`, `disk costs`). Default: the data directory of the
+    /// server.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(extend("examples" = [["/mnt/a", "/mnt/b"]]))]
+    pub dirs: Vec<PathBuf>,
+    /// Length of a test or of a measured interval (`disk sync`, `disk io`, `disk costs`, `disk clock`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["10s"]))]
+    pub duration: Option<Span>,
+    /// How often everything is repeated, 1 to 1,000 (`disk sync`, `disk costs`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 1_000))]
+    pub blocks: Option<u32>,
+    /// Most threads that write and sync at the same time, 1 to 64 (`disk sync`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(range(min = 1, max = 64))]
+    pub writers: Option<u32>,
+    /// Reads and writes as PostgreSQL has them (`disk io`). Default: random reads of 8 KiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub preset: Option<IoPreset>,
+    /// Size of a file, such as "16GB" (`disk io`, `disk costs`). Default: that of the preset, or 1 GiB.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[schemars(extend("examples" = ["1GB"]))]
+    pub file_size: Option<String>,
+    /// Whether more and more operations are kept in flight until throughput grows no more (`disk io`).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub saturate: Option<bool>,
+}
+
+/// Reads and writes as PostgreSQL has them, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum IoPreset {
+    /// As published: 8 KiB, 32 jobs with 8 in flight each, random and sequential, reads and writes.
+    Articles,
+    /// Sequential writes with fdatasync.
+    Wal,
+    /// Scattered writes through the page cache.
+    Checkpoint,
+    /// A sequential scan.
+    Seqscan,
+    /// Reads and writes of CREATE INDEX.
+    IndexBuild,
+    /// Writes of COPY.
+    BulkLoad,
+    /// Asynchronous reads of PostgreSQL 18.
+    Pg18Aio,
+}
+
+impl IoPreset {
+    /// Its name in plans and flags.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Articles => "articles",
+            Self::Wal => "wal",
+            Self::Checkpoint => "checkpoint",
+            Self::Seqscan => "seqscan",
+            Self::IndexBuild => "index-build",
+            Self::BulkLoad => "bulk-load",
+            Self::Pg18Aio => "pg18-aio",
+        }
+    }
 }
 
 /// Actions that repeat what they time.
 const TIMED: [Action; 4] =
     [Action::ProbeDdl, Action::ProbeCount, Action::ProbeFirstTouch, Action::ProbePartitions];
+
+/// Actions that measure storage or the clock.
+const STORAGE: [Action; 4] = [Action::DiskSync, Action::DiskIo, Action::DiskCosts, Action::DiskClock];
 
 /// What a stage does.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -98,6 +165,18 @@ pub enum Action {
     /// Measures sizes.
     #[serde(rename = "probe sizes")]
     ProbeSizes,
+    /// Times synchronous writes.
+    #[serde(rename = "disk sync")]
+    DiskSync,
+    /// Measures reads and writes at depth.
+    #[serde(rename = "disk io")]
+    DiskIo,
+    /// Measures what pages cost for the planner.
+    #[serde(rename = "disk costs")]
+    DiskCosts,
+    /// Measures the cost of a timer call.
+    #[serde(rename = "disk clock")]
+    DiskClock,
     /// Runs the workloads.
     #[serde(rename = "drive")]
     Drive,
@@ -111,8 +190,16 @@ impl Action {
             | Self::ProbeDdl
             | Self::ProbeCount
             | Self::ProbeFirstTouch
-            | Self::ProbePartitions => true,
-            Self::Load | Self::Verify | Self::ProbeDepth | Self::ProbeSizes | Self::Drive => false,
+            | Self::ProbePartitions
+            | Self::DiskSync
+            | Self::DiskIo
+            | Self::DiskCosts => true,
+            Self::Load
+            | Self::Verify
+            | Self::ProbeDepth
+            | Self::ProbeSizes
+            | Self::DiskClock
+            | Self::Drive => false,
         }
     }
 
@@ -128,13 +215,22 @@ impl Action {
             Self::ProbePartitions => "probe partitions",
             Self::ProbeDepth => "probe depth",
             Self::ProbeSizes => "probe sizes",
+            Self::DiskSync => "disk sync",
+            Self::DiskIo => "disk io",
+            Self::DiskCosts => "disk costs",
+            Self::DiskClock => "disk clock",
             Self::Drive => "drive",
         }
     }
 
     /// Whether it is about tables that the stage names.
     pub(super) fn takes_tables(self) -> bool {
-        !matches!(self, Self::Load | Self::Verify | Self::Drive)
+        !matches!(self, Self::Load | Self::Verify | Self::Drive) && !self.is_of_storage()
+    }
+
+    /// Whether it measures storage or the clock, and needs no tables.
+    pub fn is_of_storage(self) -> bool {
+        matches!(self, Self::DiskSync | Self::DiskIo | Self::DiskCosts | Self::DiskClock)
     }
 }
 
@@ -154,7 +250,24 @@ impl StagePlan {
             parallel: None,
             anyway: None,
             create_extension: None,
+            dirs: Vec::new(),
+            duration: None,
+            blocks: None,
+            writers: None,
+            preset: None,
+            file_size: None,
+            saturate: None,
         }
+    }
+
+    /// Whether it measures what it names, so that it needs no server.
+    pub fn needs_no_server(&self) -> bool {
+        self.action.is_of_storage() && (!self.dirs.is_empty() || self.action == Action::DiskClock)
+    }
+
+    /// Size of a file in bytes; `None` if it is not given, or is no size.
+    pub fn file_bytes(&self) -> Option<u64> {
+        self.file_size.as_ref().and_then(|text| amount::parse(text, 1)).filter(|bytes| *bytes > 0)
     }
 
     /// How often each statement or count is timed.
@@ -179,7 +292,7 @@ impl StagePlan {
 
     /// Keys that are given, beside `do` and `tables`, and the actions that have them.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &'static [Action])> {
-        let all: [(&str, bool, &[Action]); 10] = [
+        let all: [(&str, bool, &[Action]); 17] = [
             ("rewrite", self.rewrite.is_some(), &[Action::ProbeDdl]),
             ("commit", self.commit.is_some(), &[Action::ProbeDdl]),
             ("sessions", self.sessions.is_some(), &[Action::ProbeDdl]),
@@ -190,13 +303,22 @@ impl StagePlan {
             ("parallel", self.parallel.is_some(), &[Action::ProbeCount]),
             ("anyway", self.anyway.is_some(), &[Action::Prewarm]),
             ("create_extension", self.create_extension.is_some(), &[Action::Prewarm, Action::ProbeDepth]),
+            ("dirs", !self.dirs.is_empty(), &[Action::DiskSync, Action::DiskIo, Action::DiskCosts]),
+            ("duration", self.duration.is_some(), &STORAGE),
+            ("blocks", self.blocks.is_some(), &[Action::DiskSync, Action::DiskCosts]),
+            ("writers", self.writers.is_some(), &[Action::DiskSync]),
+            ("preset", self.preset.is_some(), &[Action::DiskIo]),
+            ("file_size", self.file_size.is_some(), &[Action::DiskIo, Action::DiskCosts]),
+            ("saturate", self.saturate.is_some(), &[Action::DiskIo]),
         ];
         all.into_iter().filter(|(_, given, _)| *given).map(|(key, _, actions)| (key, actions))
     }
 
-    /// The stage in words: what is done, and to which tables.
+    /// The stage in words: what is done, and to which tables or directories.
     pub fn words(&self) -> String {
+        let dirs: Vec<_> = self.dirs.iter().map(|dir| dir.display().to_string()).collect();
         match self.tables.as_slice() {
+            [] if !dirs.is_empty() => format!("{} {}", self.action.name(), dirs.join(", ")),
             [] => self.action.name().to_owned(),
             tables => format!("{} {}", self.action.name(), tables.join(", ")),
         }

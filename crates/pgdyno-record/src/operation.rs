@@ -1,16 +1,19 @@
-//! Operations on tables in `run.json`: work on a server that drives no transactions.
+//! Operations in `run.json`: work on a server that drives no transactions, and measurements of storage and clocks.
 
-use pgdyno_core::probe::{Prewarm, Probe};
+use pgdyno_core::{
+    disk::Disk,
+    probe::{Prewarm, Probe},
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{LoadRecord, VerificationRecord};
 
-/// An operation on the tables of a server.
+/// An operation on the tables of a server, or on storage.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct OperationRecord {
     /// Name: `load`, `verify`, `copy`, `prewarm`, `probe ddl`, `probe count`, `probe first-touch`,
-    /// `probe partitions`, `probe depth` or `probe sizes`.
+    /// `probe partitions`, `probe depth`, `probe sizes`, `disk sync`, `disk io`, `disk costs` or `disk clock`.
     pub name: String,
     /// The subject, if there are several.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -41,6 +44,8 @@ pub enum Found {
     Prewarm(Prewarm),
     /// A probe of tables.
     Probe(Probe),
+    /// A measurement of storage or of the clock.
+    Disk(Disk),
 }
 
 /// A copy of loaded tables.

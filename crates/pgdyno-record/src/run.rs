@@ -3,6 +3,7 @@
 use std::borrow::Cow;
 
 use pgdyno_core::{
+    disk::{DiskShare, PublishedFigure},
     facts::{Choice, HostFacts, Instrument, StorageFacts},
     measure::{CellRun, CellSummary, StatementSummary, Workload},
     results::{CellLimits, Doubt},
@@ -108,6 +109,12 @@ pub struct RunRecord {
     /// Files of `pgdyno observe` that were added to its observations afterwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joined: Vec<JoinedRecord>,
+    /// Published figures that a plan shows beside those of its own.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub published: Vec<PublishedFigure>,
+    /// What cells used of the disks that were measured in this run; absent if none was.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub disk_shares: Vec<DiskShare>,
     /// What limits each cell; absent for records without runs, and older ones.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<CellLimits>,

@@ -24,7 +24,7 @@ pub use history::history;
 pub use instrument::instrument;
 pub use listing::{listing, listing_json};
 pub use over_time::OverTime;
-pub use probe::{prewarm, probe};
+pub use probe::{disks, prewarm, probe};
 pub use report::report;
 pub use run::{Details, Kept};
 pub use why::why;

@@ -1,10 +1,11 @@
-//! Results of `probe` and `prewarm` as text: the blocks of a report without the rest of it.
+//! Results of `probe`, `prewarm` and `disk` as text: the blocks of a report without the rest of it.
 
 use pgdyno_core::{
+    disk::Disk,
     probe::{Prewarm, Probe},
     units,
 };
-use pgdyno_document::{block::Block, short_of_blocks, text_of_blocks};
+use pgdyno_document::{block::Block, phrase::phrase, short_of_blocks, text_of_blocks};
 use serde_json::Value;
 
 use crate::{
@@ -22,6 +23,19 @@ pub fn prewarm(prewarm: &Prewarm, whole: Option<&str>) -> String {
 /// Result of a probe; `whole` as for [`prewarm`].
 pub fn probe(probe: &Probe, whole: Option<&str>) -> String {
     text(serde_json::to_value(probe), whole, |at| operations::probe::blocks(at, probe))
+}
+
+/// Results of measurements of storage and of the clock; `whole` as for [`prewarm`].
+pub fn disks(disks: &[Disk], whole: Option<&str>) -> String {
+    text(serde_json::to_value(disks), whole, |at| {
+        let all = || disks.iter().enumerate().map(|(index, of)| (at.at(index), of));
+        let each = all().flat_map(|(at, of)| {
+            let title = phrase![operations::disk::title(of), operations::disk::place(&at, of)];
+            [Block::text(title)].into_iter().chain(operations::disk::blocks(&at, of))
+        });
+        let beside = operations::disk::side_by_side(all(), (&[], at)).map(|section| section.blocks);
+        beside.into_iter().flatten().chain(each).collect()
+    })
 }
 
 /// The blocks of a result as text. Its names come from a server, and may contain escape sequences.

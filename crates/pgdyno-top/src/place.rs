@@ -62,5 +62,5 @@ pub(crate) fn watched(session: &mut Session) -> Option<WatchedServer> {
         .or_else(|| fs::read_link(format!("/proc/{postmaster}/cwd")).ok());
     let places = places_in(session, data);
     let own: BTreeSet<u32> = u32::try_from(session.backend_pid()).into_iter().collect();
-    Some(WatchedServer { postmaster: Some(postmaster), places, own })
+    Some(WatchedServer { postmaster: Some(postmaster), places, own, ..WatchedServer::default() })
 }

@@ -102,6 +102,8 @@ pub(super) fn unsteady_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
         ComparedRate::Tps => "TPS",
         ComparedRate::NewOrders => "New-Orders per second",
         ComparedRate::LoadedRows => "Rows loaded per second",
+        ComparedRate::Syncs => "Synchronous writes per second",
+        ComparedRate::Reads => "Random reads per second",
     };
     blocks_changed(rate, &changed, &number).map(|doubt| Doubt { cells: Vec::new(), ..doubt })
 }

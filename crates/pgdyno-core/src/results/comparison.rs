@@ -41,6 +41,10 @@ pub enum ComparedRate {
     NewOrders,
     /// Rows per second of loading all tables, from the first row to the last key.
     LoadedRows,
+    /// Writes of 8 KiB per second in a directory, each with `fdatasync`: what commits cost there.
+    Syncs,
+    /// Random reads of 8 KiB per second from a file in a directory, past the page cache.
+    Reads,
 }
 
 /// The result of a comparison. Effects are shares: 0.07 means that B is 7 % faster than A.

@@ -25,7 +25,6 @@ impl Places {
     /// Every place with its directory, links resolved.
     fn all(&self) -> Vec<(Place, PathBuf)> {
         let mut all = Vec::new();
-        let Some(data) = &self.data else { return all };
         let mut add = |place: Place, path: &Path| {
             if let Ok(path) = fs::canonicalize(path)
                 && !all.iter().any(|(_, known)| *known == path)
@@ -33,12 +32,15 @@ impl Places {
                 all.push((place, path));
             }
         };
-        add(Place::Data, data);
-        ["pg_wal", "pg_xlog"].iter().for_each(|wal| add(Place::Wal, &data.join(wal)));
+        if let Some(data) = &self.data {
+            add(Place::Data, data);
+            ["pg_wal", "pg_xlog"].iter().for_each(|wal| add(Place::Wal, &data.join(wal)));
+        }
         for (name, path) in &self.tablespaces {
             add(Place::Tablespace(name.clone()), path);
         }
-        for link in fs::read_dir(data.join("pg_tblspc")).into_iter().flatten().flatten() {
+        let links = self.data.iter().filter_map(|data| fs::read_dir(data.join("pg_tblspc")).ok());
+        for link in links.flatten().flatten() {
             add(Place::Tablespace(link.file_name().to_string_lossy().into_owned()), &link.path());
         }
         all

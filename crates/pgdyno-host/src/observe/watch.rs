@@ -33,6 +33,8 @@ pub struct WatchedServer {
     pub places: Places,
     /// Backends of pgdyno's own sessions.
     pub own: BTreeSet<u32>,
+    /// Whether there is no server, only storage.
+    pub is_storage: bool,
 }
 
 /// Something that could not be observed from now on, or within the time of a reading.
@@ -177,6 +179,7 @@ impl Watcher {
                     self.said.remove(&(Some(*id), missing));
                     found.insert(*id, used);
                 }
+                None if server.given.is_storage => {}
                 unseen if self.said.insert((Some(*id), missing.clone())) => {
                     let why = match unseen {
                         None => "no process of this server is visible on this machine",
@@ -340,7 +343,7 @@ mod tests {
     /// A server that is this very process, with its files in the temporary directory.
     fn watched() -> WatchedServer {
         let places = Places { data: Some(std::env::temp_dir()), tablespaces: Vec::new() };
-        WatchedServer { postmaster: Some(process::id()), places, own: BTreeSet::new() }
+        WatchedServer { postmaster: Some(process::id()), places, ..WatchedServer::default() }
     }
 
     #[test]
@@ -374,6 +377,8 @@ mod tests {
         assert_eq!(missing, [(Some(1), "processes"), (Some(2), "processes")]);
         assert!(watcher.processes(1, &seen).is_none());
         assert_eq!(watcher.read().1, []);
+        watcher.watch(3, WatchedServer { is_storage: true, ..WatchedServer::default() });
+        assert_eq!(watcher.read().1, [], "storage has no processes");
         watcher.watch(1, watched());
         let (seen, gaps) = watcher.read();
         assert_eq!(gaps, []);

@@ -9,6 +9,7 @@ mod rounds;
 mod schedule;
 mod servers;
 mod starts;
+mod storage;
 mod tables;
 
 use std::time::Duration;

@@ -19,7 +19,7 @@ use super::{
     starts,
 };
 use crate::{
-    Job, Measured, SubjectWork,
+    Job, Measured, StorageWork, SubjectWork,
     ahead::{Ahead, RoundTimes},
     between::{BetweenRuns, Wrote},
     cell,
@@ -268,6 +268,11 @@ impl<'a> Rounds<'a> {
                 let subject = subject.name.clone();
                 PracticeRecord { subject, script: None, per_s, committed: 0, in_doubt: 0 }
             }
+            SubjectWork::Storage(storage) => {
+                let per_s = storage.run(self.context)?;
+                let subject = subject.name.clone();
+                PracticeRecord { subject, script: None, per_s, committed: 0, in_doubt: 0 }
+            }
             SubjectWork::Plan | SubjectWork::Script { .. } | SubjectWork::Load => {
                 let (at, cell) = self.cell(place, round)?;
                 let kept = &mut self.slots.clients[place];
@@ -316,6 +321,7 @@ impl<'a> Rounds<'a> {
             SubjectWork::Command(command) => self.command(place, command, round)?,
             SubjectWork::Plan | SubjectWork::Script { .. } => self.drive(place, round)?,
             SubjectWork::Load => self.load(place, round)?,
+            SubjectWork::Storage(storage) => self.storage(place, storage, round)?,
         };
         if job.comparison().is_none() || (rate > 0.0 && rate.is_finite()) {
             return Ok(rate);
@@ -340,6 +346,15 @@ impl<'a> Rounds<'a> {
         if let Some(at) = subject.server {
             self.settle(at, place, round)?;
         }
+        self.read_idle(0);
+        Ok(rate)
+    }
+
+    /// Measures the storage below a directory.
+    fn storage(&mut self, place: usize, storage: &StorageWork, round: &Round) -> Result<f64, Problem> {
+        let name = &self.context.job.subjects[place].name;
+        self.context.events.now(format!("{name}: {}, block {}", storage.words(), round.number + 1));
+        let rate = storage.run(self.context)?;
         self.read_idle(0);
         Ok(rate)
     }
@@ -375,7 +390,7 @@ impl<'a> Rounds<'a> {
         let of_plan = prepared.plan.workload.get(round.workload);
         let possible = of_plan.map_or(Protocol::Prepared, |workload| workload.protocol);
         match &job.subjects[place].work {
-            SubjectWork::Command(_) | SubjectWork::Load => None,
+            SubjectWork::Command(_) | SubjectWork::Load | SubjectWork::Storage(_) => None,
             SubjectWork::Plan => Some((&job.workload_files.work[round.workload], possible)),
             SubjectWork::Script { work, protocol } => {
                 let protocol = if *protocol == Protocol::Prepared { possible } else { *protocol };
@@ -429,7 +444,7 @@ impl<'a> Rounds<'a> {
         Ok(match by {
             ComparedRate::Tps => record.tps,
             ComparedRate::NewOrders => record.nopm.unwrap_or(0.0) / 60.0,
-            ComparedRate::LoadedRows => 0.0,
+            ComparedRate::LoadedRows | ComparedRate::Syncs | ComparedRate::Reads => 0.0,
         })
     }
 

@@ -4,18 +4,26 @@ use std::{path::Path, time::Instant};
 
 use jiff::Timestamp;
 use pgdyno_core::{
-    facts::{ConnectionFacts, ServerFacts, ServerSource, Transport},
+    facts::{ConnectionFacts, ServerFacts, ServerSource, StorageFacts, Transport},
     problem::Problem,
     stop::Stop,
 };
+use pgdyno_observe::Watched;
 use pgdyno_postgres::observe::{postmaster_of, server_facts};
 use pgdyno_record::{FORMAT, PlanRecord, RunDir, RunRecord, Status, SubjectRecord, VERSION};
-use pgdyno_wire::{Address, Session, connect_unless};
+use pgdyno_wire::{Address, ConnectOptions, Session, connect_unless};
 
-use super::job::{OperationJob, Seen};
+use super::job::{On, OperationJob, Seen};
 use crate::{Events, Lab, job::ONLY, recording::Recording, server_storage::with_storage, watch};
 
-/// Begins the run directory of operations on a server.
+/// What a run works on, as far as it is known before the first operation.
+struct SeenOf {
+    subject: SubjectRecord,
+    storage: Option<StorageFacts>,
+    watched: Watched,
+}
+
+/// Begins the run directory of operations.
 ///
 /// # Errors
 /// The server cannot be reached, or the directory cannot be written.
@@ -25,19 +33,41 @@ pub fn begin(
     stop: &Stop,
     events: &Events,
 ) -> Result<Recording, Problem> {
-    let mut session = connect_unless(stop, job.options)?;
+    let seen_of = match job.on {
+        On::Server(options) => server(job, options, stop)?,
+        On::Storage(paths) => storage(paths),
+    };
+    let (now, started) = (Timestamp::now(), Instant::now());
+    let dir = RunDir::create(&lab.runs, job.name, now)?;
+    let record = record(job, lab, seen_of.subject, (seen_of.storage, dir.id()), &now)?;
+    let recording = Recording::new(dir, record, (started, seen.observe), events)?;
+    let mut recording = recording.profiled(seen.profile);
+    recording.observers.watch(seen_of.watched);
+    Ok(recording)
+}
+
+fn server(job: &OperationJob<'_>, options: &ConnectOptions, stop: &Stop) -> Result<SeenOf, Problem> {
+    let mut session = connect_unless(stop, options)?;
     session.heed(stop);
     let facts = facts(&mut session)?;
     let connection = connection(&session);
-    let watched = watch::of_session(&mut session, &facts, job.options, &job.copies);
-    drop(session);
-    let (now, started) = (Timestamp::now(), Instant::now());
-    let dir = RunDir::create(&lab.runs, job.name, now)?;
-    let record = record(job, lab, (facts, connection), dir.id(), &now)?;
-    let recording = Recording::new(dir, record, (started, seen.observe), events)?;
-    let mut recording = recording.profiled(seen.profile);
-    recording.observers.watch(watched);
-    Ok(recording)
+    let watched = watch::of_session(&mut session, &facts, options, &job.copies);
+    let data = facts.data_directory.as_deref().map(Path::new);
+    let storage = data.and_then(|dir| pgdyno_host::facts::storage(dir).ok());
+    let subject = SubjectRecord {
+        name: ONLY.to_owned(),
+        server: Some(facts),
+        connection: Some(connection),
+        ..SubjectRecord::default()
+    };
+    Ok(SeenOf { subject, storage, watched })
+}
+
+/// Storage without a server: the devices below all paths are observed.
+fn storage(paths: &[&Path]) -> SeenOf {
+    let subject = SubjectRecord { name: ONLY.to_owned(), ..SubjectRecord::default() };
+    let storage = paths.first().and_then(|path| pgdyno_host::facts::storage(path).ok());
+    SeenOf { subject, storage, watched: watch::of_storage(paths) }
 }
 
 fn facts(session: &mut Session) -> Result<ServerFacts, Problem> {
@@ -64,23 +94,16 @@ fn connection(session: &Session) -> ConnectionFacts {
 fn record(
     job: &OperationJob<'_>,
     lab: &Lab,
-    (facts, connection): (ServerFacts, ConnectionFacts),
-    id: &str,
+    subject: SubjectRecord,
+    (storage, id): (Option<StorageFacts>, &str),
     now: &Timestamp,
 ) -> Result<RunRecord, Problem> {
     let host = pgdyno_host::facts::host()
         .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
-    let data = facts.data_directory.as_deref().map(Path::new);
-    let storage = data.and_then(|dir| pgdyno_host::facts::storage(dir).ok());
-    let transport = match connection.transport {
-        Some(Transport::Tcp) => "tcp",
-        _ => "unix",
-    };
-    let subject = SubjectRecord {
-        name: ONLY.to_owned(),
-        server: Some(facts),
-        connection: Some(connection),
-        ..SubjectRecord::default()
+    let transport = match subject.connection.as_ref().map(|connection| connection.transport) {
+        Some(Some(Transport::Tcp)) => "tcp",
+        Some(_) => "unix",
+        None => "none",
     };
     Ok(RunRecord {
         format: FORMAT.to_owned(),
@@ -112,6 +135,8 @@ fn record(
         observers: None,
         profiles: Vec::new(),
         joined: Vec::new(),
+        published: Vec::new(),
+        disk_shares: Vec::new(),
         limits: Vec::new(),
         doubts: Vec::new(),
         error: None,
@@ -143,7 +168,7 @@ fn plan(job: &OperationJob<'_>, transport: &str) -> PlanRecord {
         thorough_hint: None,
         balance_check: "off".to_owned(),
         digest: None,
-        server: "external".to_owned(),
+        server: if transport == "none" { "none" } else { "external" }.to_owned(),
         transport: transport.to_owned(),
     }
 }

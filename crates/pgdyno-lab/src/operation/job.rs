@@ -1,9 +1,20 @@
-//! The request of a command that operates on tables.
+//! The request of a command that operates on tables, or measures storage.
+
+use std::path::Path;
 
 use pgdyno_core::{observe::ObserveLevel, profile::Profiling};
 use pgdyno_wire::ConnectOptions;
 
-/// A command that operates on tables.
+/// What operations work on.
+#[derive(Debug, Clone, Copy)]
+pub enum On<'a> {
+    /// A server.
+    Server(&'a ConnectOptions),
+    /// The storage below these files or directories, without a server.
+    Storage(&'a [&'a Path]),
+}
+
+/// A command that operates on tables, or measures storage.
 #[derive(Debug)]
 pub struct OperationJob<'a> {
     /// Name of its runs, such as `load` or `probe-sizes`.
@@ -12,11 +23,11 @@ pub struct OperationJob<'a> {
     pub description: String,
     /// The command line, without secrets.
     pub command: String,
-    /// The server.
-    pub options: &'a ConnectOptions,
-    /// Connections that work at the same time.
+    /// What it works on.
+    pub on: On<'a>,
+    /// Connections or threads that work at the same time.
     pub connections: u64,
-    /// Databases that are made from that of `options`, in which nobody may have a session meanwhile.
+    /// Databases that are made from that of the server, in which nobody may have a session meanwhile.
     pub copies: Vec<String>,
 }
 

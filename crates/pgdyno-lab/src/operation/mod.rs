@@ -1,17 +1,18 @@
-//! Operations on the tables of a server, as recorded runs: loads, copies, checks and probes. They drive nothing, so
-//! they need no plan; they share the run directory, the stages and the events of an experiment.
+//! Operations as recorded runs: loads, copies, checks and probes of the tables of a server, and measurements of storage
+//! and clocks. They drive nothing, so they need no plan; they share the run directory, the stages and the events of an experiment.
 
 mod ahead;
+pub mod disk;
 mod first;
 mod job;
 mod load;
 mod stage;
 
-use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_core::{disk::PublishedFigure, problem::Problem, stop::Stop};
 use pgdyno_record::{Found, OperationRecord};
 
 pub use ahead::CopiesAhead;
-pub use job::{OperationJob, Seen};
+pub use job::{On, OperationJob, Seen};
 pub use load::{LoadTask, kept, load, send};
 pub use stage::{Tables, carry_out, prewarm, prewarm_again};
 
@@ -77,6 +78,13 @@ impl Operations {
     pub fn of_tables(&mut self, scale: u64, seed: u64) {
         if let Some(recording) = &mut self.recording {
             (recording.record.plan.scale, recording.record.plan.seed) = (Some(scale), seed);
+        }
+    }
+
+    /// Adds published figures that the report shows beside those of the run.
+    pub fn show_beside(&mut self, published: Vec<PublishedFigure>) {
+        if let Some(recording) = &mut self.recording {
+            recording.record.published = published;
         }
     }
 

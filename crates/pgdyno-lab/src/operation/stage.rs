@@ -96,7 +96,12 @@ pub fn carry_out(
             probe::depth(options, &names, may_create, stop).map(Probe::Depth).map(probed)
         }
         Action::ProbeSizes => probe::sizes(options, &names, stop).map(Probe::Sizes).map(probed),
-        Action::Load | Action::Drive => {
+        Action::Load
+        | Action::Drive
+        | Action::DiskSync
+        | Action::DiskIo
+        | Action::DiskCosts
+        | Action::DiskClock => {
             Err(Problem::wrong_request(format!("`{}` is no operation on tables", stage.action.name())))
         }
     }

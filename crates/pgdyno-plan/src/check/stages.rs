@@ -8,6 +8,10 @@ use crate::{
 
 /// Appends the faults of stages.
 pub(super) fn stages(plan: &Plan, faults: &mut Vec<Fault>) {
+    if plan.reference.is_some() && !plan.stage.iter().any(|stage| stage.action.is_of_storage()) {
+        let what = "published figures stand beside those of `disk` stages, and there are none";
+        faults.push(fault("reference", what, "leave it out, or add a [[stage]] with do = \"disk io\""));
+    }
     if plan.stage.is_empty() {
         return;
     }
@@ -33,6 +37,10 @@ fn keys(at: usize, stage: &StagePlan, faults: &mut Vec<Fault>) {
     if !stage.tables.is_empty() && !action.takes_tables() {
         let what = format!("`tables` does not belong to `{}`", action.name());
         faults.push(fault(format!("stage[{at}].tables"), what, "leave it out: it is about all tables"));
+    }
+    if stage.file_size.is_some() && stage.file_bytes().is_none() {
+        let what = "`file_size` is not a size above 0";
+        faults.push(fault(format!("stage[{at}].file_size"), what, "write it like \"16GB\""));
     }
     if stage.tables.iter().any(|table| table.trim().is_empty() || table.contains('\0')) {
         faults.push(fault(format!("stage[{at}].tables"), "`tables` names no table", "write names as in SQL"));
@@ -65,7 +73,10 @@ fn load(plan: &Plan, faults: &mut Vec<Fault>) {
             "leave all stages with do = \"load\" out but one",
         )),
         ([at], true) => {
-            let needs = |stage: &StagePlan| stage.action != Action::ProbeSizes || !stage.tables.is_empty();
+            let needs = |stage: &StagePlan| match stage.action {
+                Action::ProbeSizes => !stage.tables.is_empty(),
+                action => !action.is_of_storage(),
+            };
             if let Some(early) = plan.stage[..*at].iter().position(needs) {
                 let what = format!("`{}` comes before the tables are loaded", plan.stage[early].words());
                 faults.push(fault(format!("stage[{early}].do"), what, "move it behind do = \"load\""));

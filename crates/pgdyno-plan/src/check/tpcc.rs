@@ -80,7 +80,9 @@ pub(super) fn sets(path: &str, tpcc: &TpccPlan, faults: &mut Vec<Fault>) {
 /// own.
 fn stages(plan: &Plan, faults: &mut Vec<Fault>) {
     let one = plan.data.tpcc.as_ref().is_none_or(|tpcc| tpcc.places() == [SetPlace::Found]);
-    let other = plan.stage.iter().position(|stage| !matches!(stage.action, Action::Load | Action::Drive));
+    let needs_one =
+        |action: Action| !matches!(action, Action::Load | Action::Drive) && !action.is_of_storage();
+    let other = plan.stage.iter().position(|stage| needs_one(stage.action));
     if let Some(index) = other.filter(|_| !one) {
         let what = "a stage besides load and drive cannot work on several sets of tables";
         faults.push(fault(format!("stage[{index}]"), what, "leave the stage out, or drive one set"));

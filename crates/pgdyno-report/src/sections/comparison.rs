@@ -71,7 +71,9 @@ fn answer_of_blocks(comparison: &ComparisonRecord, source: &Source) -> Phrase {
         Verdict::CannotTell { more_blocks: None } => {
             let longer = match comparison.by {
                 ComparedRate::LoadedRows => "load more rows",
-                ComparedRate::Tps | ComparedRate::NewOrders => "use longer runs",
+                ComparedRate::Tps | ComparedRate::NewOrders | ComparedRate::Syncs | ComparedRate::Reads => {
+                    "use longer runs"
+                }
             };
             let words = "Cannot tell, and no reasonable number of blocks would suffice: ";
             phrase![words, longer, ". ", so_far]
@@ -98,12 +100,14 @@ fn in_words(run: &Run<'_>, index: usize, arm: &SubjectRecord) -> Phrase {
     }
 }
 
-/// The rates of A and B where pgdyno drove nothing: rows of loads, or what commands print. Other comparisons have
+/// The rates of A and B where no server was driven: rows of loads, operations on storage, or what commands print. Other comparisons have
 /// cells, with more figures.
 pub fn rates(run: &Run<'_>) -> Option<Section> {
     let comparison = run.record.comparison.as_ref().filter(|_| run.record.cells.is_empty())?;
     let (title, rate) = match comparison.by {
         ComparedRate::LoadedRows => ("Rows loaded per second", "rows/s"),
+        ComparedRate::Syncs => ("Synchronous writes per second", "writes/s"),
+        ComparedRate::Reads => ("Random reads per second", "reads/s"),
         ComparedRate::Tps | ComparedRate::NewOrders => ("Results of the commands", "per second"),
     };
     let columns = [rate, "±", "least", "most", "blocks"].map(Column::number);
@@ -229,6 +233,8 @@ fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
             ComparedRate::LoadedRows => {
                 " blocks, compared by rows loaded per second from the first row to the last key, "
             }
+            ComparedRate::Syncs => " blocks, compared by writes of 8 KiB with fdatasync per second, ",
+            ComparedRate::Reads => " blocks, compared by random reads of 8 KiB per second, ",
         },
         at.figure("result/alpha", Confidence),
         " confidence interval. Hodges-Lehmann ",

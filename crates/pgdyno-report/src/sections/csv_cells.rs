@@ -35,7 +35,7 @@ enum At {
 use At::{Comparison, OfCell, Record, Subject, Tps};
 
 /// The columns. Names end with the unit.
-const COLUMNS: [(&str, At); 55] = [
+const COLUMNS: [(&str, At); 57] = [
     ("run_id", Record("id")),
     ("status", Record("status")),
     ("server_version", Subject("server/version")),
@@ -91,9 +91,11 @@ const COLUMNS: [(&str, At); 55] = [
     ("effect_high_share", Comparison("high")),
     ("verdict", Comparison("verdict/answer")),
     ("rows_half_width_per_s", OfCell("rows_per_s/half_width")),
+    ("operations_per_s", OfCell("operations_per_s/value")),
+    ("operations_half_width_per_s", OfCell("operations_per_s/half_width")),
 ];
 
-/// The cells in listing order. A comparison of commands or loads, which have no cells, has a row for each arm.
+/// The cells in listing order. A comparison of commands, loads or storage, which have no cells, has a row for each arm.
 pub fn table(run: &Run<'_>) -> Table {
     let names = COLUMNS.iter().map(|(name, _)| *name).chain([csv_runs::DOUBTS]);
     let cells = run.cells().into_iter().map(|(index, cell)| row(run, index, cell));
@@ -117,15 +119,18 @@ fn row_of_arm(run: &Run<'_>, of: &ComparisonRecord, arm: usize) -> Row {
 }
 
 fn value_of_arm(run: &Run<'_>, comparison: &ComparisonRecord, arm: usize, from: At) -> Cell {
-    let is_of_rows = comparison.by == ComparedRate::LoadedRows;
     let rates = [&comparison.a_per_s, &comparison.b_per_s];
-    let rate = if is_of_rows { "rows_per_s/" } else { "tps/" };
+    let rate = match comparison.by {
+        ComparedRate::Tps | ComparedRate::NewOrders => "tps/",
+        ComparedRate::LoadedRows => "rows_per_s/",
+        ComparedRate::Syncs | ComparedRate::Reads => "operations_per_s/",
+    };
     let pointer = match from {
-        Tps(widths) if !is_of_rows => {
+        Tps(widths) if rate == "tps/" => {
             return rates[arm].as_ref().map_or_else(String::new, |rate| end(rate, widths)).into();
         }
         // Loads have no interval of their own: it is the plan's.
-        Record("plan/duration_ns") if is_of_rows => return "".into(),
+        Record("plan/duration_ns") if comparison.by == ComparedRate::LoadedRows => return "".into(),
         Record(field) => format!("/{field}"),
         Subject(field) => format!("/subjects/{arm}/{field}"),
         Comparison(field) if arm == 1 => format!("/comparison/result/{field}"),

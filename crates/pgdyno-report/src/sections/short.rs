@@ -150,6 +150,10 @@ fn found(run: &Run<'_>) -> Vec<Phrase> {
                     Some("A and B are compared by New-Orders per second (NOPM over 60).")
                 }
                 ComparedRate::LoadedRows => Some("A and B are compared by rows loaded per second."),
+                ComparedRate::Syncs => {
+                    Some("A and B are compared by writes of 8 KiB with fdatasync per second.")
+                }
+                ComparedRate::Reads => Some("A and B are compared by random reads of 8 KiB per second."),
             };
             let by = by.map(|by| Piece::Fixed(by).into());
             head::compared(run, of).into_iter().chain(by).collect()

@@ -17,6 +17,7 @@ use pgdyno_wire::ConnectOptions;
 use regex_lite::Regex;
 
 use super::{
+    ab_storage,
     arm::{Arm, builtin, clients, protocol},
     arms_own,
     bench::{cpu_list, rate},
@@ -40,6 +41,8 @@ Examples:
   pgdyno ab load:fillfactor=50 load:fillfactor=100      tables loaded differently
   pgdyno ab --by loaded-rows load:jobs=1 load:jobs=2    two ways of loading
   pgdyno ab --clients 8 --clients 16                    two client counts
+  pgdyno ab --dir /mnt/a --dir /mnt/b                   two disks, for commits
+  pgdyno ab --dir /mnt/a --dir /mnt/b --by reads        the same, for random reads
   pgdyno ab --dsn 'host=old dbname=x' --dsn 'host=new dbname=x'
   pgdyno ab --server main --loaded --set jit=on --set jit=off
                                                         sessions of a running server
@@ -47,7 +50,7 @@ Examples:
             --command 'pgbench -n -S -T {seconds} -h new'
 
 A and B are one or more of these, separated by commas:
-  pg=VERSION  build=NAME  bindir=DIR  bundle  data=DIR  waldir=DIR
+  pg=VERSION  build=NAME  bindir=DIR  bundle  data=DIR  waldir=DIR  dir=DIR
   preset=NAME|FILE  as-published  listen=ADDR  set:NAME=VALUE
   script=FILE  builtin=NAME  protocol=NAME  clients=N
   load:NAME=VALUE or load:NAME, with the name of a flag under Tables
@@ -103,6 +106,9 @@ pub struct Args {
     /// Connection string for setup, checks and monitoring, such as the server behind the pooler of --dsn
     #[arg(long, value_name = "CONNINFO", help_heading = SUBJECTS)]
     admin_dsn: Vec<String>,
+    /// Directory whose storage is compared, without a server; its scratch files are removed
+    #[arg(long, value_name = "DIR", help_heading = SUBJECTS)]
+    dir: Vec<PathBuf>,
     /// Built-in script: tpcb-like, simple-update, select-only [default: tpcb-like]
     #[arg(long, short, value_name = "NAME", value_parser = builtin, help_heading = SUBJECTS)]
     builtin: Vec<Builtin>,
@@ -180,9 +186,10 @@ pub struct Args {
     #[arg(long, help_heading = "Method")]
     keep_disturbed: bool,
     /// Rate to compare: tps, new-orders for TPC-C (NOPM over 60), or loaded-rows: every run then loads the tables, and
-    /// is compared by rows per second from the first row to the last key
-    #[arg(long, value_name = "RATE", value_parser = by, default_value = "tps", help_heading = "Method")]
-    by: ComparedRate,
+    /// is compared by rows per second from the first row to the last key. With --dir: syncs (writes of 8 KiB with
+    /// fdatasync), or reads (random ones of 8 KiB) [default: tps, or syncs with --dir]
+    #[arg(long, value_name = "RATE", value_parser = by, help_heading = "Method")]
+    by: Option<ComparedRate>,
     /// Equivalence margin: a difference within ± this does not matter
     #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = margin, allow_hyphen_values = true,
           help_heading = "Method")]
@@ -232,7 +239,9 @@ fn by(text: &str) -> Result<ComparedRate, String> {
         "tps" => Ok(ComparedRate::Tps),
         "new-orders" => Ok(ComparedRate::NewOrders),
         "loaded-rows" => Ok(ComparedRate::LoadedRows),
-        _ => Err("it is tps, new-orders or loaded-rows".to_owned()),
+        "syncs" => Ok(ComparedRate::Syncs),
+        "reads" => Ok(ComparedRate::Reads),
+        _ => Err("it is tps, new-orders, loaded-rows, syncs or reads".to_owned()),
     }
 }
 
@@ -285,8 +294,11 @@ impl Args {
         self.refuse_rate(&plan)?;
         let arms = self.both_arms(&plan)?;
         self.refuse_several(&plan, &arms)?;
+        let storage = ab_storage::works(self, &arms)?;
+        let is_storage = storage.is_some();
         let works = match &files {
-            _ if self.by == ComparedRate::LoadedRows => {
+            _ if let Some(works) = storage => works,
+            _ if self.by() == ComparedRate::LoadedRows => {
                 self.refuse_beside_loads(&arms, &plan)?;
                 [SubjectWork::Load, SubjectWork::Load]
             }
@@ -303,9 +315,10 @@ impl Args {
         plan.validate()?;
         // A command may use TPC-B's tables unseen.
         let names = |work: &SubjectWork| work.own().is_none_or(Work::names_tpcb);
-        let loads_tpcb = self.by == ComparedRate::LoadedRows && files.is_none();
-        let named =
-            loads_tpcb || files.as_ref().map_or_else(|| works.iter().any(names), WorkloadFiles::names_tpcb);
+        let loads_tpcb = self.by() == ComparedRate::LoadedRows && files.is_none();
+        let named = !is_storage
+            && (loads_tpcb
+                || files.as_ref().map_or_else(|| works.iter().any(names), WorkloadFiles::names_tpcb));
         leave_out_unused(&mut plan, named || own.iter().any(|own| own.load.is_some()));
         let Servers { servers, of_arm, drives } = self.servers(&arms, &plan)?;
         arms_own::refuse_shared(&own, of_arm)?;
@@ -323,7 +336,7 @@ impl Args {
             .collect();
         let compare = Compare {
             looks: looks(self.blocks()),
-            by: self.by,
+            by: self.by(),
             margin: self.margin.0,
             keep_disturbed: self.keep_disturbed,
             slots: self.slots,
@@ -341,6 +354,28 @@ impl Args {
             seed_given: self.seed.is_some(),
             keep: self.keep,
         })
+    }
+
+    /// The rate to compare.
+    pub(super) fn by(&self) -> ComparedRate {
+        let is_dir = |arm: &String| Arm::parse(arm).is_ok_and(|arm| arm.dir.is_some());
+        let has_dirs = !self.dir.is_empty() || self.a.iter().chain(&self.b).any(is_dir);
+        self.by.unwrap_or(if has_dirs { ComparedRate::Syncs } else { ComparedRate::Tps })
+    }
+
+    /// Flags that say nothing about storage, if one is given.
+    pub(super) fn beside_storage(&self) -> Option<&'static str> {
+        let given = [
+            ("--plan", self.plan.is_some()),
+            ("--scale", self.scale.is_some()),
+            ("--jobs", self.jobs.is_some()),
+            ("--slots", self.slots),
+            ("--max-tries", self.max_tries.is_some()),
+            ("--result", self.result.is_some()),
+            ("--profile", self.profile.is_some()),
+            ("flags of tables", self.tables.existing().is_some() || !self.loading.is_default()),
+        ];
+        given.into_iter().find(|(_, given)| *given).map(|(flag, _)| flag)
     }
 
     /// Refuses an open loop, in which TPS is given by the schedule and is equal on both servers.
@@ -408,7 +443,7 @@ impl Args {
 
     /// Refuses settings of sessions where runs are loads: those are for the clients of a workload.
     fn refuse_sessions_of_loads(&self, drives: &[Option<ConnectOptions>; 2]) -> Result<(), Problem> {
-        if self.by != ComparedRate::LoadedRows || drives.iter().all(Option::is_none) {
+        if self.by() != ComparedRate::LoadedRows || drives.iter().all(Option::is_none) {
             return Ok(());
         }
         let what = "could not compare loads by settings of sessions: the sessions that load do not get them";
@@ -420,7 +455,7 @@ impl Args {
     /// Refuses to compare New-Orders where there are none.
     fn refuse_by(&self, plan: &Plan) -> Result<(), Problem> {
         let is_tpcc = plan.workload.first().is_some_and(|one| one.tpcc.is_some());
-        if self.by != ComparedRate::NewOrders || is_tpcc {
+        if self.by() != ComparedRate::NewOrders || is_tpcc {
             return Ok(());
         }
         let what = "could not compare by New-Orders: only TPC-C has them";
@@ -543,6 +578,7 @@ impl Args {
             self.dsn.len(),
             self.admin_dsn.len(),
             self.builtin.len(),
+            self.dir.len(),
             self.script.len(),
             self.protocol.len(),
             self.command.len(),
@@ -568,6 +604,7 @@ impl Args {
         };
         [a.admin_dsn, b.admin_dsn] = split("--admin-dsn", &self.admin_dsn)?;
         [a.builtin, b.builtin] = split("--builtin", &self.builtin)?;
+        [a.dir, b.dir] = split("--dir", &self.dir)?;
         [a.script, b.script] = split("--script", &self.script)?;
         [a.protocol, b.protocol] = split("--protocol", &self.protocol)?;
         [a.command, b.command] = split("--command", &self.command)?;
@@ -623,7 +660,7 @@ impl Args {
     /// Workloads of a plan's own stay; otherwise the more costly of both arms stands for them.
     fn apply(&self, plan: &mut Plan, works: &[SubjectWork; 2], has_own: bool) {
         let builtin = works.iter().filter_map(|work| match work {
-            SubjectWork::Command(_) | SubjectWork::Load => None,
+            SubjectWork::Command(_) | SubjectWork::Load | SubjectWork::Storage(_) => None,
             other => Some(other.builtin().unwrap_or(Builtin::TpcbLike)),
         });
         let costly = builtin.max_by_key(|builtin| builtin.writes()).unwrap_or(Builtin::SelectOnly);
@@ -679,7 +716,8 @@ impl Args {
     }
 
     fn server(&self, arm: &Arm, name: &str, plan: &Plan) -> Result<Option<Wanted>, Problem> {
-        if arm.dsn.is_none() && arm.command.is_some() && arm.server.is_default() {
+        let has_none = arm.dir.is_some() || arm.command.is_some();
+        if arm.dsn.is_none() && has_none && arm.server.is_default() {
             return Ok(None);
         }
         arm.server(plan, self.run_as.clone(), format!("ab-{}-{name}", std::process::id()))

@@ -28,6 +28,8 @@ pub struct Arm {
     pub dsn: Option<String>,
     /// Connection string for setup, checks and monitoring, if it differs from `dsn`.
     pub admin_dsn: Option<String>,
+    /// Directory whose storage is measured, without a server.
+    pub dir: Option<PathBuf>,
     /// Script file.
     pub script: Option<PathBuf>,
     /// Built-in script.
@@ -43,7 +45,7 @@ pub struct Arm {
 }
 
 /// The terms in the order in which help and errors list them.
-const TERMS: &str = "default, pg=VERSION, build=NAME, bindir=DIR, bundle, data=DIR, waldir=DIR, \
+const TERMS: &str = "default, pg=VERSION, build=NAME, bindir=DIR, bundle, data=DIR, waldir=DIR, dir=DIR, \
                      preset=NAME|FILE, as-published, listen=ADDR, set:NAME=VALUE, \
                      script=FILE, builtin=NAME, protocol=NAME, clients=N, load:NAME[=VALUE], \
                      dsn=CONNINFO[,admin-dsn=CONNINFO], command=LINE";
@@ -113,6 +115,7 @@ impl Arm {
             ("default", None) => false,
             ("bundle", None) => std::mem::replace(&mut self.server.bundle, true),
             ("as-published", None) => std::mem::replace(&mut self.server.as_published, true),
+            ("dir", Some(value)) => self.dir.replace(value.into()).is_some(),
             ("script", Some(value)) => self.script.replace(value.into()).is_some(),
             ("builtin", Some(value)) => {
                 let builtin = builtin(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
@@ -146,6 +149,7 @@ impl Arm {
             server: self.server.over(&base.server),
             dsn: self.dsn.or(base.dsn),
             admin_dsn: self.admin_dsn.or(base.admin_dsn),
+            dir: self.dir.or(base.dir),
             script: if work { self.script } else { base.script },
             builtin: if work { self.builtin } else { base.builtin },
             command: if work { self.command } else { base.command },
@@ -211,7 +215,7 @@ impl Arm {
             ("command", self.command != other.command),
         ];
         let work = work.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
-        let places = (&own.data, &own.waldir) != (&theirs.data, &theirs.waldir);
+        let places = (&own.data, &own.waldir, &self.dir) != (&theirs.data, &theirs.waldir, &other.dir);
         let (of_own, of_other) = (self.load.by_name(), other.load.by_name());
         let only = of_own.iter().filter(|term| !of_other.contains(term));
         let only = only.chain(of_other.iter().filter(|term| !of_own.contains(term)));
@@ -257,6 +261,7 @@ impl Arm {
         let mut terms = vec![pg, build, bindir, bundle, data, waldir, preset, as_published, listen];
         terms.extend(self.server.settings.iter().map(|(name, value)| Some(format!("set:{name}={value}"))));
         terms.extend([
+            self.dir.as_ref().map(|path| format!("dir={}", path.display())),
             self.script.as_ref().map(|path| format!("script={}", path.display())),
             self.builtin.map(|builtin| format!("builtin={}", builtin.name())),
             self.protocol.map(|protocol| format!("protocol={}", protocol.name())),
@@ -373,6 +378,7 @@ mod tests {
             "set:search_path=a,b,c,set:work_mem=64MB",
             "set:shared_preload_libraries=auto_explain,pg_stat_statements,script=a.sql,protocol=simple",
             "builtin=select-only",
+            "dir=/srv/a",
             "protocol=simple,clients=8,load:partitions=8,load:partition-method=hash,load:unlogged",
             "load:fillfactor=50,load:method=chunks,load:jobs=2",
             "pg=18,preset=tpcc-9.5,as-published,listen=127.0.0.1,set:work_mem=4MB",

@@ -2,7 +2,7 @@
 
 use std::{fs::File, io::Read, path::Path};
 
-use pgdyno_core::{problem::Problem, units};
+use pgdyno_core::{disk::PublishedFigure, problem::Problem, units};
 use pgdyno_plan::{MAX_PLAN_BYTES, Plan, WorkloadFiles, preset::Preset};
 use pgdyno_script::{Risk, Scripts, risks};
 
@@ -32,8 +32,22 @@ pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
         let file = server.preset.as_deref().filter(|preset| Preset::is_file(preset));
         server.preset = file.map(|file| dir.join(file).display().to_string()).or(server.preset.take());
     }
+    plan.reference = plan.reference.map(|file| dir.join(file));
     Ok(plan)
 }
+
+/// Reads the published figures that a plan shows beside those of its own.
+///
+/// # Errors
+/// The file cannot be read, or has no such figures.
+pub(super) fn published(plan: &Plan) -> Result<Vec<PublishedFigure>, Problem> {
+    let Some(path) = &plan.reference else { return Ok(Vec::new()) };
+    let text = text(path, "file", "the plan names it: is it a file of published figures in UTF-8?")?;
+    pgdyno_plan::published(&text, &path.display().to_string(), &PROGRAMS)
+}
+
+/// Programs whose figures are those of `disk` stages.
+const PROGRAMS: [&str; 3] = ["pg_test_fsync.", "pg_test_timing.", "fio."];
 
 /// Reads a `postgresql.conf`.
 ///

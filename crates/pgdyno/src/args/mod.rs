@@ -1,6 +1,7 @@
 //! The command line: one file per sub-command, with its flags and the function that runs it.
 
 pub mod ab;
+mod ab_storage;
 pub mod analyse;
 mod arm;
 mod arms_own;
@@ -11,6 +12,9 @@ pub mod builds;
 pub mod clean;
 mod connection;
 mod detach;
+pub mod disk;
+mod disk_delay;
+mod disk_run;
 pub mod down;
 mod file;
 pub mod generate;
@@ -88,6 +92,8 @@ pub enum Command {
     Prewarm(prewarm::Args),
     /// Time DDL and counts; measure B-tree depths and table sizes
     Probe(probe::Args),
+    /// Measure storage as PostgreSQL uses it, and the clock
+    Disk(disk::Args),
     /// Start a PostgreSQL server
     Up(Box<up::Args>),
     /// Stop servers started by `up`
@@ -180,6 +186,7 @@ impl Command {
             Self::Tpcc(args) => tpcc::run(args, context),
             Self::Prewarm(args) => prewarm::run(args, context),
             Self::Probe(args) => probe::run(args, context),
+            Self::Disk(args) => disk::run(args, context),
             Self::Up(args) => up::run(args, context),
             Self::Down(args) => down::run(args, context),
             Self::Ps(args) => ps::run(args, context),

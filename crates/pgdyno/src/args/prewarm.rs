@@ -4,7 +4,7 @@ use std::process::ExitCode;
 
 use clap::ArgAction;
 use pgdyno_core::{probe::json, problem::Problem};
-use pgdyno_lab::operation::{self, OperationJob};
+use pgdyno_lab::operation::{self, On, OperationJob};
 use pgdyno_probe::PrewarmRequest;
 use pgdyno_record::Found;
 
@@ -89,7 +89,7 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         name: "prewarm",
         description: "Reads tables into shared buffers, and checks that they are there".to_owned(),
         command: recorded::of_process(),
-        options: &options,
+        on: On::Server(&options),
         connections: request.jobs,
         copies: Vec::new(),
     };

@@ -10,7 +10,7 @@ use pgdyno_core::{
     stop::Stop,
     units,
 };
-use pgdyno_lab::operation::OperationJob;
+use pgdyno_lab::operation::{On, OperationJob};
 use pgdyno_probe::{self as probe, CountRequest, DdlRequest, PartitionsRequest, TouchRequest};
 use pgdyno_record::Found;
 use pgdyno_wire::ConnectOptions;
@@ -259,7 +259,7 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         name: &name.replace(' ', "-"),
         description: description.to_owned(),
         command: recorded::of_process(),
-        options: &options,
+        on: On::Server(&options),
         connections: 1,
         copies: Vec::new(),
     };

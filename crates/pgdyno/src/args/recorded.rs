@@ -26,20 +26,26 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 76] = [
+const AS_GIVEN: [&str; 88] = [
     "allow",
     "at",
     "bindir",
+    "block",
     "block_size",
     "blocks",
     "build",
     "builtin",
     "by",
+    "cache",
     "check",
     "clients",
+    "cpus",
     "data",
     "databases",
+    "depth",
     "detach",
+    "dir",
+    "dirs",
     "driver_cpus",
     "drivers",
     "duration",
@@ -66,6 +72,8 @@ const AS_GIVEN: [&str; 76] = [
     "parallel",
     "partition_method",
     "partitions",
+    "paths",
+    "pattern",
     "pg",
     "plan",
     "port",
@@ -73,7 +81,9 @@ const AS_GIVEN: [&str; 76] = [
     "preset",
     "profile",
     "protocol",
+    "ramp",
     "rate",
+    "read_share",
     "repeats",
     "restart",
     "result",
@@ -94,6 +104,7 @@ const AS_GIVEN: [&str; 76] = [
     "shape",
     "size",
     "strategy",
+    "sync_every",
     "table_options",
     "tables",
     "tablespace",
@@ -103,6 +114,7 @@ const AS_GIVEN: [&str; 76] = [
     "waldir",
     "warehouses",
     "warmup",
+    "writers",
 ];
 
 fn rule(id: &str) -> Option<Rule> {
@@ -195,7 +207,7 @@ mod tests {
     fn measuring() -> Vec<Command> {
         let mut cli = Cli::command();
         cli.build();
-        let paths: [&[&str]; 16] = [
+        let paths: [&[&str]; 20] = [
             &["bench"],
             &["run"],
             &["ab"],
@@ -212,6 +224,10 @@ mod tests {
             &["probe", "partitions"],
             &["probe", "depth"],
             &["probe", "sizes"],
+            &["disk", "sync"],
+            &["disk", "io"],
+            &["disk", "costs"],
+            &["disk", "clock"],
         ];
         let find = |path: &[&str]| {
             path.iter().fold(cli.clone(), |command, name| {

@@ -6,7 +6,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_lab::Job;
 use pgdyno_plan::{Restart, advice::bench::Level};
 
-use super::{file, measure};
+use super::{disk_run, file, measure};
 use crate::{context::Context, detach::Detachment, measure::Task};
 
 /// Flags of `pgdyno run`.
@@ -59,5 +59,9 @@ impl Args {
 /// # Errors
 /// The problem to print.
 pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
-    crate::measure::measure(&args.task()?, context)
+    let task = args.task()?;
+    match task.job.plan.needs_no_server() {
+        true => disk_run::plan(&task, context),
+        false => crate::measure::measure(&task, context),
+    }
 }

@@ -424,7 +424,7 @@ mod alone {
     #[test]
     #[ignore = "takes a minute"]
     fn a_kernel_that_keeps_few_dirty_pages() {
-        let Some(few) = FewDirty::mount("ext4", 1 << 20) else { return };
+        let Some(few) = FewDirty::mount("ext4", 512 << 10) else { return };
         let updated = Way {
             settings: "shared_buffers = \"2MB\", bgwriter_lru_maxpages = \"0\"",
             setup: "DO $$ BEGIN FOR k IN 0..7 LOOP EXECUTE format('CREATE UNLOGGED TABLE t%s AS SELECT i, 0 AS n, \
@@ -437,7 +437,7 @@ mod alone {
         };
         is_first(BottleneckKind::DirtyPages, 1, &updated.limits());
         drop(few);
-        let Some(few) = FewDirty::mount("ext4", 512 << 10) else { return };
+        let Some(few) = FewDirty::mount("ext4", 256 << 10) else { return };
         let inserted = Way {
             pg: "12",
             settings: "shared_buffers = \"1MB\"",
@@ -507,7 +507,7 @@ mod alone {
     #[ignore = "takes a minute"]
     fn memory_that_is_scarce() {
         let scans = Way {
-            settings: "shared_buffers = \"48MB\"",
+            settings: "shared_buffers = \"48MB\", maintenance_work_mem = \"8MB\"",
             scale: 40,
             script: "\\set aid random(1, 3980000)\n\
                      SELECT sum(abalance) FROM pgbench_accounts WHERE aid BETWEEN :aid AND :aid + 20000;",
@@ -516,7 +516,7 @@ mod alone {
         };
         let more = Way {
             pg: "14",
-            settings: "shared_buffers = \"32MB\"",
+            settings: "shared_buffers = \"32MB\", maintenance_work_mem = \"8MB\"",
             scale: 40,
             script: "\\set aid random(1, 3990000)\n\
                      SELECT sum(abalance) FROM pgbench_accounts WHERE aid BETWEEN :aid AND :aid + 5000;",

@@ -1,5 +1,6 @@
-//! Operations on tables: loads, comparisons, copies, reading into shared buffers, probes.
+//! Operations: loads, comparisons, copies, reading into shared buffers, probes, measurements of storage.
 
+pub mod disk;
 mod load;
 mod next;
 pub mod prewarm;
@@ -27,7 +28,13 @@ fn all<'a>(run: &'a Run<'_>) -> impl Iterator<Item = (Place<'a>, &'a OperationRe
 
 /// A section for each operation.
 pub fn sections(run: &Run<'_>) -> Vec<Section> {
-    all(run).map(|(at, operation)| section(run, &at, operation)).collect()
+    let each = all(run).map(|(at, operation)| section(run, &at, operation));
+    let disks = all(run).filter_map(|(at, operation)| match &operation.found {
+        Found::Disk(of) => Some((at.at("found/disk"), of)),
+        _ => None,
+    });
+    let beside = (run.record.published.as_slice(), &run.root().at("published"));
+    disk::side_by_side(disks, beside).into_iter().chain(each).collect()
 }
 
 fn section(run: &Run<'_>, at: &Place<'_>, operation: &OperationRecord) -> Section {
@@ -38,9 +45,14 @@ fn section(run: &Run<'_>, at: &Place<'_>, operation: &OperationRecord) -> Sectio
         Found::Copies(of) => verification::copies(&found.at("copies"), of),
         Found::Prewarm(of) => prewarm::blocks(&found.at("prewarm"), of),
         Found::Probe(of) => probe::blocks(&found.at("probe"), of),
+        Found::Disk(of) => disk::blocks(&found.at("disk"), of),
+    };
+    let place = match &operation.found {
+        Found::Disk(of) => disk::place(&found.at("disk"), of),
+        _ => Phrase::default(),
     };
     let whose = maybe(" of ", at.figure("subject", Text), "");
-    Section::new(phrase![title(&operation.found), whose, when(run, operation)], blocks)
+    Section::new(phrase![title(&operation.found), place, whose, when(run, operation)], blocks)
 }
 
 /// When an operation took place, if its run drove something.
@@ -64,6 +76,7 @@ fn title(found: &Found) -> &'static str {
         Found::Probe(Probe::Partitions(_)) => "Cost of partitions",
         Found::Probe(Probe::Depth(_)) => "Depths of indexes",
         Found::Probe(Probe::Sizes(_)) => "Sizes",
+        Found::Disk(of) => disk::title(of),
     }
 }
 
@@ -84,6 +97,7 @@ fn sentence(at: &Place<'_>, operation: &OperationRecord) -> Phrase {
         Found::Verification(of) => verification::sentence(&found.at("verification"), of),
         Found::Copies(of) => verification::copied(&found.at("copies"), of),
         Found::Prewarm(of) => prewarm::sentence(&found.at("prewarm"), of),
+        Found::Disk(of) => disk::sentence(&found.at("disk"), of),
         Found::Probe(_) => phrase![at.figure("name", Text), " took ", at.figure("duration_s", Seconds), "."],
     }
 }

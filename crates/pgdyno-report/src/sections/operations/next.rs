@@ -45,6 +45,7 @@ impl Done<'_> {
             Found::Copies(copies) => self.after_copies(copies),
             Found::Prewarm(of) => Some(self.after_prewarm(of, last.passed)),
             Found::Probe(of) => Some(self.after_probe(of)),
+            Found::Disk(_) => None,
         }
     }
 

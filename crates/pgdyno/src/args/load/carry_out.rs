@@ -3,7 +3,7 @@
 use std::process::ExitCode;
 
 use pgdyno_core::{problem::Problem, stop::Stop};
-use pgdyno_lab::operation::{self, LoadTask, OperationJob, Operations};
+use pgdyno_lab::operation::{self, LoadTask, On, OperationJob, Operations};
 use pgdyno_postgres::load::{BulkLoad, BulkOutcome, Entry, Job, Survey};
 use pgdyno_rows::load::{LoadRequest, Set};
 use pgdyno_wire::ConnectOptions;
@@ -79,7 +79,7 @@ pub(super) fn begin(
         name: "load",
         description: format!("Loads the tables of {}", set.name()),
         command: recorded::of_process(),
-        options,
+        on: On::Server(options),
         connections: flags.streams(),
         copies: Vec::new(),
     };

@@ -6,7 +6,7 @@ use clap::{ArgAction, ValueEnum};
 use pgdyno_core::{problem::Problem, stop::Stop, units};
 use pgdyno_lab::{
     Events,
-    operation::{self, CopiesAhead, OperationJob, UnderWay},
+    operation::{self, CopiesAhead, On, OperationJob, UnderWay},
     records,
 };
 use pgdyno_postgres::load::{
@@ -119,7 +119,7 @@ pub fn run(args: &CopyArgs, context: &Context) -> Result<ExitCode, Problem> {
         name: "copy",
         description: format!("Copies {}", source.plan.title()),
         command: recorded::of_process(),
-        options: &options,
+        on: On::Server(&options),
         connections: args.to.streams(),
         copies: args.into_databases.map_or_else(Vec::new, |count| args.names(&options.database, count)),
     };

@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ArgAction;
 use pgdyno_core::{problem::Problem, stop::Stop, units};
 use pgdyno_lab::{
-    operation::{OperationJob, UnderWay},
+    operation::{On, OperationJob, UnderWay},
     records,
 };
 use pgdyno_postgres::load::{BulkLoad, Proof};
@@ -68,7 +68,7 @@ pub fn run(args: &Verify, context: &Context) -> Result<ExitCode, Problem> {
         name: "verify",
         description: "Compares loaded tables with what they must hold".to_owned(),
         command: recorded::of_process(),
-        options: &options,
+        on: On::Server(&options),
         connections: args.to.streams(),
         copies: Vec::new(),
     };

@@ -1,0 +1,286 @@
+//! Measurements of storage and of the clock.
+
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
+
+use pgdyno_core::{
+    disk::{
+        Disk,
+        io::{IoCache, IoEnd, IoFiles, IoMethod, IoOrder, IoPattern},
+        sync::{SyncReport, SyncVerdict},
+    },
+    problem::Problem,
+    stop::Stop,
+    units,
+};
+use pgdyno_disk::{
+    clock::{self, ClockRequest},
+    io::{self, CostsRequest, IoProgress, IoRequest, presets::Preset},
+    sync::{self, SyncProgress, SyncRequest},
+};
+
+use pgdyno_plan::{Action, StagePlan};
+
+use crate::Events;
+
+/// A measurement of storage or of the clock.
+#[derive(Debug, Clone, PartialEq)]
+pub enum DiskTask {
+    /// Synchronous writes in a directory.
+    Sync(SyncRequest),
+    /// Reads and writes at depth.
+    Io(IoRequest),
+    /// The same with more and more operations in flight, up to the depth and the jobs of the request.
+    Saturate(IoRequest),
+    /// What pages cost for the planner.
+    Costs(CostsRequest),
+    /// The cost of a timer call.
+    Clock(ClockRequest),
+}
+
+impl DiskTask {
+    /// Name of the operation in records.
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Sync(_) => "disk sync",
+            Self::Io(_) | Self::Saturate(_) => "disk io",
+            Self::Costs(_) => "disk costs",
+            Self::Clock(_) => "disk clock",
+        }
+    }
+
+    /// The directory or block device; `None` for a clock.
+    pub fn path(&self) -> Option<&Path> {
+        match self {
+            Self::Sync(request) => Some(&request.dir),
+            Self::Io(request) | Self::Saturate(request) => Some(&request.path),
+            Self::Costs(request) => Some(&request.path),
+            Self::Clock(_) => None,
+        }
+    }
+
+    /// Checks what can be checked without the storage.
+    ///
+    /// # Errors
+    /// A wrong request that names the value.
+    pub fn check(&self) -> Result<(), Problem> {
+        match self {
+            Self::Sync(request) => request.check(),
+            Self::Io(request) | Self::Saturate(request) => request.check(),
+            Self::Costs(request) => request.check(),
+            Self::Clock(_) => Ok(()),
+        }
+    }
+
+    /// Measures. A measurement that ended early is returned as far as it came; [`failure`] tells why.
+    ///
+    /// # Errors
+    /// The storage cannot be used for it.
+    pub fn carry_out(&self, stop: &Stop, events: &Events) -> Result<Disk, Problem> {
+        match self {
+            Self::Sync(request) => {
+                let found = sync::measure(request, stop, &mut |at| tell_sync(&at, events))?;
+                Ok(Disk::Sync(Box::new(found)))
+            }
+            Self::Io(request) => {
+                let found = io::run(request, stop, &mut Teller::new(events).of_io())?;
+                Ok(Disk::Io(Box::new(found)))
+            }
+            Self::Saturate(request) => {
+                let found = io::saturate(request, stop, &mut Teller::new(events).of_io())?;
+                Ok(Disk::Saturation(Box::new(found)))
+            }
+            Self::Costs(request) => {
+                let found = io::costs(request, stop, &mut Teller::new(events).of_io())?;
+                Ok(Disk::Costs(Box::new(found)))
+            }
+            Self::Clock(request) => {
+                events.doing("reading the clock");
+                Ok(Disk::Clock(Box::new(clock::measure(request, stop)?)))
+            }
+        }
+    }
+}
+
+/// Number of operations in flight up to which a stage looks for saturation.
+const SATURATING_DEPTH: u16 = 256;
+/// Size of a file of random reads, unless the stage says otherwise.
+const FILE_BYTES: u64 = 1 << 30;
+/// Length of the measured interval of random reads.
+const DURATION: Duration = Duration::from_secs(10);
+/// Bytes of a page.
+const PAGE_BYTES: u32 = 8_192;
+/// How often costs are measured, and for how long each time.
+const COST_BLOCKS: u32 = 3;
+const COST_DURATION: Duration = Duration::from_secs(2);
+/// Time before a measured interval.
+const RAMP: Duration = Duration::from_secs(1);
+
+/// The measurements of a stage of a plan, in its directories, or else in that of the server's data.
+///
+/// # Errors
+/// The stage names no directory, and the server's is not on this machine; or a value is out of range.
+pub fn tasks(stage: &StagePlan, data_dir: Option<PathBuf>) -> Result<Vec<DiskTask>, Problem> {
+    let duration = stage.duration.map(|span| span.as_duration());
+    if stage.action == Action::DiskClock {
+        let request = duration.map_or_else(ClockRequest::default, |duration| ClockRequest { duration });
+        return Ok(vec![DiskTask::Clock(request)]);
+    }
+    let dirs = if stage.dirs.is_empty() { data_dir.into_iter().collect() } else { stage.dirs.clone() };
+    if dirs.is_empty() {
+        let what = format!("could not carry out the stage `{}`", stage.action.name());
+        return Err(Problem::wrong_request(format!("{what}: the server's directory is not on this machine"))
+            .hint("name directories of this machine: dirs = [\"/mnt/a\"]"));
+    }
+    let tasks: Vec<DiskTask> = match stage.action {
+        Action::DiskSync => dirs.into_iter().map(|dir| DiskTask::Sync(sync_request(stage, dir))).collect(),
+        Action::DiskCosts => dirs.into_iter().map(|dir| DiskTask::Costs(costs_request(stage, dir))).collect(),
+        _ => dirs.into_iter().flat_map(|dir| io_tasks(stage, &dir)).collect(),
+    };
+    tasks.iter().try_for_each(DiskTask::check)?;
+    Ok(tasks)
+}
+
+fn sync_request(stage: &StagePlan, dir: PathBuf) -> SyncRequest {
+    let usual = SyncRequest::new(dir);
+    SyncRequest {
+        test_duration: stage.duration.map_or(usual.test_duration, |span| span.as_duration()),
+        blocks: stage.blocks.unwrap_or(usual.blocks),
+        writers: stage.writers.or(usual.writers),
+        ..usual
+    }
+}
+
+fn costs_request(stage: &StagePlan, path: PathBuf) -> CostsRequest {
+    CostsRequest {
+        path,
+        block_bytes: PAGE_BYTES,
+        file_bytes: stage.file_bytes().unwrap_or(FILE_BYTES),
+        blocks: stage.blocks.unwrap_or(COST_BLOCKS),
+        duration: stage.duration.map_or(COST_DURATION, |span| span.as_duration()),
+        seed: 1,
+    }
+}
+
+fn io_tasks(stage: &StagePlan, dir: &Path) -> Vec<DiskTask> {
+    let preset = stage.preset.and_then(|preset| Preset::named(preset.name()));
+    let saturates = stage.saturate.unwrap_or(false);
+    let usual = preset.map_or(DURATION, |preset| Duration::from_secs(preset.duration_s()));
+    let patterns = match preset {
+        Some(preset) => preset.patterns(&io::queue_cpus(dir)),
+        None => vec![random_read(if saturates { SATURATING_DEPTH } else { 1 }, FILE_BYTES)],
+    };
+    let task = |pattern: IoPattern| {
+        let request = IoRequest {
+            path: dir.to_owned(),
+            pattern: IoPattern { file_bytes: stage.file_bytes().unwrap_or(pattern.file_bytes), ..pattern },
+            ramp: RAMP,
+            duration: stage.duration.map_or(usual, |span| span.as_duration()),
+            may_buffer: true,
+            precondition: false,
+            seed: 1,
+        };
+        if saturates { DiskTask::Saturate(request) } else { DiskTask::Io(request) }
+    };
+    patterns.into_iter().map(task).collect()
+}
+
+/// Random reads of 8 KiB by one thread, past the page cache.
+pub fn random_read(depth: u16, file_bytes: u64) -> IoPattern {
+    IoPattern {
+        name: "random read".to_owned(),
+        order: IoOrder::Random,
+        read_share: 1.0,
+        block_bytes: PAGE_BYTES,
+        depth,
+        jobs: 1,
+        files: IoFiles::Shared,
+        file_bytes,
+        cache: IoCache::Direct,
+        method: IoMethod::IoUring,
+        sync_after_writes: None,
+        write_back_after_bytes: None,
+        sync_at_end: false,
+        cpus: Vec::new(),
+    }
+}
+
+/// Whether what a measurement checks holds; `None` if it checks nothing, or cannot tell.
+pub fn passed(found: &Disk) -> Option<bool> {
+    let Disk::Sync(of) = found else { return None };
+    match of.judgement.verdict {
+        SyncVerdict::Plausible => Some(true),
+        SyncVerdict::Suspicious => Some(false),
+        SyncVerdict::CannotTell => None,
+    }
+}
+
+/// Why a measurement ended early; `None` if it is complete.
+pub fn failure(found: &Disk) -> Option<Problem> {
+    match found {
+        Disk::Sync(of) => of.incomplete.as_ref().map(|_| sync_failure(of)),
+        Disk::Io(of) => of.failure(),
+        Disk::Saturation(of) => io_failure(&of.path, &of.ended),
+        Disk::Costs(of) => io_failure(&of.path, &of.ended),
+        Disk::Clock(_) => None,
+    }
+}
+
+fn io_failure(path: &str, ended: &IoEnd) -> Option<Problem> {
+    match ended {
+        IoEnd::Complete => None,
+        IoEnd::Stopped => Some(Problem::could_not(format!("stopped while {path} was measured"))),
+        IoEnd::Failed { why } => {
+            Some(Problem::could_not(format!("could not measure {path} to the end: {why}")))
+        }
+    }
+}
+
+fn sync_failure(of: &SyncReport) -> Problem {
+    let path = &of.place.storage.path;
+    let (during, why) =
+        of.incomplete.as_ref().map_or(("", ""), |incomplete| (&incomplete.during, &incomplete.why));
+    Problem::could_not(format!("could not measure syncs in {path} to the end: {why}"))
+        .detail(format!("it ended during {during}"))
+}
+
+fn tell_sync(at: &SyncProgress, events: &Events) {
+    events.doing(&format!("{at:?}"));
+}
+
+/// Tells how far reads and writes are.
+struct Teller<'a> {
+    events: &'a Events,
+    /// What is counted at present.
+    counting: &'static str,
+}
+
+impl<'a> Teller<'a> {
+    fn new(events: &'a Events) -> Self {
+        Self { events, counting: "" }
+    }
+
+    fn of_io(mut self) -> impl FnMut(IoProgress) + 'a {
+        move |at| match at {
+            IoProgress::LayingOut { done_bytes, of_bytes } => {
+                self.count("writing the file", (done_bytes >> 20, of_bytes >> 20), "MiB");
+            }
+            IoProgress::Warming { done_bytes, of_bytes } => {
+                self.count("reading the file", (done_bytes >> 20, of_bytes >> 20), "MiB");
+            }
+            IoProgress::Running { elapsed_s, of_s, .. } => {
+                self.count("measuring", (elapsed_s as u64, of_s.ceil() as u64), "s");
+            }
+        }
+    }
+
+    fn count(&mut self, what: &'static str, (done, total): (u64, u64), unit: &str) {
+        if self.counting != what || done == 0 {
+            self.events.counting(what, total, unit);
+            self.counting = what;
+        }
+        self.events.counted(done);
+    }
+}

@@ -1,0 +1,188 @@
+//! Reads and writes at depth.
+
+use pgdyno_core::{
+    disk::io::{IoCache, IoDevice, IoEnd, IoFiles, IoMethod, IoNote, IoReport, SteadyState},
+    units,
+};
+use pgdyno_document::{
+    block::{Block, Column, Fact, Row, Table, Tone},
+    figure::Format::{Bytes, BytesEachSecond, Count, Latency, Number, Percent, Rate, Seconds, Text},
+    phrase::{Phrase, phrase},
+};
+
+use crate::source::Place;
+
+/// Rate and latency.
+pub(super) fn sentence(at: &Place<'_>, of: &IoReport) -> Phrase {
+    let kinds = [("reads", of.reads.is_some()), ("writes", of.writes.is_some())];
+    let figures = kinds.into_iter().filter(|(_, is_there)| *is_there).map(|(kind, _)| {
+        let own = at.at(kind);
+        phrase![
+            own.figure("rate_per_s", Rate),
+            format!(" {kind}/s, "),
+            own.figure("bytes_per_s", BytesEachSecond),
+            "/s, p99 ",
+            own.at("latency").figure("p99_ns", Latency)
+        ]
+    });
+    let joined = figures.reduce(|all, more| phrase![all, "; ", more]);
+    let nothing = || phrase!["no operation ended"];
+    phrase![at.figure("pattern/name", Text), " ", joined.unwrap_or_else(nothing), "."]
+}
+
+pub(super) fn blocks(at: &Place<'_>, of: &IoReport) -> Vec<Block> {
+    let warnings = notes(&of.notes).into_iter().chain(steadiness(at, of)).chain(end(&of.ended));
+    let warnings = Block::prose(Tone::Warning, warnings.collect());
+    let blocks = [Block::facts(facts(at, of)), Block::Table(figures(at, of))].into_iter().chain(warnings);
+    blocks.chain(devices(at, of)).collect()
+}
+
+fn facts(at: &Place<'_>, of: &IoReport) -> Vec<Fact> {
+    let pattern = at.at("pattern");
+    let cache = match of.pattern.cache {
+        IoCache::Direct => "past the page cache (O_DIRECT)",
+        IoCache::Cold => "through the page cache, which had nothing of the file",
+        IoCache::Cached => "from the page cache",
+    };
+    let method = match of.pattern.method {
+        IoMethod::IoUring => "io_uring",
+        IoMethod::Threads => "a thread for each operation in flight",
+    };
+    let files = match of.pattern.files {
+        IoFiles::Shared => " in one file of ",
+        IoFiles::OneEach => " each in a file of its own of ",
+    };
+    let what = phrase![
+        pattern.figure("name", Text),
+        ", ",
+        pattern.figure("block_bytes", Bytes),
+        ", ",
+        pattern.figure("jobs", Count),
+        if of.pattern.jobs == 1 { " job with " } else { " jobs with " },
+        pattern.figure("depth", Count),
+        " in flight,",
+        files,
+        pattern.figure("file_bytes", Bytes)
+    ];
+    let mut facts = vec![
+        Fact::new("pattern", what),
+        Fact::new("how", phrase![cache, ", by ", method]),
+        Fact::new(
+            "measured",
+            phrase![at.figure("duration_s", Seconds), " after ", at.figure("ramp_s", Seconds)],
+        ),
+    ];
+    if let Some(cpu) = &of.cpu {
+        let used = [cpu.user_s_per_op, cpu.system_s_per_op].map(units::duration);
+        let text = format!("{} in user mode and {} in the kernel for each operation", used[0], used[1]);
+        facts.push(Fact::new("CPU time", text));
+    }
+    if of.sync_at_end_s.is_some() {
+        facts.push(Fact::new("fdatasync at the end", at.figure("sync_at_end_s", Seconds)));
+    }
+    facts
+}
+
+fn figures(at: &Place<'_>, of: &IoReport) -> Table {
+    let numbers = ["per second", "bytes/s", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "longest"];
+    let columns = [Column::words("operation")].into_iter().chain(numbers.map(Column::number)).collect();
+    let kinds = [
+        ("reads", "reads", of.reads.is_some()),
+        ("writes", "writes", of.writes.is_some()),
+        ("syncs", "fdatasync", of.syncs.is_some()),
+        ("write_backs", "sync_file_range", of.write_backs.is_some()),
+    ];
+    let row = |(kind, name, _): (&'static str, &'static str, bool)| {
+        let own = at.at(kind);
+        let latency = own.at("latency");
+        let percentiles = ["mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "p9999_ns", "max_ns"];
+        let rates = [own.figure("rate_per_s", Rate), own.figure("bytes_per_s", BytesEachSecond)];
+        let cells = rates.into_iter().chain(percentiles.map(|field| latency.figure(field, Latency)));
+        Row::new(false, [Phrase::from(name).into()].into_iter().chain(cells.map(Into::into)))
+    };
+    Table::new(columns, kinds.into_iter().filter(|(.., is_there)| *is_there).map(row).collect())
+}
+
+/// What the kernel saw at the devices below.
+fn devices(at: &Place<'_>, of: &IoReport) -> Option<Block> {
+    let numbers = [
+        "reads/s",
+        "bytes/s",
+        "merged/s",
+        "writes/s",
+        "bytes/s",
+        "merged/s",
+        "request",
+        "queue",
+        "utilisation",
+    ];
+    let columns = [Column::words("device")].into_iter().chain(numbers.map(Column::number)).collect();
+    let row = |(index, _): (usize, &IoDevice)| {
+        let own = at.at("devices").at(index);
+        let cells = [
+            own.figure("reads_per_s", Rate),
+            own.figure("read_bytes_per_s", BytesEachSecond),
+            own.figure("read_merges_per_s", Rate),
+            own.figure("writes_per_s", Rate),
+            own.figure("written_bytes_per_s", BytesEachSecond),
+            own.figure("write_merges_per_s", Rate),
+            own.figure("request_bytes", BytesEachSecond),
+            own.figure("queue", Number),
+            own.figure("utilisation", Percent),
+        ];
+        let name: Phrase = own.figure("device", Text).into();
+        Row::new(false, [name.into()].into_iter().chain(cells.map(Into::into)))
+    };
+    let rows: Vec<Row> = of.devices.iter().enumerate().map(row).collect();
+    (!rows.is_empty()).then(|| Block::Table(Table::new(columns, rows)))
+}
+
+/// That the rate was not steady.
+fn steadiness(at: &Place<'_>, of: &IoReport) -> Option<Phrase> {
+    let steady = at.at("steady");
+    match &of.steady {
+        SteadyState::Steady { .. } => None,
+        SteadyState::NotSteady { .. } => Some(phrase![
+            "! The rate was not steady: over the last five rounds it ranged over ",
+            steady.figure("range", Percent),
+            " of its mean (20 % are allowed), and changed by ",
+            steady.figure("slope", Percent),
+            " (10 %)"
+        ]),
+        SteadyState::TooShort => {
+            Some("! Too short to tell whether the rate was steady: at least five seconds are needed".into())
+        }
+    }
+}
+
+/// What was not as requested.
+pub(super) fn notes(notes: &[IoNote]) -> Vec<Phrase> {
+    let words = |note: &IoNote| -> Phrase {
+        match note {
+            IoNote::ThreadsInstead { why } => {
+                format!("! io_uring cannot be used ({why}): each operation in flight had a thread").into()
+            }
+            IoNote::BufferedInstead { why } => {
+                format!("! O_DIRECT is refused ({why}): what was read may come from memory").into()
+            }
+            IoNote::PreconditionSkipped => {
+                "The file was not written twice before: an SSD may get slower than this".into()
+            }
+            IoNote::InMemory => "! The file is in memory: no device was measured".into(),
+            IoNote::FewerCpus { cpus } => {
+                let cpus: Vec<_> = cpus.iter().map(u32::to_string).collect();
+                format!("Fewer CPUs than requested: the jobs share {}", cpus.join(", ")).into()
+            }
+        }
+    };
+    notes.iter().map(words).collect()
+}
+
+/// Why it ended early.
+pub(super) fn end(ended: &IoEnd) -> Option<Phrase> {
+    match ended {
+        IoEnd::Complete => None,
+        IoEnd::Stopped => Some("! It was stopped: these are the figures until then".into()),
+        IoEnd::Failed { why } => Some(format!("! It failed: {why}").into()),
+    }
+}

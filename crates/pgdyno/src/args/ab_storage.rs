@@ -1,0 +1,56 @@
+//! Arms of a comparison that are directories: their storage is measured, without a server.
+
+use pgdyno_analysis::compare::ComparedRate;
+use pgdyno_core::problem::Problem;
+use pgdyno_lab::{StorageOperation, StorageWork, SubjectWork};
+
+use super::{ab::Args, arm::Arm};
+
+/// What both arms do if they are directories; `None` if neither is one.
+///
+/// # Errors
+/// Only one of them is a directory, or a flag is about servers, tables or clients.
+pub(super) fn works(args: &Args, arms: &[Arm; 2]) -> Result<Option<[SubjectWork; 2]>, Problem> {
+    let by_storage = matches!(args.by(), ComparedRate::Syncs | ComparedRate::Reads);
+    let [Some(a), Some(b)] = arms.each_ref().map(|arm| arm.dir.as_ref()) else {
+        return refuse_one(by_storage, arms);
+    };
+    refuse_others(args, arms)?;
+    let operation = match args.by() {
+        ComparedRate::Reads => StorageOperation::Read,
+        ComparedRate::Syncs => StorageOperation::Sync,
+        ComparedRate::Tps | ComparedRate::NewOrders | ComparedRate::LoadedRows => {
+            let what =
+                "could not compare directories: their rate is that of synchronous writes, or of random reads";
+            return Err(Problem::wrong_request(what).hint("--by syncs (the default), or --by reads"));
+        }
+    };
+    Ok(Some([a, b].map(|dir| SubjectWork::Storage(StorageWork { dir: dir.clone(), operation }))))
+}
+
+/// Refuses a directory beside an arm that is none, and rates of directories without any.
+fn refuse_one(by_storage: bool, arms: &[Arm; 2]) -> Result<Option<[SubjectWork; 2]>, Problem> {
+    let has_one = arms.iter().any(|arm| arm.dir.is_some());
+    match (has_one, by_storage) {
+        (false, false) => Ok(None),
+        (true, _) => Err(Problem::wrong_request("could not compare a directory with a server")
+            .hint("give both directories: pgdyno ab --dir A --dir B")),
+        (false, true) => Err(Problem::wrong_request("could not compare storage: no directory is named")
+            .hint("pgdyno ab --dir A --dir B --by syncs")),
+    }
+}
+
+fn refuse_others(args: &Args, arms: &[Arm; 2]) -> Result<(), Problem> {
+    let only = |arm: &Arm| *arm == Arm { dir: arm.dir.clone(), ..Arm::default() };
+    let beside = match () {
+        () if !arms.iter().all(only) => Some("flags of servers, workloads and clients"),
+        () => args.beside_storage(),
+    };
+    match beside {
+        None => Ok(()),
+        Some(what) => Err(Problem::wrong_request(format!(
+            "could not use {what}: with --dir the storage of two directories is compared, without a server"
+        ))
+        .hint("leave them out; to compare servers on both, name their data directories: pgdyno ab data=A data=B")),
+    }
+}
