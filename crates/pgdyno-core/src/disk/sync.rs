@@ -63,8 +63,8 @@ pub enum SyncAction {
     WriteCloseFsync,
     /// Writes a block and makes nothing durable.
     Write,
-    /// Threads that each write a block at their own place of the file and call `fdatasync`, as backends do that commit
-    /// at the same time. An operation is one of one thread.
+    /// Threads that each write a block at their own place of the file and call `fdatasync`, as backends do that
+    /// commit at the same time. An operation is one of one thread.
     Writers {
         /// Number of threads.
         writers: u32,
@@ -203,8 +203,8 @@ pub struct SyncPlace {
     pub named: bool,
 }
 
-/// What all disks of the machine booked while operations were executed, of this program and of all others. Loop devices
-/// and device-mapper and md targets are not counted: what reaches a disk is.
+/// What all disks of the machine booked while operations were executed, of this program and of all others. Loop
+/// devices and device-mapper and md targets are not counted: what reaches a disk is.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BookedWork {
     /// Operations executed.

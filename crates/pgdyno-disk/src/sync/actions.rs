@@ -111,8 +111,8 @@ impl Case {
         Ok(Ran::Timed { timed, direct: Some(direct) })
     }
 
-    /// Opens the file past the page cache if it can be written so: file systems refuse that when it is opened, devices
-    /// with large sectors refuse small writes.
+    /// Opens the file past the page cache if it can be written so: file systems refuse that when it is opened,
+    /// devices with large sectors refuse small writes.
     fn open_direct(&self, flags: OFlags, block: &mut Block, scratch: &Scratch) -> io::Result<(File, bool)> {
         let direct = scratch.reopen(flags | OFlags::DIRECT);
         match direct.and_then(|file| self.write(&file, block).map(|()| file)) {

@@ -10,8 +10,8 @@ use super::{
     scratch::{Block, Scratch},
 };
 
-/// Writes 64 MiB to a new file, syncs it, and truncates it. `None` if it was stopped, or if the kernel shows no counters
-/// of disks.
+/// Writes 64 MiB to a new file, syncs it, and truncates it. `None` if it was stopped, or if the kernel shows no
+/// counters of disks.
 ///
 /// # Errors
 /// If the file cannot be made, written or synced.

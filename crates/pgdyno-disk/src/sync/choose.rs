@@ -13,9 +13,9 @@ const MOST_BLOCKS: usize = 1_000;
 /// Chooses among the methods by their rates in each block with one write per operation: WAL is mostly flushed by one
 /// write. The default stays unless another method is faster.
 ///
-/// Intervals are Student's t over the logarithms of the ratios block by block. Each is widened for the number of methods
-/// that are compared with the default (Bonferroni), so that all of them hold together with 95 %. A difference within
-/// `margin` (0.05 is 5 %) does not matter. `None` without a complete block of the default.
+/// Intervals are Student's t over the logarithms of the ratios block by block. Each is widened for the number of
+/// methods that are compared with the default (Bonferroni), so that all of them hold together with 95 %. A difference
+/// within `margin` (0.05 is 5 %) does not matter. `None` without a complete block of the default.
 pub fn choose(tests: &[SyncTest], margin: f64) -> Option<MethodChoice> {
     let mut methods = methods(tests);
     let default = methods.iter().find(|one| one.method == SyncMethod::DEFAULT)?.clone();
@@ -44,8 +44,8 @@ pub fn choose(tests: &[SyncTest], margin: f64) -> Option<MethodChoice> {
     })
 }
 
-/// `over_default`: of all other methods, by falling rate. `deciding`: of the fastest over the default, or over the second
-/// if it is the default.
+/// `over_default`: of all other methods, by falling rate. `deciding`: of the fastest over the default, or over the
+/// second if it is the default.
 fn outcome(over_default: &[Differences], deciding: Option<&Differences>, margin: f64) -> ChoiceOutcome {
     let Some(deciding) = deciding else { return ChoiceOutcome::NoDifference };
     let interval = deciding.interval();
@@ -261,7 +261,8 @@ mod tests {
     }
 
     proptest! {
-        /// Another unit of the rates, or another order of the tests, changes nothing; nothing is chosen that is slower.
+        /// Another unit of the rates, or another order of the tests, changes nothing; nothing is chosen that is
+        /// slower.
         #[test]
         fn the_choice_depends_on_ratios_alone(
             rates in prop::collection::vec((500.0..2_000.0, 500.0..2_000.0, 500.0..2_000.0_f64), 1..8),

@@ -1,5 +1,5 @@
-//! Whether the storage keeps what it acknowledged. Nothing that can be seen from here proves it; much can be seen that
-//! speaks against it.
+//! Whether the storage keeps what it acknowledged. Nothing that can be seen from here proves it; much can be seen
+//! that speaks against it.
 
 use pgdyno_core::disk::sync::{
     BookedWork, BulkSync, PlaceKind, SyncAction, SyncEvidence, SyncJudgement, SyncMethod, SyncPlace,
@@ -16,8 +16,8 @@ const LEAST_BOOKED_ELSEWHERE: f64 = 0.9;
 const DIRTY_SHARE: f64 = 0.5;
 /// Bytes per second that no device writes: twice what PCIe 5.0 x4 carries, in which a stripe of two has its place.
 const MOST_BYTES_PER_S: f64 = 32e9;
-/// Nanoseconds that a write and its flush take at least, from system call to device and back: a request to NVMe with a
-/// protected cache takes about 10 µs.
+/// Nanoseconds that a write and its flush take at least, from system call to device and back: a request to NVMe with
+/// a protected cache takes about 10 µs.
 const LEAST_LATENCY_NS: f64 = 5_000.0;
 /// Rate with syncs over that without, from which on they cost nothing.
 const FREE_SHARE: f64 = 0.5;
@@ -42,8 +42,8 @@ pub struct Findings<'a> {
 
 /// Judges whether synced data is durable.
 ///
-/// One finding against it makes the verdict [`SyncVerdict::Suspicious`]. It is [`SyncVerdict::Plausible`] if disks booked
-/// what was synced, and [`SyncVerdict::CannotTell`] otherwise, and always for file systems of other machines.
+/// One finding against it makes the verdict [`SyncVerdict::Suspicious`]. It is [`SyncVerdict::Plausible`] if disks
+/// booked what was synced, and [`SyncVerdict::CannotTell`] otherwise, and always for file systems of other machines.
 pub fn judge(findings: Findings<'_>) -> SyncJudgement {
     let against = [
         findings.in_memory(),
@@ -97,8 +97,8 @@ impl Findings<'_> {
         (self.place.kind == PlaceKind::Memory).then_some(SyncEvidence::InMemory)
     }
 
-    /// Pages of a file are dirty after its sync where a layer passed on the writes and not the sync. They are those of
-    /// this file if they are gone after it was truncated.
+    /// Pages of a file are dirty after its sync where a layer passed on the writes and not the sync. They are those
+    /// of this file if they are gone after it was truncated.
     fn stays_dirty(&self) -> Option<SyncEvidence> {
         let bulk = self.bulk?;
         let after_sync = bulk.dirty_after_sync_bytes? as f64;

@@ -50,14 +50,13 @@ pub enum SyncProgress {
 /// Measures synchronous writes in a directory.
 ///
 /// Files are created in it with mode 0600. On ext4, XFS and tmpfs they are unlinked at once, so that nothing stays
-/// whatever happens; on other file systems they keep their names (`pgdyno-disk-sync.*`) until the end, because some of
-/// them sync a file without a name differently. Nothing else is written.
+/// whatever happens; on other file systems they keep their names (`pgdyno-disk-sync.*`) until the end, because some
+/// of them sync a file without a name differently. Nothing else is written.
 ///
 /// A measurement that was stopped, or failed when something was measured already, is a report with the reason.
 ///
-/// # Errors
-/// [`Problem`] for a request beyond its limits, a directory that cannot be written to or lacks the space, and if it was
-/// stopped or failed before anything was measured.
+/// # Errors [`Problem`] for a request beyond its limits, a directory that cannot be written to or lacks the space,
+/// and if it was stopped or failed before anything was measured.
 pub fn measure(
     request: &SyncRequest,
     stop: &Stop,
@@ -189,7 +188,8 @@ impl<'a> Run<'a> {
     }
 }
 
-/// The tests of a block: in their order, or backwards in every second block, so that a drift of the machine favours none.
+/// The tests of a block: in their order, or backwards in every second block, so that a drift of the machine favours
+/// none.
 fn order(tests: usize, block: u32) -> impl Iterator<Item = usize> {
     (0..tests).map(move |index| if block.is_multiple_of(2) { index } else { tests - 1 - index })
 }

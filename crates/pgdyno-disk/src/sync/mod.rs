@@ -1,5 +1,5 @@
-//! Synchronous writes by every method that PostgreSQL has, as pg_test_fsync measures them, and whether the storage below
-//! keeps what it acknowledged. See `docs/disk-sync.md` for the rules and their thresholds.
+//! Synchronous writes by every method that PostgreSQL has, as pg_test_fsync measures them, and whether the storage
+//! below keeps what it acknowledged. See `docs/disk-sync.md` for the rules and their thresholds.
 
 mod actions;
 mod bench;

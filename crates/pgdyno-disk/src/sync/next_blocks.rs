@@ -15,8 +15,8 @@ use super::{
     timing::{Timed, repeat},
 };
 
-/// Writes blocks one after the other, each with `fdatasync`, to the second file. Whenever the file is full it is prepared
-/// once more, outside of the time.
+/// Writes blocks one after the other, each with `fdatasync`, to the second file. Whenever the file is full it is
+/// prepared once more, outside of the time.
 pub(super) fn run(bench: &Bench<'_>, state: FileState, write_bytes: u64) -> io::Result<Ran> {
     let Some(scratch) = bench.second else {
         return Ok(Ran::Unavailable("there is no file for it".to_owned()));

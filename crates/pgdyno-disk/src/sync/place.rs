@@ -81,8 +81,8 @@ struct Below<'a> {
 }
 
 impl Below<'_> {
-    /// Follows the device of a file system. Where it has a number of its own without a device (btrfs), the mounted device
-    /// is followed.
+    /// Follows the device of a file system. Where it has a number of its own without a device (btrfs), the mounted
+    /// device is followed.
     fn file_system(&mut self, number: u64, source: Option<&str>) {
         if rustix::fs::major(number) != 0 {
             return self.number(number);

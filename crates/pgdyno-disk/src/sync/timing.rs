@@ -31,8 +31,8 @@ impl Timed {
     }
 }
 
-/// Repeats an operation until the duration is over, but at least once, or until `halted` says so. The clock is read once
-/// per operation, so that its cost is small beside that of a write to memory.
+/// Repeats an operation until the duration is over, but at least once, or until `halted` says so. The clock is read
+/// once per operation, so that its cost is small beside that of a write to memory.
 pub(super) fn repeat(
     duration: Duration,
     halted: impl Fn() -> bool,

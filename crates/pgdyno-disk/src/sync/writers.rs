@@ -18,8 +18,8 @@ use super::{
     timing::{Timed, repeat},
 };
 
-/// Executes write and `fdatasync` on so many threads, each at its own place and with its own descriptor. The time is that
-/// of the longest.
+/// Executes write and `fdatasync` on so many threads, each at its own place and with its own descriptor. The time is
+/// that of the longest.
 pub(super) fn run(bench: &Bench<'_>, writers: u32, write_bytes: u64) -> io::Result<Timed> {
     let (gate, failed) = (Mutex::new(()), AtomicBool::new(false));
     let threads = thread::scope(|scope| {
