@@ -20,6 +20,7 @@ mod collector;
 mod concurrency_limit;
 mod connector;
 mod drivers;
+pub mod files;
 pub mod gauge;
 mod load;
 mod log;

@@ -1,1 +1,31 @@
-//! Random and sequential reads and writes at depth.
+//! Random and sequential reads and writes at depth, in the patterns of PostgreSQL.
+//!
+//! ```text
+//!   IoRequest ─► Place (directory or block device) ─► WorkFiles (laid out, unlinked) ─► run_files of the engine
+//!                                                                                          ▼
+//!                                        knee, planner costs ◄── IoReport ◄── steady state, figures
+//! ```
+
+mod cpus;
+mod files;
+mod knee;
+mod measure;
+mod offsets;
+mod place;
+pub mod planner;
+pub mod presets;
+mod report;
+mod request;
+mod saturate;
+pub mod steady;
+
+pub use cpus::queue_cpus;
+pub use knee::{effective_io_concurrency, knee};
+pub use measure::{run, run_all};
+pub use request::{IoProgress, IoRequest};
+pub use saturate::saturate;
+
+#[cfg(test)]
+mod against_fio;
+#[cfg(test)]
+mod tests;
