@@ -303,7 +303,7 @@ impl SubjectWork {
     pub fn own(&self) -> Option<&Work> {
         match self {
             Self::Script { work, .. } => Some(work),
-            Self::Plan | Self::Command(_) | Self::Load => None,
+            Self::Plan | Self::Command(_) | Self::Load | Self::Storage(_) => None,
         }
     }
 
@@ -311,7 +311,7 @@ impl SubjectWork {
     pub fn builtin(&self) -> Option<Builtin> {
         match self {
             Self::Script { work, .. } => work.builtin,
-            Self::Plan | Self::Command(_) | Self::Load => None,
+            Self::Plan | Self::Command(_) | Self::Load | Self::Storage(_) => None,
         }
     }
 }

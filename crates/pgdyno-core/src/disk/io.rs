@@ -306,6 +306,8 @@ pub struct SaturationPoint {
 /// Throughput and latency by operations in flight.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Saturation {
+    /// The directory or block device.
+    pub path: String,
     /// What was asked of the storage; depth and jobs are the limits of the sweep.
     pub pattern: IoPattern,
     /// What was not as requested.

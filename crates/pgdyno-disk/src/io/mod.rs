@@ -6,6 +6,7 @@
 //!                                        knee, planner costs ◄── IoReport ◄── steady state, figures
 //! ```
 
+mod costs;
 mod cpus;
 mod files;
 mod knee;
@@ -19,6 +20,7 @@ mod request;
 mod saturate;
 pub mod steady;
 
+pub use costs::{CostsRequest, costs};
 pub use cpus::queue_cpus;
 pub use knee::{effective_io_concurrency, knee};
 pub use measure::{run, run_all};

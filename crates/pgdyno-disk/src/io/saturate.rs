@@ -32,6 +32,7 @@ pub fn saturate(
     let mut work = WorkFiles::lay_out(request, stop, tell)?;
     let most = u32::from(request.pattern.depth) * u32::from(request.pattern.jobs);
     let mut saturation = Saturation {
+        path: request.path.display().to_string(),
         pattern: request.pattern.clone(),
         notes: Vec::new(),
         curve: Vec::new(),

@@ -81,7 +81,7 @@ impl DiskTask {
     pub fn carry_out(&self, stop: &Stop, events: &Events) -> Result<Disk, Problem> {
         match self {
             Self::Sync(request) => {
-                let found = sync::measure(request, stop, &mut |at| tell_sync(&at, events))?;
+                let found = sync::measure(request, stop, &mut Teller::new(events).of_sync())?;
                 Ok(Disk::Sync(Box::new(found)))
             }
             Self::Io(request) => {
@@ -246,10 +246,6 @@ fn sync_failure(of: &SyncReport) -> Problem {
         .detail(format!("it ended during {during}"))
 }
 
-fn tell_sync(at: &SyncProgress, events: &Events) {
-    events.doing(&format!("{at:?}"));
-}
-
 /// Tells how far reads and writes are.
 struct Teller<'a> {
     events: &'a Events,
@@ -260,6 +256,16 @@ struct Teller<'a> {
 impl<'a> Teller<'a> {
     fn new(events: &'a Events) -> Self {
         Self { events, counting: "" }
+    }
+
+    fn of_sync(mut self) -> impl FnMut(SyncProgress) + 'a {
+        move |at| match at {
+            SyncProgress::Preparing { file_bytes } => {
+                self.events.doing(&format!("writing a file of {}", units::bytes(file_bytes)));
+            }
+            SyncProgress::Test { done, total, .. } => self.count("timing writes", (done, total), "tests"),
+            SyncProgress::Bulk => self.events.doing("syncing a large amount"),
+        }
     }
 
     fn of_io(mut self) -> impl FnMut(IoProgress) + 'a {

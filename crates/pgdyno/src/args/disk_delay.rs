@@ -29,14 +29,25 @@ pub struct Args {
     #[arg(value_name = "MOUNTPOINT", help_heading = "What")]
     at: PathBuf,
     /// How many times as long an operation takes, from 1 on
-    #[arg(long, value_name = "N", required_unless_present = "by", conflicts_with = "by", help_heading = "How")]
+    #[arg(
+        long,
+        value_name = "N",
+        required_unless_present = "by",
+        conflicts_with = "by",
+        help_heading = "How"
+    )]
     times: Option<f64>,
     /// How much longer an operation takes, such as 200us
     #[arg(long, value_name = "TIME", help_heading = "How")]
     by: Option<Span>,
     /// Operations that take longer
-    #[arg(long, value_name = "KIND", value_delimiter = ',', default_value = "reads,writes,syncs",
-          help_heading = "How")]
+    #[arg(
+        long,
+        value_name = "KIND",
+        value_delimiter = ',',
+        default_value = "reads,writes,syncs",
+        help_heading = "How"
+    )]
     of: Vec<Kind>,
     /// Print help
     #[arg(long, short, action = ArgAction::Help)]
@@ -55,10 +66,15 @@ enum Kind {
 /// # Errors
 /// It cannot be mounted, or not be unmounted.
 pub fn run(args: &Args) -> Result<ExitCode, Problem> {
-    let stop = interrupt::on_interrupt_saying("unmounting", "exited immediately; the mount may still be there");
+    let stop =
+        interrupt::on_interrupt_saying("unmounting", "exited immediately; the mount may still be there");
     let mut mounted = mount(&args.dir, &args.at, args.behaviour())?;
     let (at, dir) = (args.at.display().to_string(), args.dir.display().to_string());
-    output::print(&format!("{} is {}, and slower; Ctrl-C ends it", units::printable(&at), units::printable(&dir)))?;
+    output::print(&format!(
+        "{} is {}, and slower; Ctrl-C ends it",
+        units::printable(&at),
+        units::printable(&dir)
+    ))?;
     while !stop.requested() {
         thread::sleep(LOOK_EVERY);
     }

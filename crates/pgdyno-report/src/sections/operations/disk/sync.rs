@@ -9,7 +9,7 @@ use pgdyno_core::{
 };
 use pgdyno_document::{
     block::{Block, Column, Group, Row, Table, Tone},
-    figure::Format::{Bytes, Latency, Number, Rate, Text},
+    figure::Format::{Latency, Number, Rate, Text},
     phrase::{Phrase, maybe, phrase},
 };
 
