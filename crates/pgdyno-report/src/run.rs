@@ -96,6 +96,12 @@ impl<'a> Run<'a> {
         self.record.comparison.as_ref().is_some_and(|of| of.by == ComparedRate::LoadedRows)
     }
 
+    /// Whether the storage of directories is compared, without a server.
+    pub fn compares_storage(&self) -> bool {
+        let by = self.record.comparison.as_ref().map(|of| of.by);
+        matches!(by, Some(ComparedRate::Syncs | ComparedRate::Reads))
+    }
+
     /// The place of the whole record.
     pub fn root(&self) -> Place<'_> {
         self.source.root()

@@ -40,7 +40,8 @@ fn data(run: &Run<'_>) -> Phrase {
 /// The noise floor and the result of the data check in a few words. Of compared loads the last tables are verified,
 /// which is an operation.
 pub fn in_short(run: &Run<'_>) -> Vec<Fact> {
-    let data = (!run.compares_loads()).then(|| data_in_short(run));
+    let has_data = !run.compares_loads() && !run.compares_storage();
+    let data = has_data.then(|| data_in_short(run));
     [noise_in_short(run)].into_iter().chain(data).collect()
 }
 

@@ -95,6 +95,7 @@ fn in_words(run: &Run<'_>, index: usize, arm: &SubjectRecord) -> Phrase {
     let said = |word: &Option<String>| word.as_ref().is_some_and(|word| arm.said.contains(word.as_str()));
     match () {
         () if said(&arm.command) || said(&arm.script) => known,
+        () if run.compares_storage() => phrase![known, maybe(", ", at.figure("command", Text), "")],
         () if arm.command.is_some() => phrase![known, maybe(", command ", at.figure("command", Text), "")],
         () => phrase![known, maybe(", ", at.figure("script", Text), "")],
     }

@@ -84,7 +84,8 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
 pub fn compared(run: &Run<'_>, of: &pgdyno_record::ComparisonRecord) -> Vec<Phrase> {
     let mut found = comparison::sentences(run, of);
     found.splice(1..1, comparison::contradiction(run, of));
-    found.push(differences::of_two(run));
+    // Of directories no fact of a server is missing.
+    found.extend((!run.compares_storage()).then(|| differences::of_two(run)));
     found.into_iter().map(|sentence| phrase![sentence, "."]).collect()
 }
 
@@ -118,6 +119,9 @@ fn tiers_of_cells(run: &Run<'_>) -> BTreeMap<Reverse<DurabilityTier>, Vec<usize>
 
 fn of_several(run: &Run<'_>) -> Phrase {
     let tiers: Vec<_> = run.record.subjects.iter().map(tier).collect();
+    if run.compares_storage() {
+        return "unknown: there was no server".into();
+    }
     if tiers.iter().all(|tier| *tier == tiers[0]) {
         return tiers[0].unwrap_or("unknown: the commands start their own servers").into();
     }

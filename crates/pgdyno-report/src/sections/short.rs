@@ -102,6 +102,9 @@ fn measured(run: &Run<'_>) -> Phrase {
     if run.compares_loads() {
         return phrase![scale, blocks, " of a load of A and one of B"];
     }
+    if run.compares_storage() {
+        return phrase![at.figure("duration_ns", Nanoseconds), " of each, ", blocks];
+    }
     let counts = &run.record.plan.clients;
     let named = (0..counts.len()).map(|index| at.figure(format!("clients/{index}"), Count));
     let said = match counts.as_slice() {

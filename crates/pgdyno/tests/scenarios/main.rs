@@ -13,6 +13,7 @@ mod common;
 mod copy;
 mod damaged;
 mod detach;
+mod disk;
 mod durability;
 mod existing;
 mod hanging;

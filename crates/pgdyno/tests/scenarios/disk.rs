@@ -1,0 +1,215 @@
+//! Storage and the clock: measured, recorded, compared, and refused where that is impossible.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Stdio},
+};
+
+use pgdyno_core::{
+    disk::{Disk, DiskWork, sync::SyncVerdict},
+    results::{ComparedRate, Verdict},
+};
+use pgdyno_layer::{Behaviour, mount};
+use pgdyno_record::{Found, Run, Status};
+use testkit::left_out;
+
+use crate::common::{Place, kill, text, wait_until};
+
+/// What the operations of a run found on storage, in their order.
+fn disks(run: &Run) -> Vec<&Disk> {
+    let found = run.record.operations.iter().map(|operation| &operation.found);
+    found.filter_map(|found| if let Found::Disk(of) = found { Some(of) } else { None }).collect()
+}
+
+/// A directory for measurements, which must be empty again at the end.
+fn directory(place: &Place, name: &str) -> PathBuf {
+    let dir = place.path(name);
+    fs::create_dir(&dir).expect("it is writable");
+    dir
+}
+
+fn is_empty(dir: &Path) {
+    assert_eq!(fs::read_dir(dir).expect("it is there").count(), 0, "{}", dir.display());
+}
+
+#[test]
+fn syncs_reads_costs_and_the_clock_are_recorded() {
+    let place = Place::new();
+    let dir = directory(&place, "a");
+    let path = dir.to_str().expect("UTF-8");
+    let shown = place.done(&["disk", "sync", path, "-T", "20ms", "--writers", "2", "--states"]);
+    assert!(shown.contains("wal_sync_method = "), "{shown}");
+    place.done(&["disk", "io", path, "--may-buffer", "--size", "4MB", "-T", "200ms", "--ramp", "10ms"]);
+    let shown = place.done(&["disk", "costs", path, "--size", "4MB", "-T", "50ms", "--blocks", "1"]);
+    assert!(shown.contains("random_page_cost"), "{shown}");
+    place.done(&["disk", "clock", "-T", "50ms"]);
+    is_empty(&dir);
+    let mut runs = place.runs();
+    runs.sort_by(|a, b| a.record.started_at.cmp(&b.record.started_at));
+    let names: Vec<&str> = runs.iter().map(|run| run.record.operations[0].name.as_str()).collect();
+    assert_eq!(names, ["disk sync", "disk io", "disk costs", "disk clock"]);
+    for run in &runs {
+        assert_eq!(run.record.status, Status::Complete);
+        assert_eq!(run.record.plan.server, "none");
+        assert!(run.path.join("report.html").is_file());
+    }
+    let [Disk::Sync(sync)] = disks(&runs[0])[..] else { panic!("{:?}", runs[0].record.operations) };
+    let measured = sync.tests.iter().filter_map(|test| test.timing.as_ref());
+    assert!(measured.clone().count() >= 18 && measured.clone().all(|timing| timing.rate_per_s > 0.0));
+    let [Disk::Io(io)] = disks(&runs[1])[..] else { panic!("{:?}", runs[1].record.operations) };
+    assert!(io.reads.as_ref().is_some_and(|reads| reads.count > 0) && io.writes.is_none());
+    let [Disk::Costs(costs)] = disks(&runs[2])[..] else { panic!("{:?}", runs[2].record.operations) };
+    assert!(costs.costs.iter().all(|of| of.random_page_cost > 0.0) && costs.saturation.is_some());
+    let shown = place.done(&["show", "last", "--full"]);
+    assert!(shown.contains("EXPLAIN ANALYZE"), "{shown}");
+}
+
+#[test]
+fn a_plan_of_directories_starts_no_server_and_shows_them_side_by_side() {
+    let place = Place::new();
+    let (a, b) = (directory(&place, "a"), directory(&place, "b"));
+    let figures = "format = 1\n[[figure]]\nname = \"pg_test_fsync.one_8kb.fdatasync\"\nunit = \"1/s\"\nstorage = \
+                   \"theirs\"\nvalue = 6087\n";
+    fs::write(place.path("published.toml"), figures).expect("it is writable");
+    let plan = format!(
+        "name = \"two\"\nreference = \"published.toml\"\n[data]\nscale = \"none\"\n[[stage]]\ndo = \"disk clock\"\n\
+         duration = \"20ms\"\n[[stage]]\ndo = \"disk sync\"\ndirs = [{:?}, {:?}]\nduration = \"10ms\"\n[[stage]]\n\
+         do = \"disk io\"\ndirs = [{:?}, {:?}]\nfile_size = \"4MB\"\nduration = \"100ms\"\n",
+        a, b, a, b
+    );
+    fs::write(place.path("two.toml"), plan).expect("it is writable");
+    let shown = place.done(&["run", "two.toml", "--full"]);
+    for words in ["STORAGE SIDE BY SIDE", "theirs (published)", "6,087"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
+    let run = place.only_run();
+    assert_eq!((disks(&run).len(), run.record.subjects[0].server.is_none()), (5, true));
+    assert!(run.record.observers.is_some());
+    is_empty(&a);
+    is_empty(&b);
+}
+
+#[test]
+fn a_workload_has_its_share_of_the_disk_that_was_measured() {
+    let place = Place::new();
+    let plan = "name = \"share\"\n[server]\npg = \"18\"\nbundle = true\n[data]\nscale = 1\n[[stage]]\ndo = \"load\"\n\
+                [[stage]]\ndo = \"disk io\"\npreset = \"checkpoint\"\nfile_size = \"16MB\"\nduration = \"300ms\"\n\
+                [[stage]]\ndo = \"drive\"\n[measure]\nclients = [2]\nduration = \"2s\"\nwarmup = \"100ms\"\nblocks = 1\n\
+                [[workload]]\nscript = \"tpcb-like\"\n";
+    fs::write(place.path("share.toml"), plan).expect("it is writable");
+    let shown = place.done(&["run", "share.toml", "--full"]);
+    let run = place.only_run();
+    let [Disk::Io(io)] = disks(&run)[..] else { panic!("{:?}", run.record.operations) };
+    if io.devices.is_empty() {
+        return left_out("there is no block device below the file system");
+    }
+    let writes = run.record.disk_shares.iter().find(|of| of.work == DiskWork::WrittenBytes);
+    let writes = writes.unwrap_or_else(|| panic!("{:?}", run.record.disk_shares));
+    assert!(writes.measured_per_s > 0.0 && writes.used_per_s > 0.0, "{writes:?}");
+    assert_eq!(writes.share, writes.used_per_s / writes.measured_per_s);
+    assert!(shown.contains("SHARE OF THE MEASURED DISK"), "{shown}");
+}
+
+/// A directory behind `pgdyno disk delay`.
+struct Delayed(Child);
+
+impl Delayed {
+    /// `None` where FUSE cannot be mounted.
+    fn mount(place: &Place, dir: &Path, at: &Path, by: &str) -> Option<Self> {
+        let args = ["disk", "delay", dir.to_str()?, at.to_str()?, "--by", by, "--of", "syncs"];
+        let mut command = place.command(&args);
+        let mut child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("it can be run");
+        let mut ended = false;
+        wait_until("the directory is mounted", || {
+            ended = child.try_wait().expect("it is our child").is_some();
+            ended || mounted_at(at)
+        });
+        if ended {
+            left_out("FUSE cannot be mounted");
+            return None;
+        }
+        Some(Self(child))
+    }
+
+    fn unmount(self) -> String {
+        kill(u64::from(self.0.id()), "-INT");
+        let output = self.0.wait_with_output().expect("it ends");
+        assert!(output.status.success(), "{}", text(&output.stderr));
+        text(&output.stdout)
+    }
+}
+
+fn mounted_at(at: &Path) -> bool {
+    let mounts = fs::read_to_string("/proc/self/mounts").expect("it can be read");
+    mounts.lines().any(|line| line.split_whitespace().nth(1) == at.to_str())
+}
+
+#[test]
+fn the_slower_of_two_directories_is_found() {
+    let place = Place::new();
+    let (a, slow, at) = (directory(&place, "a"), directory(&place, "slow"), directory(&place, "at"));
+    let Some(delayed) = Delayed::mount(&place, &slow, &at, "20ms") else { return };
+    let [of_a, of_b] = [&a, &at].map(|dir| dir.to_str().expect("UTF-8"));
+    let args = ["ab", "--dir", of_a, "--dir", of_b, "--blocks", "8", "-T", "200ms", "--keep-disturbed"];
+    let shown = place.done(&args);
+    let passed = delayed.unmount();
+    assert!(passed.contains("syncs passed through"), "{passed}");
+    assert!(!mounted_at(&at));
+    let run = place.only_run();
+    let comparison = run.record.comparison.as_ref().expect("it is one");
+    assert_eq!(comparison.by, ComparedRate::Syncs);
+    let result = comparison.result.as_ref().expect("there are 8 blocks");
+    assert!(matches!(result.verdict, Verdict::Slower), "{shown}");
+    assert!(shown.contains("writes of 8 KiB with fdatasync"), "{shown}");
+    is_empty(&a);
+}
+
+#[test]
+fn a_layer_that_drops_syncs_is_suspicious() {
+    let place = Place::new();
+    let (dir, at) = (directory(&place, "dir"), directory(&place, "at"));
+    let behaviour = Behaviour { drops_syncs: true, ..Behaviour::default() };
+    let mounted = match mount(&dir, &at, behaviour) {
+        Ok(mounted) => mounted,
+        Err(problem) => return left_out(&problem.to_string()),
+    };
+    let path = at.to_str().expect("UTF-8");
+    let output = place.run(&["disk", "sync", path, "-T", "200ms"]);
+    drop(mounted);
+    let run = place.only_run();
+    let [Disk::Sync(sync)] = disks(&run)[..] else { panic!("{:?}", run.record.operations) };
+    assert_eq!(sync.judgement.verdict, SyncVerdict::Suspicious, "{:?}", sync.judgement);
+    assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
+    assert_eq!(run.record.operations[0].passed, Some(false));
+}
+
+#[test]
+fn what_cannot_be_measured_is_refused_in_a_sentence() {
+    let place = Place::new();
+    let dir = directory(&place, "a");
+    fs::write(dir.join("file"), "x").expect("it is writable");
+    let file = dir.join("file");
+    let [dir, file] = [&dir, &file].map(|path| path.to_str().expect("UTF-8"));
+    for (args, words) in [
+        (vec!["disk", "sync", "/nowhere/at/all"], "/nowhere/at/all"),
+        (vec!["disk", "sync", file], "directory"),
+        (vec!["disk", "io", "/nowhere/at/all"], "/nowhere/at/all"),
+        (vec!["disk", "io", dir, "--size", "900000TB"], "room"),
+        (vec!["disk", "io", dir, "--block", "3kB"], "a block is a multiple of 512 bytes"),
+        (vec!["disk", "io", dir, "--preset", "olap"], "it is one of articles"),
+        (vec!["disk", "io", dir, "--preset", "wal", "--pattern", "read"], "cannot be used with"),
+        (vec!["disk", "delay", dir, dir, "--times", "0.5"], "from 1"),
+        (vec!["ab", "--dir", dir, "--pg", "18"], "nothing to compare"),
+        (vec!["ab", "dir=/x", "pg=18"], "could not compare a directory with a server"),
+        (vec!["ab", "--dir", "/x", "--dir", "/y", "--by", "tps"], "could not compare directories"),
+        (vec!["ab", "--dir", "/x", "--dir", "/y", "--clients", "4"], "without a server"),
+        (vec!["ab", "--by", "reads", "--pg", "17", "--pg", "18"], "no directory is named"),
+    ] {
+        let output = place.run(&args);
+        let said = text(&output.stderr);
+        assert!(matches!(output.status.code(), Some(2 | 3)), "{args:?}: {said}");
+        assert!(said.contains(words), "{args:?}: {said}");
+    }
+    assert_eq!(place.runs().len(), 0);
+}
