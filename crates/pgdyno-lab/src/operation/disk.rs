@@ -1,7 +1,7 @@
 //! Measurements of storage and of the clock.
 
 use std::{
-    path::{Path, PathBuf},
+    path::{self, Path, PathBuf},
     time::Duration,
 };
 
@@ -48,6 +48,19 @@ impl DiskTask {
             Self::Io(_) | Self::Saturate(_) => "disk io",
             Self::Costs(_) => "disk costs",
             Self::Clock(_) => "disk clock",
+        }
+    }
+
+    /// The same with an absolute path, which reports name wherever they are read.
+    #[must_use]
+    pub fn at_absolute_path(self) -> Self {
+        let absolute = |path: PathBuf| path::absolute(&path).unwrap_or(path);
+        match self {
+            Self::Sync(of) => Self::Sync(SyncRequest { dir: absolute(of.dir.clone()), ..of }),
+            Self::Io(of) => Self::Io(IoRequest { path: absolute(of.path.clone()), ..of }),
+            Self::Saturate(of) => Self::Saturate(IoRequest { path: absolute(of.path.clone()), ..of }),
+            Self::Costs(of) => Self::Costs(CostsRequest { path: absolute(of.path.clone()), ..of }),
+            Self::Clock(of) => Self::Clock(of),
         }
     }
 
@@ -140,7 +153,7 @@ pub fn tasks(stage: &StagePlan, data_dir: Option<PathBuf>) -> Result<Vec<DiskTas
         _ => dirs.into_iter().flat_map(|dir| io_tasks(stage, &dir)).collect(),
     };
     tasks.iter().try_for_each(DiskTask::check)?;
-    Ok(tasks)
+    Ok(tasks.into_iter().map(DiskTask::at_absolute_path).collect())
 }
 
 fn sync_request(stage: &StagePlan, dir: PathBuf) -> SyncRequest {

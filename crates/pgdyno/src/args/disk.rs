@@ -261,6 +261,7 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         What::Costs(args) => (args.tasks(), &args.common),
         What::Clock(args) => (vec![args.task()], &args.common),
     };
+    let tasks: Vec<_> = tasks.into_iter().map(DiskTask::at_absolute_path).collect();
     disk_run::run(&tasks, (common.json, &common.record), context)
 }
 

@@ -24,7 +24,7 @@ const IO_NS: [(&str, f64); 2] =
 /// Cost and verdict.
 pub(super) fn sentence(at: &Place<'_>, of: &ClockReport) -> Phrase {
     phrase![
-        "a timer call takes ",
+        "A timer call takes ",
         at.figure("per_call_ns", Latency),
         maybe(" (clock source ", at.figure("source", Text), ")"),
         ": ",
