@@ -72,7 +72,7 @@ pub struct StagePlan {
     /// Length of a test or of a measured interval (`disk sync`, `disk io`, `disk costs`, `disk clock`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["10s"]))]
-    pub duration: Option<Span>,
+    pub interval: Option<Span>,
     /// How often everything is repeated, 1 to 1,000 (`disk sync`, `disk costs`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(range(min = 1, max = 1_000))]
@@ -251,7 +251,7 @@ impl StagePlan {
             anyway: None,
             create_extension: None,
             dirs: Vec::new(),
-            duration: None,
+            interval: None,
             blocks: None,
             writers: None,
             preset: None,
@@ -304,7 +304,7 @@ impl StagePlan {
             ("anyway", self.anyway.is_some(), &[Action::Prewarm]),
             ("create_extension", self.create_extension.is_some(), &[Action::Prewarm, Action::ProbeDepth]),
             ("dirs", !self.dirs.is_empty(), &[Action::DiskSync, Action::DiskIo, Action::DiskCosts]),
-            ("duration", self.duration.is_some(), &STORAGE),
+            ("interval", self.interval.is_some(), &STORAGE),
             ("blocks", self.blocks.is_some(), &[Action::DiskSync, Action::DiskCosts]),
             ("writers", self.writers.is_some(), &[Action::DiskSync]),
             ("preset", self.preset.is_some(), &[Action::DiskIo]),

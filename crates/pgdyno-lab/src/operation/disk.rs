@@ -136,7 +136,7 @@ const RAMP: Duration = Duration::from_secs(1);
 /// # Errors
 /// The stage names no directory, and the server's is not on this machine; or a value is out of range.
 pub fn tasks(stage: &StagePlan, data_dir: Option<PathBuf>) -> Result<Vec<DiskTask>, Problem> {
-    let duration = stage.duration.map(|span| span.as_duration());
+    let duration = stage.interval.map(|span| span.as_duration());
     if stage.action == Action::DiskClock {
         let request = duration.map_or_else(ClockRequest::default, |duration| ClockRequest { duration });
         return Ok(vec![DiskTask::Clock(request)]);
@@ -159,7 +159,7 @@ pub fn tasks(stage: &StagePlan, data_dir: Option<PathBuf>) -> Result<Vec<DiskTas
 fn sync_request(stage: &StagePlan, dir: PathBuf) -> SyncRequest {
     let usual = SyncRequest::new(dir);
     SyncRequest {
-        test_duration: stage.duration.map_or(usual.test_duration, |span| span.as_duration()),
+        test_duration: stage.interval.map_or(usual.test_duration, |span| span.as_duration()),
         blocks: stage.blocks.unwrap_or(usual.blocks),
         writers: stage.writers.or(usual.writers),
         ..usual
@@ -172,7 +172,7 @@ fn costs_request(stage: &StagePlan, path: PathBuf) -> CostsRequest {
         block_bytes: PAGE_BYTES,
         file_bytes: stage.file_bytes().unwrap_or(FILE_BYTES),
         blocks: stage.blocks.unwrap_or(COST_BLOCKS),
-        duration: stage.duration.map_or(COST_DURATION, |span| span.as_duration()),
+        duration: stage.interval.map_or(COST_DURATION, |span| span.as_duration()),
         seed: 1,
     }
 }
@@ -190,7 +190,7 @@ fn io_tasks(stage: &StagePlan, dir: &Path) -> Vec<DiskTask> {
             path: dir.to_owned(),
             pattern: IoPattern { file_bytes: stage.file_bytes().unwrap_or(pattern.file_bytes), ..pattern },
             ramp: RAMP,
-            duration: stage.duration.map_or(usual, |span| span.as_duration()),
+            duration: stage.interval.map_or(usual, |span| span.as_duration()),
             may_buffer: true,
             precondition: false,
             seed: 1,

@@ -74,8 +74,8 @@ fn a_plan_of_directories_starts_no_server_and_shows_them_side_by_side() {
     fs::write(place.path("published.toml"), figures).expect("it is writable");
     let plan = format!(
         "name = \"two\"\nreference = \"published.toml\"\n[data]\nscale = \"none\"\n[[stage]]\ndo = \"disk clock\"\n\
-         duration = \"20ms\"\n[[stage]]\ndo = \"disk sync\"\ndirs = [{:?}, {:?}]\nduration = \"10ms\"\n[[stage]]\n\
-         do = \"disk io\"\ndirs = [{:?}, {:?}]\nfile_size = \"4MB\"\nduration = \"100ms\"\n",
+         interval = \"20ms\"\n[[stage]]\ndo = \"disk sync\"\ndirs = [{:?}, {:?}]\ninterval = \"10ms\"\n[[stage]]\n\
+         do = \"disk io\"\ndirs = [{:?}, {:?}]\nfile_size = \"4MB\"\ninterval = \"100ms\"\n",
         a, b, a, b
     );
     fs::write(place.path("two.toml"), plan).expect("it is writable");
@@ -94,7 +94,7 @@ fn a_plan_of_directories_starts_no_server_and_shows_them_side_by_side() {
 fn a_workload_has_its_share_of_the_disk_that_was_measured() {
     let place = Place::new();
     let plan = "name = \"share\"\n[server]\npg = \"18\"\nbundle = true\n[data]\nscale = 1\n[[stage]]\ndo = \"load\"\n\
-                [[stage]]\ndo = \"disk io\"\npreset = \"checkpoint\"\nfile_size = \"16MB\"\nduration = \"300ms\"\n\
+                [[stage]]\ndo = \"disk io\"\npreset = \"checkpoint\"\nfile_size = \"16MB\"\ninterval = \"300ms\"\n\
                 [[stage]]\ndo = \"drive\"\n[measure]\nclients = [2]\nduration = \"2s\"\nwarmup = \"100ms\"\nblocks = 1\n\
                 [[workload]]\nscript = \"tpcb-like\"\n";
     fs::write(place.path("share.toml"), plan).expect("it is writable");
