@@ -28,11 +28,13 @@ enum At {
     Subject(&'static str),
     /// In the comparison of the cell with the baseline.
     Comparison(&'static str),
+    /// In the rate of operations on storage, of an arm without cells.
+    OfStorage(&'static str),
     /// An end of the confidence interval of TPS: its mean and this many half-widths.
     Tps(f64),
 }
 
-use At::{Comparison, OfCell, Record, Subject, Tps};
+use At::{Comparison, OfCell, OfStorage, Record, Subject, Tps};
 
 /// The columns. Names end with the unit.
 const COLUMNS: [(&str, At); 57] = [
@@ -91,8 +93,8 @@ const COLUMNS: [(&str, At); 57] = [
     ("effect_high_share", Comparison("high")),
     ("verdict", Comparison("verdict/answer")),
     ("rows_half_width_per_s", OfCell("rows_per_s/half_width")),
-    ("operations_per_s", OfCell("operations_per_s/value")),
-    ("operations_half_width_per_s", OfCell("operations_per_s/half_width")),
+    ("operations_per_s", OfStorage("value")),
+    ("operations_half_width_per_s", OfStorage("half_width")),
 ];
 
 /// The cells in listing order. A comparison of commands, loads or storage, which have no cells, has a row for each arm.
@@ -123,7 +125,8 @@ fn value_of_arm(run: &Run<'_>, comparison: &ComparisonRecord, arm: usize, from: 
     let rate = match comparison.by {
         ComparedRate::Tps | ComparedRate::NewOrders => "tps/",
         ComparedRate::LoadedRows => "rows_per_s/",
-        ComparedRate::Syncs | ComparedRate::Reads => "operations_per_s/",
+        // In columns of their own.
+        ComparedRate::Syncs | ComparedRate::Reads => "operations/",
     };
     let pointer = match from {
         Tps(widths) if rate == "tps/" => {
@@ -136,6 +139,8 @@ fn value_of_arm(run: &Run<'_>, comparison: &ComparisonRecord, arm: usize, from: 
         Comparison(field) if arm == 1 => format!("/comparison/result/{field}"),
         OfCell("workload/subject") => format!("/subjects/{arm}/name"),
         OfCell("tps/count") => format!("{}/count", RATES[arm]),
+        OfStorage(field) if run.compares_storage() => format!("{}/{field}", RATES[arm]),
+        OfStorage(_) => return "".into(),
         OfCell(field) => match field.strip_prefix(rate) {
             Some(field) => format!("{}/{field}", RATES[arm]),
             None => return "".into(),
@@ -157,6 +162,7 @@ fn value(run: &Run<'_>, index: usize, cell: &CellSummary, compared: Option<&str>
         Subject("server/durability") if cell.durability.is_some() => format!("/cells/{index}/durability"),
         Subject(field) => format!("/subjects/{subject}/{field}"),
         OfCell(field) => format!("/cells/{index}/{field}"),
+        OfStorage(_) => return "".into(),
     };
     of(&run.source, pointer)
 }

@@ -22,6 +22,12 @@ fn disks(run: &Run) -> Vec<&Disk> {
     found.filter_map(|found| if let Found::Disk(of) = found { Some(of) } else { None }).collect()
 }
 
+fn only(place: &Place) -> Run {
+    let mut runs = place.runs();
+    assert_eq!(runs.len(), 1);
+    runs.remove(0)
+}
+
 /// A directory for measurements, which must be empty again at the end.
 fn directory(place: &Place, name: &str) -> PathBuf {
     let dir = place.path(name);
@@ -83,7 +89,7 @@ fn a_plan_of_directories_starts_no_server_and_shows_them_side_by_side() {
     for words in ["STORAGE SIDE BY SIDE", "theirs (published)", "6,087"] {
         assert!(shown.contains(words), "{words}: {shown}");
     }
-    let run = place.only_run();
+    let run = only(&place);
     assert_eq!((disks(&run).len(), run.record.subjects[0].server.is_none()), (5, true));
     assert!(run.record.observers.is_some());
     is_empty(&a);
@@ -99,7 +105,7 @@ fn a_workload_has_its_share_of_the_disk_that_was_measured() {
                 [[workload]]\nscript = \"tpcb-like\"\n";
     fs::write(place.path("share.toml"), plan).expect("it is writable");
     let shown = place.done(&["run", "share.toml", "--full"]);
-    let run = place.only_run();
+    let run = only(&place);
     let [Disk::Io(io)] = disks(&run)[..] else { panic!("{:?}", run.record.operations) };
     if io.devices.is_empty() {
         return left_out("there is no block device below the file system");
@@ -151,12 +157,12 @@ fn the_slower_of_two_directories_is_found() {
     let (a, slow, at) = (directory(&place, "a"), directory(&place, "slow"), directory(&place, "at"));
     let Some(delayed) = Delayed::mount(&place, &slow, &at, "20ms") else { return };
     let [of_a, of_b] = [&a, &at].map(|dir| dir.to_str().expect("UTF-8"));
-    let args = ["ab", "--dir", of_a, "--dir", of_b, "--blocks", "8", "-T", "200ms", "--keep-disturbed"];
+    let args = ["ab", "--dir", of_a, "--dir", of_b, "--blocks", "8", "-T", "200ms"];
     let shown = place.done(&args);
     let passed = delayed.unmount();
     assert!(passed.contains("syncs passed through"), "{passed}");
     assert!(!mounted_at(&at));
-    let run = place.only_run();
+    let run = only(&place);
     let comparison = run.record.comparison.as_ref().expect("it is one");
     assert_eq!(comparison.by, ComparedRate::Syncs);
     let result = comparison.result.as_ref().expect("there are 8 blocks");
@@ -177,7 +183,7 @@ fn a_layer_that_drops_syncs_is_suspicious() {
     let path = at.to_str().expect("UTF-8");
     let output = place.run(&["disk", "sync", path, "-T", "200ms"]);
     drop(mounted);
-    let run = place.only_run();
+    let run = only(&place);
     let [Disk::Sync(sync)] = disks(&run)[..] else { panic!("{:?}", run.record.operations) };
     assert_eq!(sync.judgement.verdict, SyncVerdict::Suspicious, "{:?}", sync.judgement);
     assert_eq!(output.status.code(), Some(1), "{}", text(&output.stderr));
@@ -195,7 +201,7 @@ fn what_cannot_be_measured_is_refused_in_a_sentence() {
         (vec!["disk", "sync", "/nowhere/at/all"], "/nowhere/at/all"),
         (vec!["disk", "sync", file], "directory"),
         (vec!["disk", "io", "/nowhere/at/all"], "/nowhere/at/all"),
-        (vec!["disk", "io", dir, "--size", "900000TB"], "room"),
+        (vec!["disk", "io", dir, "--size", "900000TB"], "of free space"),
         (vec!["disk", "io", dir, "--block", "3kB"], "a block is a multiple of 512 bytes"),
         (vec!["disk", "io", dir, "--preset", "olap"], "it is one of articles"),
         (vec!["disk", "io", dir, "--preset", "wal", "--pattern", "read"], "cannot be used with"),
