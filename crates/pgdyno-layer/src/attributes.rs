@@ -83,7 +83,10 @@ mod tests {
     proptest! {
         /// Also times before 1970.
         #[test]
-        fn times_return_as_they_came(seconds in -10_000_000_000_i64..10_000_000_000, nanoseconds in 0_u32..1_000_000_000) {
+        fn times_return_as_they_came(
+            seconds in -10_000_000_000_i64..10_000_000_000,
+            nanoseconds in 0_u32..1_000_000_000,
+        ) {
             let back = timespec(Some(TimeOrNow::SpecificTime(time(seconds, nanoseconds))));
             prop_assert_eq!((back.tv_sec, back.tv_nsec), (seconds, i64::from(nanoseconds)));
         }

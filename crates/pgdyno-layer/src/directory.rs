@@ -34,8 +34,8 @@ impl Directory {
         &self.fd
     }
 
-    /// The entries; read anew for a reader at the start. So nobody misses an entry or sees one twice, because others were
-    /// created or removed while reading on.
+    /// The entries; read anew for a reader at the start. So nobody misses an entry or sees one twice, because others
+    /// were created or removed while reading on.
     ///
     /// # Errors
     /// Those of `getdents`.

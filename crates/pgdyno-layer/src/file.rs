@@ -24,10 +24,10 @@ pub(crate) struct Opened {
 impl Opened {
     /// By the flags of `open`.
     ///
-    /// The kernel writes back pages through any descriptor of a file and may have to read a page first that is written in
-    /// part: so one that is open for writing must be readable as well. Where to append is the kernel's business, which
-    /// knows the size. Synchronous writes through the page cache are followed by a sync from the kernel, so that they must
-    /// not be synchronous here a second time.
+    /// The kernel writes back pages through any descriptor of a file and may have to read a page first that is
+    /// written in part: so one that is open for writing must be readable as well. Where to append is the kernel's
+    /// business, which knows the size. Synchronous writes through the page cache are followed by a sync from the
+    /// kernel, so that they must not be synchronous here a second time.
     pub(crate) fn by(flags: i32) -> Self {
         let flags = OFlags::from_bits_retain(flags.cast_unsigned());
         let (direct, synchronous) = (flags.contains(OFlags::DIRECT), flags.intersects(OFlags::DSYNC));

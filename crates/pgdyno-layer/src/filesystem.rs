@@ -29,8 +29,8 @@ const GENERATION: Generation = Generation(0);
 const MAX_WRITE_BYTES: u32 = 1 << 20;
 /// Requests of the page cache and of asynchronous I/O that may be in flight at once; 12 by default.
 const MAX_BACKGROUND: u16 = 1_024;
-/// What the kernel may do, if it can: write pages back when it must and not at once, send asynchronous direct I/O without
-/// waiting, look names up in parallel, read attributes with directories.
+/// What the kernel may do, if it can: write pages back when it must and not at once, send asynchronous direct I/O
+/// without waiting, look names up in parallel, read attributes with directories.
 const WANTED: [InitFlags; 5] = [
     InitFlags::FUSE_WRITEBACK_CACHE,
     InitFlags::FUSE_ASYNC_DIO,

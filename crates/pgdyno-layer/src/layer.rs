@@ -131,7 +131,8 @@ impl Layer {
         Ok(attributes(number, &self.nodes.get(number)?.stat()?))
     }
 
-    /// Owner before mode, because a change of the owner clears set-user-id bits; times last, because the others set them.
+    /// Owner before mode, because a change of the owner clears set-user-id bits; times last, because the others set
+    /// them.
     pub(crate) fn change(
         &self,
         number: INodeNo,
@@ -332,7 +333,8 @@ fn sync(fd: &OwnedFd, data_only: bool) -> Result<()> {
     if data_only { fs::fdatasync(fd) } else { fs::fsync(fd) }
 }
 
-/// Gives what this process created to whoever asked for it: the user, and the group unless the directory hands its own on.
+/// Gives what this process created to whoever asked for it: the user, and the group unless the directory hands its
+/// own on.
 fn give(node: &Node, stat: &Stat, request: &Request, directory: &Stat) -> Result<()> {
     let gid = if directory.st_mode & SET_GROUP == 0 { request.gid() } else { stat.st_gid };
     if (stat.st_uid, stat.st_gid) == (request.uid(), gid) {

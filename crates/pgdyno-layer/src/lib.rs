@@ -1,13 +1,14 @@
 //! A FUSE file system over a directory that answers later, drops syncs or fails: a slower, a lying or a broken disk for
 //! any server, without a second disk.
 //!
-//! [`mount()`] shows the directory `source` at the empty directory `at`. What is written there is in `source`, with owners,
-//! modes and times. [`Behaviour`] says what happens to reads, writes and syncs on their way to `source`; a
+//! [`mount()`] shows the directory `source` at the empty directory `at`. What is written there is in `source`, with
+//! owners, modes and times. [`Behaviour`] says what happens to reads, writes and syncs on their way to `source`; a
 //! [`Behaviour::default`] passes them on unchanged.
 //!
 //! The kernel keeps a page cache over the layer, as over a disk: a read or write is an operation of the layer when it
-//! misses the cache, is written back, or bypasses the cache (`O_DIRECT`). A delayed write therefore shows in the `fsync`
-//! that waits for it, in a `close` of a file with dirty pages, or in a write with `O_DIRECT`, and not in every `write`.
+//! misses the cache, is written back, or bypasses the cache (`O_DIRECT`). A delayed write therefore shows in the
+//! `fsync` that waits for it, in a `close` of a file with dirty pages, or in a write with `O_DIRECT`, and not in
+//! every `write`.
 //!
 //! # Limitations
 //!

@@ -6,6 +6,8 @@ use std::{
     path::{Path, PathBuf},
     process::Command,
     sync::Arc,
+    thread,
+    time::Duration,
 };
 
 use fuser::{BackgroundSession, Config, Session, SessionACL};
@@ -26,6 +28,10 @@ use crate::{
 
 /// Threads that execute operations: as many can wait for the device at the same time. Delays need no thread.
 const THREADS: usize = 16;
+/// Attempts to unmount what is in use.
+const UNMOUNT_ATTEMPTS: u32 = 11;
+/// Time between them.
+const BETWEEN_ATTEMPTS: Duration = Duration::from_millis(20);
 
 /// A mounted layer; unmounts when it is dropped. Files that are still open then stay usable until this process ends.
 pub struct Mount {
@@ -37,13 +43,12 @@ pub struct Mount {
 
 /// Shows the directory `source` at the empty directory `at`, with this behaviour, until the [`Mount`] is dropped.
 ///
-/// As root it is mounted for all users, with the owners of `source`; otherwise for this user alone, with `fusermount3`. The
-/// soft limit of open files is raised to the hard one, because the layer keeps a descriptor for every file that the kernel
-/// remembers.
+/// As root it is mounted for all users, with the owners of `source`; otherwise for this user alone, with
+/// `fusermount3`. The soft limit of open files is raised to the hard one, because the layer keeps a descriptor for
+/// every file that the kernel remembers.
 ///
-/// # Errors
-/// [`Problem`] if a value of the behaviour is out of range, a directory is not there, `at` is not empty, or is `source` or
-/// below it, FUSE is not available, or a layer whose process was killed is still mounted at `at`.
+/// # Errors [`Problem`] if a value of the behaviour is out of range, a directory is not there, `at` is not empty, or
+/// is `source` or below it, FUSE is not available, or a layer whose process was killed is still mounted at `at`.
 pub fn mount(source: &Path, at: &Path, behaviour: Behaviour) -> Result<Mount, Problem> {
     mount_with(source, at, behaviour, DirectIo::OfLayer)
 }
@@ -117,7 +122,7 @@ impl Mount {
         let failed = |why: &dyn std::fmt::Display| {
             Problem::could_not(format!("could not unmount {}: {why}", self.at.display()))
         };
-        unmount_at(&self.at, false)
+        unmount_patiently(&self.at)
             .map_err(|error| failed(&error).hint("end the processes that use it; fuser -vm names them"))?;
         let session = self.session.take().map_or(Ok(()), BackgroundSession::join);
         session.map_err(|error| failed(&error))
@@ -131,6 +136,18 @@ impl Drop for Mount {
             let _ = unmount_at(&self.at, true);
         }
     }
+}
+
+/// Unmounts what nobody uses. A process that was just started may have inherited a descriptor for a moment, until it
+/// executes another program: so it is tried for a fifth of a second.
+fn unmount_patiently(at: &Path) -> io::Result<()> {
+    for _ in 1..UNMOUNT_ATTEMPTS {
+        if unmount_at(at, false).is_ok() {
+            return Ok(());
+        }
+        thread::sleep(BETWEEN_ATTEMPTS);
+    }
+    unmount_at(at, false)
 }
 
 /// The problem of a mount point whose process is gone.
@@ -164,8 +181,8 @@ fn raise_open_files() {
     let _ = setrlimit(Resource::Nofile, Rlimit { current: maximum, maximum });
 }
 
-/// Lets the layer have as many dirty pages as a disk, as far as root may say so: of a FUSE file system the kernel otherwise
-/// tolerates 1 % of that, and makes writers wait.
+/// Lets the layer have as many dirty pages as a disk, as far as root may say so: of a FUSE file system the kernel
+/// otherwise tolerates 1 % of that, and makes writers wait.
 fn unlimit_dirty_pages(at: &Path) {
     let Ok(device) = fs::metadata(at).map(|metadata| metadata.dev()) else { return };
     let (major, minor) = (rustix::fs::major(device), rustix::fs::minor(device));

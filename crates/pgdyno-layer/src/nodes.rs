@@ -45,8 +45,8 @@ struct Known {
     lookups: u64,
 }
 
-/// All nodes by inode number. A number is that of the file in the source directory: while a node holds its file, no other
-/// file gets it. The root is 1, as FUSE wants it.
+/// All nodes by inode number. A number is that of the file in the source directory: while a node holds its file, no
+/// other file gets it. The root is 1, as FUSE wants it.
 pub(crate) struct Nodes {
     root: Arc<Node>,
     device: u64,

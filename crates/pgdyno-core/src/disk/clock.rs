@@ -34,8 +34,8 @@ impl AnsweredIn {
         }
     }
 
-    /// Decides by the CPU time of the thread that called the timer, in ticks of 10 ms: a vDSO leaves next to none to the
-    /// kernel, a system call more than a third. `None` with fewer than 20 ticks, or if the shares do not tell.
+    /// Decides by the CPU time of the thread that called the timer, in ticks of 10 ms: a vDSO leaves next to none to
+    /// the kernel, a system call more than a third. `None` with fewer than 20 ticks, or if the shares do not tell.
     pub fn by_cpu_time(user_ticks: u64, kernel_ticks: u64) -> Option<Self> {
         let ticks = user_ticks + kernel_ticks;
         let kernel_share = kernel_ticks as f64 / ticks.max(1) as f64;
@@ -117,7 +117,8 @@ impl ClockReport {
         }
     }
 
-    /// A clock source that is available, read in user space, and not in use, where the present one is not: `tsc` on x86.
+    /// A clock source that is available and cheaper than the present one: `tsc` on x86, `arch_sys_counter` on ARM.
+    /// Others are read by a system call (`hpet`, `acpi_pm`), or in user space with more work (`kvm-clock`).
     pub fn better_source(&self) -> Option<&str> {
         let present = self.source.as_deref()?;
         let quick = ["tsc", "arch_sys_counter"];
@@ -138,12 +139,12 @@ impl ClockReport {
     }
 }
 
-/// CPU time in seconds that `EXPLAIN (ANALYZE, TIMING)` adds by its timer calls to a plan in which each of `nodes` nodes
-/// returns `rows` rows.
+/// CPU time in seconds that `EXPLAIN (ANALYZE, TIMING)` adds by its timer calls to a plan in which each of `nodes`
+/// nodes returns `rows` rows.
 ///
-/// Assumes two calls for every row of a node and two for the end of its rows (`InstrStartNode` and `InstrStopNode` around
-/// `ExecProcNode`), each node executed once. Nodes that return no single rows (a hash, a bitmap) cost less; loops cost as
-/// their rows do. Beside the calls the instrumentation costs some nanoseconds a row that are not in it.
+/// Assumes two calls for every row of a node and two for the end of its rows (`InstrStartNode` and `InstrStopNode`
+/// around `ExecProcNode`), each node executed once. Nodes that return no single rows (a hash, a bitmap) cost less;
+/// loops cost as their rows do. Beside the calls the instrumentation costs some nanoseconds a row that are not in it.
 pub fn explain_timing_s(per_call_ns: f64, rows: u64, nodes: u32) -> f64 {
     2.0 * per_call_ns * 1e-9 * (rows as f64 + 1.0) * f64::from(nodes)
 }

@@ -34,8 +34,8 @@ impl Default for ClockRequest {
     }
 }
 
-/// Calls the timer in a loop and counts the differences between its readings. A stop ends the loop early; the report has
-/// what was counted until then.
+/// Calls the timer in a loop and counts the differences between its readings. A stop ends the loop early; the report
+/// has what was counted until then.
 ///
 /// # Errors
 /// [`Problem`] if the duration is 0, or a stop was requested before the first call.
