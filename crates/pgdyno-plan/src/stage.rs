@@ -64,8 +64,8 @@ pub struct StagePlan {
     /// Whether extensions may be created in an existing database (`prewarm`, `probe depth`); in an own one they are.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub create_extension: Option<bool>,
-    /// Directories that are measured one after the other (`disk sync`, `disk io`, `disk costs`). Default: the data directory of the
-    /// server.
+    /// Directories that are measured one after the other (`disk sync`, `disk io`, `disk costs`). Default: the data
+    /// directory of the server.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(extend("examples" = [["/mnt/a", "/mnt/b"]]))]
     pub dirs: Vec<PathBuf>,

@@ -1,5 +1,6 @@
 //! Operations as recorded runs: loads, copies, checks and probes of the tables of a server, and measurements of storage
-//! and clocks. They drive nothing, so they need no plan; they share the run directory, the stages and the events of an experiment.
+//! and clocks. They drive nothing, so they need no plan; they share the run directory, the stages and the events of an
+//! experiment.
 
 mod ahead;
 pub mod disk;

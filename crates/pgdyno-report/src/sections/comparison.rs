@@ -101,8 +101,8 @@ fn in_words(run: &Run<'_>, index: usize, arm: &SubjectRecord) -> Phrase {
     }
 }
 
-/// The rates of A and B where no server was driven: rows of loads, operations on storage, or what commands print. Other comparisons have
-/// cells, with more figures.
+/// The rates of A and B where no server was driven: rows of loads, operations on storage, or what commands print. Other
+/// comparisons have cells, with more figures.
 pub fn rates(run: &Run<'_>) -> Option<Section> {
     let comparison = run.record.comparison.as_ref().filter(|_| run.record.cells.is_empty())?;
     let (title, rate) = match comparison.by {

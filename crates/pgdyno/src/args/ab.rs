@@ -294,7 +294,7 @@ impl Args {
         self.refuse_rate(&plan)?;
         let arms = self.both_arms(&plan)?;
         self.refuse_several(&plan, &arms)?;
-        let storage = ab_storage::works(self, &arms)?;
+        let storage = ab_storage::works(&arms, self.by(), self.beside_storage())?;
         let is_storage = storage.is_some();
         let works = match &files {
             _ if let Some(works) = storage => works,

@@ -4,19 +4,24 @@ use pgdyno_analysis::compare::ComparedRate;
 use pgdyno_core::problem::Problem;
 use pgdyno_lab::{StorageOperation, StorageWork, SubjectWork};
 
-use super::{ab::Args, arm::Arm};
+use super::arm::Arm;
 
-/// What both arms do if they are directories; `None` if neither is one.
+/// What both arms do if they are directories, compared by this rate; `None` if neither is one. `beside` is a flag that says
+/// nothing about storage, if one is given.
 ///
 /// # Errors
 /// Only one of them is a directory, or a flag is about servers, tables or clients.
-pub(super) fn works(args: &Args, arms: &[Arm; 2]) -> Result<Option<[SubjectWork; 2]>, Problem> {
-    let by_storage = matches!(args.by(), ComparedRate::Syncs | ComparedRate::Reads);
+pub(super) fn works(
+    arms: &[Arm; 2],
+    by: ComparedRate,
+    beside: Option<&'static str>,
+) -> Result<Option<[SubjectWork; 2]>, Problem> {
+    let by_storage = matches!(by, ComparedRate::Syncs | ComparedRate::Reads);
     let [Some(a), Some(b)] = arms.each_ref().map(|arm| arm.dir.as_ref()) else {
         return refuse_one(by_storage, arms);
     };
-    refuse_others(args, arms)?;
-    let operation = match args.by() {
+    refuse_others(arms, beside)?;
+    let operation = match by {
         ComparedRate::Reads => StorageOperation::Read,
         ComparedRate::Syncs => StorageOperation::Sync,
         ComparedRate::Tps | ComparedRate::NewOrders | ComparedRate::LoadedRows => {
@@ -40,12 +45,10 @@ fn refuse_one(by_storage: bool, arms: &[Arm; 2]) -> Result<Option<[SubjectWork; 
     }
 }
 
-fn refuse_others(args: &Args, arms: &[Arm; 2]) -> Result<(), Problem> {
+fn refuse_others(arms: &[Arm; 2], beside: Option<&'static str>) -> Result<(), Problem> {
     let only = |arm: &Arm| *arm == Arm { dir: arm.dir.clone(), ..Arm::default() };
-    let beside = match () {
-        () if !arms.iter().all(only) => Some("flags of servers, workloads and clients"),
-        () => args.beside_storage(),
-    };
+    let of_arms = (!arms.iter().all(only)).then_some("flags of servers, workloads and clients");
+    let beside = of_arms.or(beside);
     match beside {
         None => Ok(()),
         Some(what) => Err(Problem::wrong_request(format!(

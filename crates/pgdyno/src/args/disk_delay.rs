@@ -15,9 +15,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "What is written below MOUNTPOINT is in DIR; every read, write or sync that reaches it takes longer. The page \
-    cache is above it, as above a disk. It stays until Ctrl-C; stop the servers on it before. With the same disk at its \
-    own pace beside it, a plan shows what latency costs at which number of clients:\n\n  \
+    after_help = "What is written below MOUNTPOINT is in DIR; every read, write or sync that reaches it takes longer. \
+    The page cache is above it, as above a disk. It stays until Ctrl-C; stop the servers on it before. With the same \
+    disk at its own pace beside it, a plan shows what latency costs at which number of clients:\n\n  \
     pgdyno disk delay /srv/slow /mnt/slow --times 2\n  \
     pgdyno run plan.toml --subject data=/srv/plain/a --subject data=/mnt/slow/b"
 )]

@@ -101,8 +101,8 @@ fn a_workload_has_its_share_of_the_disk_that_was_measured() {
     let place = Place::new();
     let plan = "name = \"share\"\n[server]\npg = \"18\"\nbundle = true\n[data]\nscale = 1\n[[stage]]\ndo = \"load\"\n\
                 [[stage]]\ndo = \"disk io\"\npreset = \"checkpoint\"\nfile_size = \"16MB\"\ninterval = \"300ms\"\n\
-                [[stage]]\ndo = \"drive\"\n[measure]\nclients = [2]\nduration = \"2s\"\nwarmup = \"100ms\"\nblocks = 1\n\
-                [[workload]]\nscript = \"tpcb-like\"\n";
+                [[stage]]\ndo = \"drive\"\n[measure]\nclients = [2]\nduration = \"2s\"\nwarmup = \"100ms\"\n\
+                blocks = 1\n[[workload]]\nscript = \"tpcb-like\"\n";
     fs::write(place.path("share.toml"), plan).expect("it is writable");
     let shown = place.done(&["run", "share.toml", "--full"]);
     let run = only(&place);
