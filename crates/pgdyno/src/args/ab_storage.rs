@@ -6,8 +6,8 @@ use pgdyno_lab::{StorageOperation, StorageWork, SubjectWork};
 
 use super::arm::Arm;
 
-/// What both arms do if they are directories, compared by this rate; `None` if neither is one. `beside` is a flag that says
-/// nothing about storage, if one is given.
+/// What both arms do if they are directories, compared by this rate; `None` if neither is one. `beside` is a flag that
+/// says nothing about storage, if one is given.
 ///
 /// # Errors
 /// Only one of them is a directory, or a flag is about servers, tables or clients.
