@@ -120,7 +120,7 @@ const PROGRAM: &str = "pgdyno";
 const NO_LIBRARIES: [&str; 2] = ["testkit", "xtask"];
 
 /// What the tests of a crate may use besides.
-const IN_TESTS: [(&str, &[&str]); 13] = [
+const IN_TESTS: [(&str, &[&str]); 14] = [
     // Its tests measure a layer with planted delays.
     ("pgdyno-disk", &["pgdyno-layer"]),
     // The limits of plans are those of comparisons.
@@ -137,6 +137,7 @@ const IN_TESTS: [(&str, &[&str]); 13] = [
     ("pgdyno-observe", &["pgdyno-postgres"]),
     ("pgdyno-postgres", &["pgdyno-provision", "testkit"]),
     ("pgdyno-profile", &["testkit"]),
+    ("pgdyno-layer", &["testkit"]),
     (PROGRAM, &["testkit"]),
 ];
 

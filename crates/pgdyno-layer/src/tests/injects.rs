@@ -10,7 +10,7 @@ use std::{
 use pgdyno_core::random::Random;
 use rustix::{fs::OFlags, io::Errno};
 
-use super::{BOTH, Block, Layered, layered, layered_with, open};
+use super::{BOTH, Block, Layered, can_mount, layered, layered_with, open};
 use crate::{Behaviour, Delay, Injection, OperationCounts, Share, layer::DirectIo};
 
 const MS: Duration = Duration::from_millis(1);
@@ -37,6 +37,9 @@ fn takes(least: Duration, what: &str, operation: impl FnOnce() -> std::io::Resul
 
 #[test]
 fn each_kind_of_operation_is_delayed() {
+    if !can_mount() {
+        return;
+    }
     BOTH.into_iter().for_each(delays);
 }
 
@@ -67,6 +70,9 @@ fn delays(direct_io: DirectIo) {
 /// What is in the page cache is not read again, as over a disk.
 #[test]
 fn a_read_that_misses_the_cache_is_delayed() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour { reads: fixed(20 * MS), ..Behaviour::default() });
     std::fs::write(layered.source.join("file"), [7; super::BLOCK]).expect("it is new");
     let (file, mut block) = (open(&layered.path("file"), OFlags::empty()), Block::of(0));
@@ -78,6 +84,9 @@ fn a_read_that_misses_the_cache_is_delayed() {
 
 #[test]
 fn a_factor_multiplies_the_operations_own_time() {
+    if !can_mount() {
+        return;
+    }
     let slow = layered(Behaviour { reads: fixed(10 * MS), ..Behaviour::default() });
     let slower = slow.covered_by(
         Behaviour { reads: delayed(Delay::Times(4.0)), ..Behaviour::default() },
@@ -91,6 +100,9 @@ fn a_factor_multiplies_the_operations_own_time() {
 /// The delays are those of the seed, in the order of the operations.
 #[test]
 fn delays_are_drawn_for_each_operation() {
+    if !can_mount() {
+        return;
+    }
     let share = |share, delay| Share { share, delay };
     let drawn = Delay::Drawn(vec![share(0.8, MS), share(0.2, 10 * MS)]);
     let layered = layered(Behaviour { reads: delayed(drawn.clone()), seed: 5, ..Behaviour::default() });
@@ -106,6 +118,9 @@ fn delays_are_drawn_for_each_operation() {
 /// When the first of 32 reads is answered, which is twice as many as the layer has threads, all have reached it.
 #[test]
 fn a_delayed_operation_holds_up_no_other() {
+    if !can_mount() {
+        return;
+    }
     const READERS: u64 = 32;
     let layered = layered(Behaviour { reads: fixed(2_000 * MS), ..Behaviour::default() });
     let file = Arc::new(open(&layered.path("file"), OFlags::DIRECT));
@@ -143,6 +158,9 @@ fn syncs_below(drops_syncs: bool, direct_io: DirectIo) -> (u64, OperationCounts)
 
 #[test]
 fn syncs_are_passed_on_or_dropped() {
+    if !can_mount() {
+        return;
+    }
     for direct_io in BOTH {
         let (below, above) = syncs_below(false, direct_io);
         assert_eq!((below, above.syncs), (7, 7), "{direct_io:?}");
@@ -154,6 +172,9 @@ fn syncs_are_passed_on_or_dropped() {
 /// A sync that is dropped is answered at once, whatever the delay.
 #[test]
 fn data_of_a_dropped_sync_is_written_all_the_same() {
+    if !can_mount() {
+        return;
+    }
     let syncs = fixed(Duration::from_secs(60));
     let layered = layered(Behaviour { drops_syncs: true, syncs, ..Behaviour::default() });
     let file = open(&layered.path("file"), OFlags::empty());
@@ -172,6 +193,9 @@ fn direct(layered: &Layered) -> File {
 
 #[test]
 fn writes_fail_after_their_number() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour { writes: fails_after(3), ..Behaviour::default() });
     let (file, mut block) = (direct(&layered), Block::of(1));
     let written = (0..5).map(|number| block.write(&file, number)).map(is_input_output_error);
@@ -182,6 +206,9 @@ fn writes_fail_after_their_number() {
 
 #[test]
 fn reads_fail_after_their_number() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour { reads: fails_after(1), ..Behaviour::default() });
     let (file, mut block) = (direct(&layered), Block::of(1));
     block.write(&file, 0).expect("writes do not fail");
@@ -192,6 +219,9 @@ fn reads_fail_after_their_number() {
 /// A write into the page cache succeeds; the sync that should have written it back does not.
 #[test]
 fn a_write_back_that_fails_shows_in_the_sync() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour { writes: fails_after(0), ..Behaviour::default() });
     let file = open(&layered.path("file"), OFlags::empty());
     Block::of(1).write(&file, 0).expect("it goes to the cache");
@@ -200,6 +230,9 @@ fn a_write_back_that_fails_shows_in_the_sync() {
 
 #[test]
 fn syncs_fail_after_their_number() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour { syncs: fails_after(1), ..Behaviour::default() });
     let file = open(&layered.path("file"), OFlags::empty());
     file.sync_all().expect("the first one");
@@ -226,6 +259,9 @@ fn read_latency_us(behaviour: Behaviour) -> [f64; 2] {
 #[test]
 #[ignore = "measures"]
 fn exactness() {
+    if !can_mount() {
+        return;
+    }
     for delay_us in [0, 50, 200, 1_000] {
         let reads = fixed(Duration::from_micros(delay_us));
         let [own, own_99] = read_latency_us(Behaviour::default());

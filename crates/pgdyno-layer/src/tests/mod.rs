@@ -9,10 +9,12 @@ use std::{
     io,
     os::unix::fs::{FileExt, OpenOptionsExt},
     path::{Path, PathBuf},
+    sync::OnceLock,
 };
 
 use rustix::fs::OFlags;
 use tempfile::TempDir;
+use testkit::left_out;
 
 use crate::{Behaviour, Mount, layer::DirectIo, mount::mount_with};
 
@@ -21,6 +23,18 @@ const BOTH: [DirectIo; 2] = [DirectIo::OfLayer, DirectIo::OfKernel];
 
 /// Bytes of a block: a page of PostgreSQL.
 const BLOCK: usize = 8192;
+
+/// Whether FUSE can be mounted here. Where not, the calling test is left out.
+fn can_mount() -> bool {
+    static CAN: OnceLock<Result<(), String>> = OnceLock::new();
+    let can = CAN.get_or_init(|| {
+        let dir = directory();
+        let [source, at] = ["source", "at"].map(|name| dir.path().join(name));
+        [&source, &at].into_iter().for_each(|made| std::fs::create_dir(made).expect("it is new"));
+        crate::mount(&source, &at, Behaviour::default()).map(drop).map_err(|problem| problem.to_string())
+    });
+    can.as_ref().map_err(|why| left_out(why)).is_ok()
+}
 
 /// A layer over a new directory; unmounted before its directories are removed.
 struct Layered {

@@ -11,7 +11,7 @@ use std::{
 use pgdyno_core::problem::ProblemKind;
 use rustix::{fs::OFlags, process::geteuid};
 
-use super::{directory, layered, open};
+use super::{can_mount, directory, layered, open};
 use crate::{Behaviour, Delay, Injection, Mount, mount};
 
 /// Type and source of the file system at a path, by the kernel.
@@ -27,6 +27,9 @@ fn mounted(at: &Path) -> Option<(String, String)> {
 
 #[test]
 fn a_mount_names_its_source_and_ends_when_it_is_dropped() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour::default());
     let at = layered.mount.at().to_owned();
     let source = layered.source.display().to_string();
@@ -37,6 +40,9 @@ fn a_mount_names_its_source_and_ends_when_it_is_dropped() {
 
 #[test]
 fn a_mount_in_use_stays_until_it_is_not() {
+    if !can_mount() {
+        return;
+    }
     let mut layered = layered(Behaviour::default());
     let file = open(&layered.path("file"), OFlags::empty());
     let problem = layered.mount.unmount().expect_err("a file is open");
@@ -51,6 +57,9 @@ fn a_mount_in_use_stays_until_it_is_not() {
 
 #[test]
 fn a_mount_in_use_is_dropped_out_of_sight() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour::default());
     let at = layered.mount.at().to_owned();
     let file = open(&layered.path("file"), OFlags::empty());
@@ -66,6 +75,9 @@ fn refused(source: &Path, at: &Path) -> (ProblemKind, String) {
 
 #[test]
 fn what_cannot_be_mounted_is_told() {
+    if !can_mount() {
+        return;
+    }
     let dir = directory();
     let [source, at, full] = ["source", "at", "source/full"].map(|name| dir.path().join(name));
     fs::create_dir_all(full.join("something")).expect("it is new");
@@ -89,6 +101,9 @@ const KILLED: &str = "PGDYNO_LAYER_TEST_KILLED";
 #[test]
 #[ignore = "started by another test"]
 fn a_process_that_is_killed() {
+    if !can_mount() {
+        return;
+    }
     let dir = std::env::var(KILLED).expect("the other test sets it");
     let dir = Path::new(&dir);
     let _mount: Mount = mount(&dir.join("source"), &dir.join("at"), Behaviour::default()).expect("it mounts");
@@ -98,6 +113,9 @@ fn a_process_that_is_killed() {
 
 #[test]
 fn a_stale_mount_is_named_with_the_way_out() {
+    if !can_mount() {
+        return;
+    }
     let dir = directory();
     let [source, at] = ["source", "at"].map(|name| dir.path().join(name));
     fs::create_dir(&source).and_then(|()| fs::create_dir(&at)).expect("they are new");

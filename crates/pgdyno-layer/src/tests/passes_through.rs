@@ -16,7 +16,7 @@ use rustix::{
     mm::{MapFlags, ProtFlags},
 };
 
-use super::{BLOCK, BOTH, Block, directory, layered, layered_with, open};
+use super::{BLOCK, BOTH, Block, can_mount, directory, layered, layered_with, open};
 use crate::{Behaviour, layer::DirectIo};
 
 /// What a program may do in a directory; names are few, so that they meet.
@@ -178,6 +178,9 @@ proptest! {
 
 #[test]
 fn times_are_kept() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour::default());
     fs::write(layered.path("file"), "text").expect("it is new");
     for (seconds, nanoseconds) in [(0, 0), (-5, 0), (4_000_000_000, 1)] {
@@ -193,6 +196,9 @@ fn times_are_kept() {
 /// Removed or renamed files are usable as long as they are open, as those that PostgreSQL drops under other sessions.
 #[test]
 fn an_open_file_outlives_its_name() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour::default());
     let (file, mut block) = (open(&layered.path("file"), OFlags::empty()), Block::of(5));
     fs::remove_file(layered.path("file")).expect("it is there");
@@ -207,6 +213,9 @@ fn an_open_file_outlives_its_name() {
 /// More than fit into one answer of the kernel; none is missing or doubled.
 #[test]
 fn large_directories_are_listed() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour::default());
     let names: Vec<OsString> = (0..3_000).map(|number| format!("{number:0>40}").into()).collect();
     for name in &names {
@@ -220,6 +229,9 @@ fn large_directories_are_listed() {
 
 #[test]
 fn direct_and_cached_io_see_the_same_bytes() {
+    if !can_mount() {
+        return;
+    }
     BOTH.into_iter().for_each(see_the_same_bytes);
 }
 
@@ -243,6 +255,9 @@ fn see_the_same_bytes(direct_io: DirectIo) {
 
 #[test]
 fn files_can_be_mapped() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour::default());
     let file = open(&layered.path("file"), OFlags::empty());
     file.set_len(BLOCK as u64).expect("it is open");
@@ -260,6 +275,9 @@ fn files_can_be_mapped() {
 
 #[test]
 fn sockets_and_pipes_can_be_made() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour::default());
     let _listener = UnixListener::bind(layered.path("s")).expect("it is new");
     let made = layered.source.join("s").symlink_metadata().expect("it is there");
@@ -269,6 +287,9 @@ fn sockets_and_pipes_can_be_made() {
 /// Two programs exclude each other by locks on the same file.
 #[test]
 fn locks_exclude() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour::default());
     let [first, second] = [(); 2].map(|()| open(&layered.path("file"), OFlags::empty()));
     first.lock().expect("nobody has it");
@@ -279,6 +300,9 @@ fn locks_exclude() {
 
 #[test]
 fn free_space_is_that_of_the_source() {
+    if !can_mount() {
+        return;
+    }
     let layered = layered(Behaviour::default());
     let [through, below] =
         [layered.mount.at(), &layered.source].map(|path| rustix::fs::statvfs(path).expect("a space"));
