@@ -136,8 +136,13 @@ fn tree(dir: &Path) -> BTreeMap<PathBuf, Seen> {
     let (mut seen, mut left) = (BTreeMap::new(), vec![PathBuf::new()]);
     while let Some(name) = left.pop() {
         let path = dir.join(&name);
+        // Only the owner works here, who may lack a right; root lacks none.
         let metadata = path.symlink_metadata().expect("it was listed");
-        let content = if metadata.is_dir() {
+        let needed = if metadata.is_dir() { 0o500 } else { 0o400 };
+        let may_read = rustix::process::geteuid().is_root() || metadata.mode() & needed == needed;
+        let content = if !may_read && !metadata.is_symlink() {
+            Vec::new()
+        } else if metadata.is_dir() {
             let entries = fs::read_dir(&path).expect("it is a directory");
             left.extend(entries.map(|entry| name.join(entry.expect("it can be read").file_name())));
             Vec::new()
