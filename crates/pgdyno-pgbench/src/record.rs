@@ -150,6 +150,16 @@ impl PendingRecord {
         watching.or_else(|problem| fail(say, &problem))
     }
 
+    /// The server, as far as it is known.
+    fn subject(&self) -> SubjectRecord {
+        SubjectRecord {
+            name: "server".to_owned(),
+            server: self.seen.server.clone(),
+            connection: self.seen.connection.clone(),
+            ..SubjectRecord::default()
+        }
+    }
+
     /// Begins the run, and makes its directory visible.
     ///
     /// # Errors
@@ -164,12 +174,6 @@ impl PendingRecord {
         let host = match pgdyno_host::facts::host() {
             Ok(host) => host,
             Err(error) => return say.fatal(format!("could not read the facts of this machine: {error}")),
-        };
-        let subject = SubjectRecord {
-            name: "server".to_owned(),
-            server: self.seen.server.clone(),
-            connection: self.seen.connection.clone(),
-            ..SubjectRecord::default()
         };
         let record = RunRecord {
             format: FORMAT.to_owned(),
@@ -188,7 +192,7 @@ impl PendingRecord {
             instrument: instrument::kept(&host, &self.program),
             host,
             storage: None,
-            subjects: vec![subject],
+            subjects: vec![self.subject()],
             choices: Vec::new(),
             stages: Vec::new(),
             starts: Vec::new(),
