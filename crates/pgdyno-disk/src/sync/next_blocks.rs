@@ -4,7 +4,7 @@ use std::{cell::Cell, fs::File, io, os::unix::fs::FileExt, time::Duration};
 
 use pgdyno_core::disk::sync::FileState;
 use rustix::{
-    fs::{FallocateFlags, OFlags, fallocate},
+    fs::{FallocateFlags, fallocate},
     io::Errno,
 };
 
@@ -21,7 +21,7 @@ pub(super) fn run(bench: &Bench<'_>, state: FileState, write_bytes: u64) -> io::
     let Some(scratch) = bench.second else {
         return Ok(Ran::Unavailable("there is no file for it".to_owned()));
     };
-    let (file, mut block) = (scratch.reopen(OFlags::empty())?, Block::random(write_bytes));
+    let (file, mut block) = (scratch.reopen(0)?, Block::random(write_bytes));
     let mut sum = Timed::none();
     while sum.took < bench.duration && sum.error.is_none() && !bench.stop.requested() {
         match prepare(scratch, state) {
@@ -106,7 +106,9 @@ mod tests {
     fn a_pass_ends_where_the_file_does() {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let scratch = Scratch::create(dir.path(), false).expect("it can be made");
-        let timed = pass(&scratch.file, &mut Block::random(1 << 20), Duration::from_secs(3_600), || false);
+        let (asked, ever) = (Cell::new(0), Duration::from_secs(3_600));
+        let stopped = || asked.replace(asked.get() + 1) > 40;
+        let timed = pass(&scratch.file, &mut Block::random(1 << 20), ever, stopped);
         assert_eq!((timed.latency.count(), timed.error.is_none()), (16, true));
         assert_eq!(scratch.file.metadata().expect("it is open").len(), SEGMENT_BYTES);
     }
