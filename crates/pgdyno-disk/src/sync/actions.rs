@@ -3,7 +3,7 @@
 use std::{fs::File, io, os::unix::fs::FileExt};
 
 use pgdyno_core::disk::sync::{FileState, SyncAction, SyncMethod};
-use rustix::{fs::OFlags, io::Errno};
+use rustix::io::Errno;
 
 use super::{
     bench::{Bench, Ran},
@@ -61,7 +61,7 @@ impl Case {
     pub(super) fn run(&self, bench: &Bench<'_>) -> io::Result<Ran> {
         match self.action {
             SyncAction::Method { method, .. } => self.run_method(method, bench),
-            SyncAction::Pieces { .. } => self.run_opened(OFlags::SYNC, bench),
+            SyncAction::Pieces { .. } => self.run_opened(libc::O_SYNC, bench),
             SyncAction::WriteFsyncClose => self.run_buffered(bench, |block| write_sync_close(bench, block)),
             SyncAction::WriteCloseFsync => self.run_buffered(bench, |block| write_close_sync(bench, block)),
             SyncAction::Write => self.run_synced_by(|_| Ok(()), bench),
@@ -75,17 +75,17 @@ impl Case {
 
     fn run_method(&self, method: SyncMethod, bench: &Bench<'_>) -> io::Result<Ran> {
         match method {
-            SyncMethod::OpenDatasync => self.run_opened(OFlags::DSYNC, bench),
+            SyncMethod::OpenDatasync => self.run_opened(libc::O_DSYNC, bench),
             SyncMethod::Fdatasync => self.run_synced_by(File::sync_data, bench),
             SyncMethod::Fsync => self.run_synced_by(File::sync_all, bench),
             SyncMethod::FsyncWritethrough => Ok(Ran::Unavailable("Linux has no such method".to_owned())),
-            SyncMethod::OpenSync => self.run_opened(OFlags::SYNC, bench),
+            SyncMethod::OpenSync => self.run_opened(libc::O_SYNC, bench),
         }
     }
 
     /// Writes through the page cache, then a call.
     fn run_synced_by(&self, sync: impl Fn(&File) -> io::Result<()>, bench: &Bench<'_>) -> io::Result<Ran> {
-        let file = bench.scratch.reopen(OFlags::empty())?;
+        let file = bench.scratch.reopen(0)?;
         self.run_buffered(bench, |block| {
             self.write(&file, block)?;
             sync(&file)
@@ -103,7 +103,7 @@ impl Case {
     }
 
     /// Writes to a file that was opened to sync each of them.
-    fn run_opened(&self, flags: OFlags, bench: &Bench<'_>) -> io::Result<Ran> {
+    fn run_opened(&self, flags: i32, bench: &Bench<'_>) -> io::Result<Ran> {
         let mut block = Block::random(self.write_bytes);
         let (file, direct) = self.open_direct(flags, &mut block, bench.scratch)?;
         let operation = || self.write(&file, &mut block);
@@ -113,8 +113,8 @@ impl Case {
 
     /// Opens the file past the page cache if it can be written so: file systems refuse that when it is opened,
     /// devices with large sectors refuse small writes.
-    fn open_direct(&self, flags: OFlags, block: &mut Block, scratch: &Scratch) -> io::Result<(File, bool)> {
-        let direct = scratch.reopen(flags | OFlags::DIRECT);
+    fn open_direct(&self, flags: i32, block: &mut Block, scratch: &Scratch) -> io::Result<(File, bool)> {
+        let direct = scratch.reopen(flags | libc::O_DIRECT);
         match direct.and_then(|file| self.write(&file, block).map(|()| file)) {
             Err(error) if refuses_direct(&error) => Ok((scratch.reopen(flags)?, false)),
             opened => opened.map(|file| (file, true)),
@@ -138,19 +138,19 @@ fn refuses_direct(error: &io::Error) -> bool {
 }
 
 fn write_sync_close(bench: &Bench<'_>, block: &mut Block) -> io::Result<()> {
-    let file = bench.scratch.reopen(OFlags::empty())?;
+    let file = bench.scratch.reopen(0)?;
     file.write_all_at(block.next(), 0)?;
     file.sync_all()?;
     drop(file);
     // As pg_test_fsync does, so that both tests open and close as often.
-    bench.scratch.reopen(OFlags::empty()).map(drop)
+    bench.scratch.reopen(0).map(drop)
 }
 
 fn write_close_sync(bench: &Bench<'_>, block: &mut Block) -> io::Result<()> {
-    let file = bench.scratch.reopen(OFlags::empty())?;
+    let file = bench.scratch.reopen(0)?;
     file.write_all_at(block.next(), 0)?;
     drop(file);
-    bench.scratch.reopen(OFlags::empty())?.sync_all()
+    bench.scratch.reopen(0)?.sync_all()
 }
 
 #[cfg(test)]
@@ -206,6 +206,23 @@ mod tests {
         assert_eq!(pieces.len(), 5);
         assert!(pieces.iter().all(|case| u64::from(case.writes) * case.write_bytes == PIECES_BYTES));
         assert!(all.iter().all(|case| pieces.contains(&case) || case.write_bytes == 512));
+    }
+
+    /// `O_SYNC` contains `O_DSYNC`, so that one could pass for the other.
+    #[test]
+    fn files_are_opened_as_their_methods_say() {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        for named in [false, true] {
+            let scratch = Scratch::create(dir.path(), named).expect("it can be made");
+            for flags in [libc::O_DSYNC, libc::O_SYNC] {
+                let case = cases(&SyncRequest::new(dir.path()))[0];
+                let mut block = Block::random(case.write_bytes);
+                let (file, direct) = case.open_direct(flags, &mut block, &scratch).expect("it can be opened");
+                let seen = rustix::fs::fcntl_getfl(&file).expect("it is open").bits().cast_signed();
+                let wanted = flags | if direct { libc::O_DIRECT } else { 0 };
+                assert_eq!(seen & (libc::O_SYNC | libc::O_DIRECT), wanted);
+            }
+        }
     }
 
     /// Writes land where pg_test_fsync writes, and nowhere else.

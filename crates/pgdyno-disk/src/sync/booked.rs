@@ -124,6 +124,8 @@ mod tests {
         let then = Counters::read(root.path()).expect("there are disks");
         disk(root.path(), "sda", 150, 90, "write back\n");
         disk(root.path(), "nvme0n1", 11, 6, "write through\n");
+        disk(root.path(), "dm-0", 1_050, 0, "write back\n");
+        disk(root.path(), "loop3", 1_050, 1_050, "write back\n");
         let now = Counters::read(root.path()).expect("there are disks");
         let booked = now.since(&then, 50, 409_600).expect("they grew");
         let expected = BookedWork {

@@ -317,6 +317,27 @@ mod tests {
         assert_eq!(entries(dir.path()), 0);
     }
 
+    /// A test that was cut short has operations, but its rate is no observation.
+    #[test]
+    fn a_stop_within_a_test_keeps_its_operations() {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let (stop, ever) = (Stop::default(), Duration::from_secs(3_600));
+        let request = SyncRequest { test_duration: ever, ..short(dir.path()) };
+        let report = std::thread::scope(|scope| {
+            measure(&request, &stop, &mut |progress| {
+                if matches!(progress, SyncProgress::Test { .. }) {
+                    scope.spawn(|| {
+                        std::thread::sleep(Duration::from_millis(100));
+                        stop.request("interrupted");
+                    });
+                }
+            })
+        });
+        let report = report.expect("some operations were measured");
+        let timing = report.tests[0].timing.as_ref().expect("some operations were measured");
+        assert_eq!((timing.operations > 0, timing.block_rates_per_s.len()), (true, 0));
+    }
+
     #[test]
     fn a_stop_before_the_first_test_is_a_problem() {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");

@@ -1,10 +1,10 @@
 //! Block after block, as WAL is written, into what was in the file before.
 
-use std::{cell::Cell, io, os::unix::fs::FileExt};
+use std::{cell::Cell, fs::File, io, os::unix::fs::FileExt, time::Duration};
 
 use pgdyno_core::disk::sync::FileState;
 use rustix::{
-    fs::{FallocateFlags, OFlags, fallocate},
+    fs::{FallocateFlags, fallocate},
     io::Errno,
 };
 
@@ -21,7 +21,7 @@ pub(super) fn run(bench: &Bench<'_>, state: FileState, write_bytes: u64) -> io::
     let Some(scratch) = bench.second else {
         return Ok(Ran::Unavailable("there is no file for it".to_owned()));
     };
-    let (file, mut block) = (scratch.reopen(OFlags::empty())?, Block::random(write_bytes));
+    let (file, mut block) = (scratch.reopen(0)?, Block::random(write_bytes));
     let mut sum = Timed::none();
     while sum.took < bench.duration && sum.error.is_none() && !bench.stop.requested() {
         match prepare(scratch, state) {
@@ -30,14 +30,20 @@ pub(super) fn run(bench: &Bench<'_>, state: FileState, write_bytes: u64) -> io::
             }
             prepared => prepared?,
         }
-        let offset = Cell::new(0);
-        let halted = || bench.stop.requested() || offset.get() >= SEGMENT_BYTES;
-        sum.add(repeat(bench.duration - sum.took, halted, || {
-            file.write_all_at(block.next(), offset.replace(offset.get() + write_bytes))?;
-            file.sync_data()
-        }));
+        sum.add(pass(&file, &mut block, bench.duration - sum.took, || bench.stop.requested()));
     }
     Ok(Ran::Timed { timed: sum, direct: None })
+}
+
+/// Writes the blocks of the file once, or until the duration is over.
+fn pass(file: &File, block: &mut Block, duration: Duration, stopped: impl Fn() -> bool) -> Timed {
+    let offset = Cell::new(0);
+    let halted = || stopped() || offset.get() >= SEGMENT_BYTES;
+    let length = block.len();
+    repeat(duration, halted, || {
+        file.write_all_at(block.next(), offset.replace(offset.get() + length))?;
+        file.sync_data()
+    })
 }
 
 /// Brings the file into the state.
@@ -71,7 +77,7 @@ fn is_not_there(error: &io::Error) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use std::{os::unix::fs::MetadataExt, time::Duration};
+    use std::os::unix::fs::MetadataExt;
 
     use pgdyno_core::stop::Stop;
 
@@ -94,6 +100,17 @@ mod tests {
         let mut data = vec![0; 4_096];
         scratch.file.read_exact_at(&mut data, 8_192).expect("it can be read");
         assert!(data.iter().any(|byte| *byte != 0), "recycled data is no zeros");
+    }
+
+    #[test]
+    fn a_pass_ends_where_the_file_does() {
+        let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
+        let scratch = Scratch::create(dir.path(), false).expect("it can be made");
+        let (asked, ever) = (Cell::new(0), Duration::from_secs(3_600));
+        let stopped = || asked.replace(asked.get() + 1) > 40;
+        let timed = pass(&scratch.file, &mut Block::random(1 << 20), ever, stopped);
+        assert_eq!((timed.latency.count(), timed.error.is_none()), (16, true));
+        assert_eq!(scratch.file.metadata().expect("it is open").len(), SEGMENT_BYTES);
     }
 
     #[test]

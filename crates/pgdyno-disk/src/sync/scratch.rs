@@ -1,15 +1,17 @@
 //! The file that tests write to, and what they write.
 
 use std::{
-    fs::{self, File},
+    fs::{self, File, OpenOptions},
     io,
-    os::{fd::AsRawFd, unix::fs::FileExt},
+    os::{
+        fd::AsRawFd,
+        unix::fs::{FileExt, OpenOptionsExt},
+    },
     path::{Path, PathBuf},
     sync::atomic::{AtomicU32, Ordering},
 };
 
 use pgdyno_core::random::Random;
-use rustix::fs::{Mode, OFlags};
 
 /// Bytes per write when a file is filled.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -29,15 +31,16 @@ impl Scratch {
     pub(super) fn create(dir: &Path, named: bool) -> io::Result<Self> {
         // Another measurement of this process, or one that was killed, may have the name.
         static NEXT: AtomicU32 = AtomicU32::new(0);
-        let flags = OFlags::CREATE | OFlags::EXCL | OFlags::RDWR | OFlags::CLOEXEC | OFlags::NOFOLLOW;
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
         loop {
             let number = NEXT.fetch_add(1, Ordering::Relaxed);
             let path = dir.join(format!("pgdyno-disk-sync.{}.{number}", std::process::id()));
-            match rustix::fs::open(&path, flags, Mode::RUSR | Mode::WUSR) {
-                Err(rustix::io::Errno::EXIST | rustix::io::Errno::INTR) => {}
-                Err(errno) => return Err(errno.into()),
+            match options.open(&path) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
                 Ok(file) => {
-                    let scratch = Self { file: file.into(), name: Some(path) };
+                    let scratch = Self { file, name: Some(path) };
                     return if named { Ok(scratch) } else { scratch.without_name() };
                 }
             }
@@ -49,15 +52,16 @@ impl Scratch {
         unlinked.transpose().map(|_| self)
     }
 
-    /// Opens the file once more.
-    pub(super) fn reopen(&self, flags: OFlags) -> io::Result<File> {
-        let flags = flags | OFlags::RDWR | OFlags::CLOEXEC;
-        let open = |path: &Path| rustix::io::retry_on_intr(|| rustix::fs::open(path, flags, Mode::empty()));
-        let file = match &self.name {
-            Some(path) => open(path),
-            None => open(Path::new(&format!("/proc/self/fd/{}", self.file.as_raw_fd()))),
-        };
-        Ok(file?.into())
+    /// Opens the file once more, with further flags of `open(2)`.
+    ///
+    /// They are numbers of libc: `OFlags::DSYNC` of rustix 1.1 is `O_SYNC` on Linux.
+    pub(super) fn reopen(&self, flags: i32) -> io::Result<File> {
+        let mut options = OpenOptions::new();
+        options.read(true).write(true).custom_flags(flags);
+        match &self.name {
+            Some(path) => options.open(path),
+            None => options.open(format!("/proc/self/fd/{}", self.file.as_raw_fd())),
+        }
     }
 
     /// Writes this many bytes from the start, as long as `go_on` says so. Returns whether all were written.
@@ -155,7 +159,7 @@ mod tests {
         assert_eq!(scratch.file.metadata().expect("it is open").mode() & 0o777, 0o600);
         assert!(scratch.fill(100_000, &mut Block::chunk(), || true).expect("there is space"));
         let mut text = Vec::new();
-        let mut again = scratch.reopen(OFlags::empty()).expect("it can be opened");
+        let mut again = scratch.reopen(0).expect("it can be opened");
         again.read_to_end(&mut text).expect("it can be read");
         assert_eq!(text.len(), 100_000);
     }
@@ -166,7 +170,7 @@ mod tests {
         let scratch = Scratch::create(dir.path(), true).expect("it can be made");
         let other = Scratch::create(dir.path(), true).expect("so can another");
         assert_eq!(entries(dir.path()), 2);
-        scratch.reopen(OFlags::DSYNC).expect("it can be opened");
+        scratch.reopen(libc::O_DSYNC).expect("it can be opened");
         drop((scratch, other));
         assert_eq!(entries(dir.path()), 0);
     }

@@ -10,8 +10,6 @@ use std::{
     thread,
 };
 
-use rustix::fs::OFlags;
-
 use super::{
     bench::Bench,
     scratch::Block,
@@ -45,7 +43,7 @@ pub(super) fn run(bench: &Bench<'_>, writers: u32, write_bytes: u64) -> io::Resu
 }
 
 fn write_at(bench: &Bench<'_>, offset: u64, write_bytes: u64, failed: &AtomicBool) -> io::Result<Timed> {
-    let file = bench.scratch.reopen(OFlags::empty());
+    let file = bench.scratch.reopen(0);
     failed.fetch_or(file.is_err(), Ordering::Relaxed);
     let (file, mut block) = (file?, Block::random(write_bytes));
     let halted = || bench.stop.requested() || failed.load(Ordering::Relaxed);
