@@ -199,3 +199,46 @@ pub(super) fn broken(request: &IoRequest, error: &FileRunError) -> Problem {
         FileRunError::Driver(_) => problem,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::IoSliceMut;
+
+    use rustix::io::{ReadWriteFlags, preadv2};
+
+    use super::{super::request::tests::sample, *};
+
+    /// Blocks of the file that the kernel has without asking a device.
+    fn cached_blocks(file: &File, blocks: u64) -> usize {
+        let mut block = vec![0; 8_192];
+        let is_cached = |number: &u64| {
+            let mut to = [IoSliceMut::new(&mut block)];
+            preadv2(file, &mut to, number * 8_192, ReadWriteFlags::NOWAIT).is_ok_and(|bytes| bytes == 8_192)
+        };
+        (0..blocks).filter(is_cached).count()
+    }
+
+    #[test]
+    fn the_page_cache_is_as_requested_when_the_run_begins() {
+        for (cache, expected) in [(IoCache::Cold, 0), (IoCache::Cached, 128), (IoCache::Cold, 0)] {
+            let mut request = sample();
+            request.pattern.cache = cache;
+            let stop = Stop::default();
+            let mut work = WorkFiles::lay_out(&request, &stop, &mut |_| ()).expect("it can be written");
+            work.prepare(&request, &stop, &mut |_| ()).expect("it is laid out");
+            if work.place.is_in_memory() {
+                return;
+            }
+            assert_eq!(cached_blocks(&work.files[0], 128), expected, "{cache:?}");
+        }
+    }
+
+    #[test]
+    fn files_fit_requests_of_their_shape() {
+        let request = sample();
+        let work = WorkFiles::lay_out(&request, &Stop::default(), &mut |_| ()).expect("it can be written");
+        let mut other = request.clone();
+        other.pattern.file_bytes *= 2;
+        assert!(work.fit(&request) && !work.fit(&other));
+    }
+}

@@ -14,6 +14,8 @@ pub(super) struct BlockBuffers {
     start: NonNull<u8>,
     layout: Layout,
     stride_bytes: usize,
+    /// State of the generator of masks.
+    masks: u64,
 }
 
 impl BlockBuffers {
@@ -22,7 +24,7 @@ impl BlockBuffers {
         let stride_bytes = block_bytes.max(1).next_multiple_of(ALIGNMENT_BYTES);
         let layout = Layout::from_size_align(stride_bytes * count.max(1), ALIGNMENT_BYTES)
             .expect("the caller limits the memory of a run");
-        let mut buffers = Self { start: zeroed(layout), layout, stride_bytes };
+        let mut buffers = Self { start: zeroed(layout), layout, stride_bytes, masks: !seed };
         (0..count.max(1)).for_each(|slot| sow(buffers.slot(slot), seed.wrapping_add(slot as u64)));
         buffers
     }
@@ -50,9 +52,11 @@ impl BlockBuffers {
     /// Gives the first `len` bytes of a buffer other random contents.
     #[inline]
     pub(super) fn refresh(&mut self, slot: usize, len: usize) {
+        self.masks = self.masks.wrapping_add(GOLDEN);
+        let with = scramble(self.masks);
         let bytes = self.slot(slot);
-        let len = len.next_multiple_of(8).min(bytes.len());
-        step(&mut bytes[..len]);
+        let len = len.min(bytes.len());
+        mask(&mut bytes[..len], with);
     }
 }
 
@@ -71,28 +75,31 @@ fn zeroed(layout: Layout) -> NonNull<u8> {
     NonNull::new(start).unwrap_or_else(|| handle_alloc_error(layout))
 }
 
-/// Seeds every word by splitmix64, so that each is the state of a generator of its own.
+/// Fills words by splitmix64 (Steele, Lea and Flood, "Fast Splittable Pseudorandom Number Generators", 2014).
 fn sow(bytes: &mut [u8], seed: u64) {
-    let mut state = seed.wrapping_mul(0xD134_2543_DE82_EF95);
-    for word in bytes.chunks_exact_mut(8) {
-        state = state.wrapping_add(0x9E37_79B9_7F4A_7C15);
-        let mut z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
-        word.copy_from_slice(&(z ^ (z >> 31)).max(1).to_ne_bytes());
+    let mut state = scramble(seed);
+    for word in bytes.as_chunks_mut::<8>().0 {
+        state = state.wrapping_add(GOLDEN);
+        *word = scramble(state).to_ne_bytes();
     }
 }
 
-/// Steps the xorshift64 generator (Marsaglia, "Xorshift RNGs", 2003) of every word: all bytes change, and the compiler
-/// makes it vector instructions.
+/// Increment of splitmix64: 2^64 over the golden ratio, made odd.
+const GOLDEN: u64 = 0x9E37_79B9_7F4A_7C15;
+
 #[inline]
-fn step(bytes: &mut [u8]) {
-    for word in bytes.chunks_exact_mut(8) {
-        let mut x =
-            u64::from_ne_bytes([word[0], word[1], word[2], word[3], word[4], word[5], word[6], word[7]]);
-        x ^= x << 13;
-        x ^= x >> 7;
-        x ^= x << 17;
-        word.copy_from_slice(&x.to_ne_bytes());
+fn scramble(state: u64) -> u64 {
+    let mut z = (state ^ (state >> 30)).wrapping_mul(0xBF58_476D_1CE4_E5B9);
+    z = (z ^ (z >> 27)).wrapping_mul(0x94D0_49BB_1331_11EB);
+    z ^ (z >> 31)
+}
+
+/// Combines every word with a mask. All bytes change, whatever a compressor remembers of earlier contents does not help
+/// it, and the compiler makes it vector instructions.
+#[inline]
+fn mask(bytes: &mut [u8], with: u64) {
+    for word in bytes.as_chunks_mut::<8>().0 {
+        *word = (u64::from_ne_bytes(*word) ^ with).to_ne_bytes();
     }
 }
 

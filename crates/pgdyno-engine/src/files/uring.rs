@@ -20,6 +20,10 @@ use crate::Clock;
 
 /// How often a thread whose operations take long looks for the end of its time.
 static TICK_AFTER: types::Timespec = types::Timespec::new().nsec(50_000_000);
+/// Operations that are submitted at once. With more, the first of them wait until the last is prepared, and the device
+/// begins and ends them in bursts: at a depth of 32 the median was a third higher than with 4. One at a time takes more
+/// system calls and requests that the kernel cannot hand to the device together.
+const MOST_AT_ONCE: usize = 4;
 /// User data of the timeout that ends after a tick.
 const TICK: u64 = u64::MAX;
 /// Most bytes that are registered as one buffer (`io_uring_register_buffers(2)`).
@@ -144,8 +148,8 @@ impl<'ring> Flight<'ring> {
         self.depth - self.free.len()
     }
 
-    /// Queues operations up to the depth; returns `false` if there is no further one. Their time begins after the last
-    /// of them was prepared: they are submitted together.
+    /// Queues operations up to the depth, a few of which are submitted at a time; returns `false` if there is no further
+    /// one. Their time begins after the last of the few was prepared.
     #[inline]
     fn fill<G: Operations>(&mut self, source: &mut G) -> io::Result<bool> {
         let mut more = true;
@@ -161,12 +165,22 @@ impl<'ring> Flight<'ring> {
             }
             self.syncing = syncs;
             self.queue(operation)?;
+            if self.fresh.len() >= MOST_AT_ONCE {
+                self.stamp();
+                self.submit()?;
+            }
         }
+        self.stamp();
+        Ok(more)
+    }
+
+    /// What was queued begins now.
+    #[inline]
+    fn stamp(&mut self) {
         if !self.fresh.is_empty() {
             let begun_ns = Clock::now_ns();
             self.fresh.drain(..).for_each(|slot| self.pending[usize::from(slot)].begun_ns = begun_ns);
         }
-        Ok(more)
     }
 
     #[inline]
@@ -232,6 +246,18 @@ impl<'ring> Flight<'ring> {
         self.submissions.sync();
         self.completions.sync();
         match entered.map_err(|error| (Errno::from_io_error(&error), error)) {
+            Ok(_) | Err((Some(Errno::INTR | Errno::BUSY | Errno::AGAIN), _)) => Ok(()),
+            Err((_, error)) => Err(error),
+        }
+    }
+
+    #[inline]
+    fn submit(&mut self) -> io::Result<()> {
+        self.submissions.sync();
+        let submitted = self.submitter.submit();
+        self.submissions.sync();
+        match submitted.map_err(|error| (Errno::from_io_error(&error), error)) {
+            // What is left is submitted with the next call.
             Ok(_) | Err((Some(Errno::INTR | Errno::BUSY | Errno::AGAIN), _)) => Ok(()),
             Err((_, error)) => Err(error),
         }
