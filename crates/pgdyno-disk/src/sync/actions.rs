@@ -74,12 +74,11 @@ impl Case {
     }
 
     fn run_method(&self, method: SyncMethod, bench: &Bench<'_>) -> io::Result<Ran> {
-        match method {
-            SyncMethod::OpenDatasync => self.run_opened(libc::O_DSYNC, bench),
-            SyncMethod::Fdatasync => self.run_synced_by(File::sync_data, bench),
-            SyncMethod::Fsync => self.run_synced_by(File::sync_all, bench),
-            SyncMethod::FsyncWritethrough => Ok(Ran::Unavailable("Linux has no such method".to_owned())),
-            SyncMethod::OpenSync => self.run_opened(libc::O_SYNC, bench),
+        match (method, flags(method)) {
+            (_, Some(flags)) => self.run_opened(flags, bench),
+            (SyncMethod::Fdatasync, None) => self.run_synced_by(File::sync_data, bench),
+            (SyncMethod::Fsync, None) => self.run_synced_by(File::sync_all, bench),
+            (_, None) => Ok(Ran::Unavailable("Linux has no such method".to_owned())),
         }
     }
 
@@ -128,6 +127,15 @@ impl Case {
             file.write_all_at(block.next(), number * self.write_bytes)?;
         }
         Ok(())
+    }
+}
+
+/// Flags of `open(2)` by which a method syncs each write.
+fn flags(method: SyncMethod) -> Option<i32> {
+    match method {
+        SyncMethod::OpenDatasync => Some(libc::O_DSYNC),
+        SyncMethod::OpenSync => Some(libc::O_SYNC),
+        SyncMethod::Fdatasync | SyncMethod::Fsync | SyncMethod::FsyncWritethrough => None,
     }
 }
 
@@ -214,12 +222,14 @@ mod tests {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         for named in [false, true] {
             let scratch = Scratch::create(dir.path(), named).expect("it can be made");
-            for flags in [libc::O_DSYNC, libc::O_SYNC] {
+            let opened = [(SyncMethod::OpenDatasync, libc::O_DSYNC), (SyncMethod::OpenSync, libc::O_SYNC)];
+            for (method, wanted) in opened {
+                let flags = flags(method).expect("it syncs by opening");
                 let case = cases(&SyncRequest::new(dir.path()))[0];
                 let mut block = Block::random(case.write_bytes);
                 let (file, direct) = case.open_direct(flags, &mut block, &scratch).expect("it can be opened");
                 let seen = rustix::fs::fcntl_getfl(&file).expect("it is open").bits().cast_signed();
-                let wanted = flags | if direct { libc::O_DIRECT } else { 0 };
+                let wanted = wanted | if direct { libc::O_DIRECT } else { 0 };
                 assert_eq!(seen & (libc::O_SYNC | libc::O_DIRECT), wanted);
             }
         }
