@@ -148,8 +148,8 @@ impl<'ring> Flight<'ring> {
         self.depth - self.free.len()
     }
 
-    /// Queues operations up to the depth, a few of which are submitted at a time; returns `false` if there is no further
-    /// one. Their time begins after the last of the few was prepared.
+    /// Queues operations up to the depth, a few of which are submitted at a time; returns `false` if there is no
+    /// further one. Their time begins after the last of the few was prepared.
     #[inline]
     fn fill<G: Operations>(&mut self, source: &mut G) -> io::Result<bool> {
         let mut more = true;
