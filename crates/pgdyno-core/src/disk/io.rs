@@ -82,6 +82,28 @@ pub struct IoPattern {
     pub cpus: Vec<u32>,
 }
 
+impl IoPattern {
+    /// Random reads by one job with io_uring, past the page cache, in one file.
+    pub fn random_read(block_bytes: u32, depth: u16, file_bytes: u64) -> Self {
+        Self {
+            name: "random read".to_owned(),
+            order: IoOrder::Random,
+            read_share: 1.0,
+            block_bytes,
+            depth,
+            jobs: 1,
+            files: IoFiles::Shared,
+            file_bytes,
+            cache: IoCache::Direct,
+            method: IoMethod::IoUring,
+            sync_after_writes: None,
+            write_back_after_bytes: None,
+            sync_at_end: false,
+            cpus: Vec::new(),
+        }
+    }
+}
+
 /// A latency distribution, from submission to completion, in nanoseconds. A percentile with fewer than 100 samples
 /// beyond it is absent.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]

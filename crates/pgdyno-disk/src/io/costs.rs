@@ -5,7 +5,7 @@ use std::{path::PathBuf, time::Duration};
 use pgdyno_core::{
     disk::{
         costs::DiskCosts,
-        io::{IoCache, IoEnd, IoFiles, IoMethod, IoOrder, IoPattern, IoReport},
+        io::{IoEnd, IoPattern, IoReport},
     },
     problem::Problem,
     stop::Stop,
@@ -70,22 +70,7 @@ impl CostsRequest {
 
     /// Random reads past the page cache, up to the most in flight.
     fn in_flight(&self) -> IoRequest {
-        self.request(IoPattern {
-            name: "random read".to_owned(),
-            order: IoOrder::Random,
-            read_share: 1.0,
-            block_bytes: self.block_bytes,
-            depth: MOST_IN_FLIGHT,
-            jobs: 1,
-            files: IoFiles::Shared,
-            file_bytes: self.file_bytes,
-            cache: IoCache::Direct,
-            method: IoMethod::IoUring,
-            sync_after_writes: None,
-            write_back_after_bytes: None,
-            sync_at_end: false,
-            cpus: Vec::new(),
-        })
+        self.request(IoPattern::random_read(self.block_bytes, MOST_IN_FLIGHT, self.file_bytes))
     }
 }
 

@@ -201,6 +201,8 @@ fn a_core_performs_a_million_empty_operations_a_second() {
         let count = report.tally.operations() as f64;
         let cpu_s = (report.tally.cpu.user_ns + report.tally.cpu.system_ns) as f64 / 1e9;
         println!("{driver}: {:.0} a second, {:.0} a second of CPU time", count / 2.0, count / cpu_s);
-        assert!(driver == FileDriver::Threads || count / cpu_s >= 1e6);
+        // Without optimisation its figure says nothing.
+        let is_judged = driver == FileDriver::IoUring && !cfg!(debug_assertions);
+        assert!(!is_judged || count / cpu_s >= 1e6);
     }
 }

@@ -2,13 +2,15 @@
 
 use std::time::Duration;
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{disk::io::IoPattern, problem::Problem};
 use pgdyno_disk::io::IoRequest;
 
-use crate::{StorageOperation, StorageWork, context::Context, operation::disk::random_read};
+use crate::{StorageOperation, StorageWork, context::Context};
 
 /// Size of the file that is read.
 const FILE_BYTES: u64 = 256 << 20;
+/// Bytes of a read: a page.
+const BLOCK_BYTES: u32 = 8_192;
 /// Reads in flight.
 const DEPTH: u16 = 8;
 
@@ -41,7 +43,7 @@ impl StorageWork {
     fn read(&self, duration: Duration, context: Context<'_>) -> Result<f64, Problem> {
         let request = IoRequest {
             path: self.dir.clone(),
-            pattern: random_read(DEPTH, FILE_BYTES),
+            pattern: IoPattern::random_read(BLOCK_BYTES, DEPTH, FILE_BYTES),
             ramp: Duration::ZERO,
             duration,
             may_buffer: false,

@@ -8,7 +8,7 @@ use std::{
 use pgdyno_core::{
     disk::{
         Disk,
-        io::{IoCache, IoEnd, IoFiles, IoMethod, IoOrder, IoPattern},
+        io::{IoEnd, IoPattern},
         sync::{SyncReport, SyncVerdict},
     },
     problem::Problem,
@@ -183,7 +183,9 @@ fn io_tasks(stage: &StagePlan, dir: &Path) -> Vec<DiskTask> {
     let usual = preset.map_or(DURATION, |preset| Duration::from_secs(preset.duration_s()));
     let patterns = match preset {
         Some(preset) => preset.patterns(&io::queue_cpus(dir)),
-        None => vec![random_read(if saturates { SATURATING_DEPTH } else { 1 }, FILE_BYTES)],
+        None => {
+            vec![IoPattern::random_read(PAGE_BYTES, if saturates { SATURATING_DEPTH } else { 1 }, FILE_BYTES)]
+        }
     };
     let task = |pattern: IoPattern| {
         let request = IoRequest {
@@ -198,26 +200,6 @@ fn io_tasks(stage: &StagePlan, dir: &Path) -> Vec<DiskTask> {
         if saturates { DiskTask::Saturate(request) } else { DiskTask::Io(request) }
     };
     patterns.into_iter().map(task).collect()
-}
-
-/// Random reads of 8 KiB by one thread, past the page cache.
-pub fn random_read(depth: u16, file_bytes: u64) -> IoPattern {
-    IoPattern {
-        name: "random read".to_owned(),
-        order: IoOrder::Random,
-        read_share: 1.0,
-        block_bytes: PAGE_BYTES,
-        depth,
-        jobs: 1,
-        files: IoFiles::Shared,
-        file_bytes,
-        cache: IoCache::Direct,
-        method: IoMethod::IoUring,
-        sync_after_writes: None,
-        write_back_after_bytes: None,
-        sync_at_end: false,
-        cpus: Vec::new(),
-    }
 }
 
 /// Whether what a measurement checks holds; `None` if it checks nothing, or cannot tell.

@@ -9,7 +9,7 @@ use std::{
 use clap::{ArgAction, Subcommand, ValueEnum};
 use pgdyno_core::{
     cpus::CpuList,
-    disk::io::{IoCache, IoFiles, IoMethod, IoOrder, IoPattern},
+    disk::io::{IoCache, IoFiles, IoOrder, IoPattern},
     facts::amount,
     problem::Problem,
     span::Span,
@@ -330,21 +330,15 @@ impl Io {
             Pattern::Rw => ("sequential read and write", IoOrder::Sequential, self.read_share),
             Pattern::Randrw => ("random read and write", IoOrder::Random, self.read_share),
         };
+        let depth = if self.saturate { SATURATING_DEPTH } else { 1 };
+        let block_bytes = u32::try_from(self.block).unwrap_or(u32::MAX);
         IoPattern {
             name: name.to_owned(),
             order,
             read_share,
-            block_bytes: u32::try_from(self.block).unwrap_or(u32::MAX),
-            depth: if self.saturate { SATURATING_DEPTH } else { 1 },
-            jobs: 1,
             files: if self.one_each { IoFiles::OneEach } else { IoFiles::Shared },
-            file_bytes: FILE_BYTES,
-            cache: IoCache::Direct,
-            method: IoMethod::IoUring,
             sync_after_writes: self.sync_every,
-            write_back_after_bytes: None,
-            sync_at_end: false,
-            cpus: Vec::new(),
+            ..IoPattern::random_read(block_bytes, depth, FILE_BYTES)
         }
     }
 

@@ -3,7 +3,7 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Stdio},
+    process::{Child, Output, Stdio},
 };
 
 use pgdyno_core::{
@@ -117,8 +117,8 @@ fn a_workload_has_its_share_of_the_disk_that_was_measured() {
     assert!(shown.contains("SHARE OF THE MEASURED DISK"), "{shown}");
 }
 
-/// A directory behind `pgdyno disk delay`.
-struct Delayed(Child);
+/// A directory behind `pgdyno disk delay`, which unmounts it when it ends.
+struct Delayed(Option<Child>);
 
 impl Delayed {
     /// `None` where FUSE cannot be mounted.
@@ -135,14 +135,26 @@ impl Delayed {
             left_out("FUSE cannot be mounted");
             return None;
         }
-        Some(Self(child))
+        Some(Self(Some(child)))
     }
 
-    fn unmount(self) -> String {
-        kill(u64::from(self.0.id()), "-INT");
-        let output = self.0.wait_with_output().expect("it ends");
+    fn end(&mut self) -> Option<Output> {
+        let child = self.0.take()?;
+        kill(u64::from(child.id()), "-INT");
+        Some(child.wait_with_output().expect("it ends"))
+    }
+
+    fn unmount(mut self) -> String {
+        let output = self.end().expect("it is mounted");
         assert!(output.status.success(), "{}", text(&output.stderr));
         text(&output.stdout)
+    }
+}
+
+/// A test that fails leaves no mount behind.
+impl Drop for Delayed {
+    fn drop(&mut self) {
+        self.end();
     }
 }
 
