@@ -51,9 +51,8 @@ impl Examples<'_> {
         if let Some(referred) = target(self.root, of) {
             let mut example = self.of(referred, depth + 1);
             // The tag of a variant stands beside the reference to its fields.
-            let beside = of["properties"].as_object().into_iter().flatten();
             if let Value::Object(fields) = &mut example {
-                fields.extend(beside.map(|(name, of)| (name.clone(), self.of(of, depth))));
+                fields.extend(self.fields(of, depth));
             }
             return example;
         }
@@ -62,20 +61,27 @@ impl Examples<'_> {
         if may_be_absent && depth > DEEPEST {
             return Value::Null;
         }
-        match known.len() {
-            0 => of.get("const").cloned().unwrap_or_else(|| self.of_type(of, depth)),
+        let mut example = match known.len() {
+            0 => return of.get("const").cloned().unwrap_or_else(|| self.of_type(of, depth)),
             count => self.of(known[self.choice % count], depth),
+        };
+        // A flattened enum: its variants stand beside the other fields of the struct.
+        if let Value::Object(fields) = &mut example {
+            fields.extend(self.fields(of, depth));
         }
+        example
+    }
+
+    /// The properties that stand in this very schema.
+    fn fields(&self, of: &Value, depth: usize) -> Map<String, Value> {
+        let properties = of["properties"].as_object().into_iter().flatten();
+        properties.map(|(name, of)| (name.clone(), self.of(of, depth))).collect()
     }
 
     fn of_type(&self, of: &Value, depth: usize) -> Value {
         let kind = of["type"].as_array().map_or(&of["type"], |kinds| &kinds[0]);
         match kind.as_str().unwrap_or_default() {
-            "object" => {
-                let fields = of["properties"].as_object().into_iter().flatten();
-                let fields = fields.map(|(name, of)| (name.clone(), self.of(of, depth)));
-                Value::Object(fields.collect::<Map<_, _>>())
-            }
+            "object" => Value::Object(self.fields(of, depth)),
             "array" => match of["prefixItems"].as_array() {
                 Some(items) => items.iter().map(|of| self.of(of, depth)).collect(),
                 None => {
