@@ -51,6 +51,8 @@ enum Chore {
     BenchTpcc(bench::tpcc::Args),
     /// Measure what observing costs: a driver with all observers awake and asleep, alternating
     BenchObserve(bench::observe::Args),
+    /// Compare `pgdyno disk` with pg_test_fsync, fio and pg_test_timing, alternating
+    BenchDisk(bench::disk::Args),
     /// Run PostgreSQL's own tests of pgbench against a pgbench and against pgdyno under that name
     PgbenchTests(pgbench_tests::Args),
     /// Run every test, including all majors, kills and long truth tests
@@ -69,6 +71,7 @@ fn main() -> ExitCode {
         Chore::BenchLoad(args) => bench::load::run(&args),
         Chore::BenchTpcc(args) => bench::tpcc::run(&args),
         Chore::BenchObserve(args) => bench::observe::run(&args),
+        Chore::BenchDisk(args) => bench::disk::run(&args),
         Chore::PgbenchTests(args) => pgbench_tests::run(&args),
         Chore::TestAll(args) => test_all::run(&args),
     };

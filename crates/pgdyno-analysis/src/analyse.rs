@@ -12,6 +12,7 @@ use crate::{
         Levels, Verdict, disturbances, floor_of_starts, is_too_disturbed, judge_starts, levels, outliers,
         scatter_of_starts,
     },
+    declared,
     disk_shares::disk_shares,
     doubts,
     estimate::estimate,
@@ -49,6 +50,8 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     record.noise_by_script = noise::by_script(record.measured_runs());
     record.time = TimeRecord::from_stages(&record.stages, &record.runs, &record.starts, &record.resumed);
     record.disk_shares = disk_shares(record);
+    record.nominal_shares = declared::nominal_shares(record);
+    record.costs = declared::costs(record);
     record.limits = pgdyno_diagnosis::limits(record);
     record.doubts = doubts::judge(record);
 }

@@ -4,6 +4,7 @@ mod analyse;
 pub mod cells;
 mod changes;
 pub mod compare;
+mod declared;
 mod disk_shares;
 pub mod doubts;
 mod estimate;

@@ -10,6 +10,9 @@ use rustix::{
 /// Alignment of buffers for `O_DIRECT`, in bytes: that of a page, which is enough for every device.
 const ALIGNMENT: usize = 4096;
 
+/// `O_DSYNC`. The flag of that name in rustix 1.1 is `O_SYNC`, which syncs the time of the change, too.
+const DATA_SYNC: OFlags = OFlags::from_bits_retain(libc::O_DSYNC.cast_unsigned());
+
 /// How a program opened a file, as far as the layer is concerned.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Opened {
@@ -30,7 +33,7 @@ impl Opened {
     /// kernel, so that they must not be synchronous here a second time.
     pub(crate) fn by(flags: i32) -> Self {
         let flags = OFlags::from_bits_retain(flags.cast_unsigned());
-        let (direct, synchronous) = (flags.contains(OFlags::DIRECT), flags.intersects(OFlags::DSYNC));
+        let (direct, synchronous) = (flags.contains(OFlags::DIRECT), flags.intersects(DATA_SYNC));
         let dropped = OFlags::RWMODE | OFlags::APPEND | OFlags::DIRECT | OFlags::SYNC | OFlags::NOFOLLOW;
         let access = match flags & OFlags::RWMODE {
             OFlags::WRONLY => OFlags::RDWR,
@@ -47,7 +50,7 @@ impl Opened {
     /// Flags for a descriptor beside it that bypasses the page cache, and writes synchronously or not.
     pub(crate) fn direct_flags(self, synchronous: bool) -> OFlags {
         let creation = OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC;
-        let sync = if synchronous { OFlags::DSYNC } else { OFlags::empty() };
+        let sync = if synchronous { DATA_SYNC } else { OFlags::empty() };
         (self.flags & !creation) | OFlags::DIRECT | sync
     }
 }
@@ -168,12 +171,12 @@ mod tests {
 
     #[test]
     fn only_direct_writes_are_synchronous_here() {
-        for flag in [OFlags::DSYNC, OFlags::SYNC] {
+        for flag in [DATA_SYNC, OFlags::SYNC] {
             let cached = by(OFlags::RDWR | flag);
             assert!(cached.synchronous && !cached.flags().intersects(OFlags::SYNC));
             let direct = by(OFlags::RDWR | OFlags::DIRECT | flag);
             assert!(direct.direct && !direct.flags().contains(OFlags::DIRECT));
-            assert_eq!(direct.direct_flags(true), OFlags::RDWR | OFlags::DIRECT | OFlags::DSYNC);
+            assert_eq!(direct.direct_flags(true), OFlags::RDWR | OFlags::DIRECT | DATA_SYNC);
             assert_eq!(direct.direct_flags(false), OFlags::RDWR | OFlags::DIRECT);
         }
     }

@@ -10,7 +10,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{
     Action, Auto, CheckPlan, DataPlan, LOADED_AT_S, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan,
-    ScriptPlan, ServerPlan, SizePlan, StagePlan, TpccPlan, Variables, WorkloadPlan,
+    ScriptPlan, ServerPlan, SizePlan, StagePlan, StoragePlan, TpccPlan, Variables, WorkloadPlan,
     fault::shown,
     stage::MAX_STAGES,
     work::{MAX_WORKLOADS, VARIABLES, definitions},
@@ -68,6 +68,9 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["../reference/000-storage.toml"]))]
     pub reference: Option<PathBuf>,
+    /// What is known of the storage without measuring it.
+    #[serde(default, skip_serializing_if = "StoragePlan::is_empty")]
+    pub storage: StoragePlan,
     /// Workloads to run, in this order; none only if the plan has stages.
     #[serde(default)]
     #[schemars(length(max = MAX_WORKLOADS))]
@@ -98,6 +101,7 @@ impl Plan {
             variables: Variables::new(),
             stage: Vec::new(),
             reference: None,
+            storage: StoragePlan::default(),
             workload,
             measure: MeasurePlan::default(),
             size: BTreeMap::new(),

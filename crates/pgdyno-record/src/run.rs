@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 
 use pgdyno_core::{
-    disk::{DiskShare, PublishedFigure},
+    disk::{CellCost, DeclaredStorage, DiskShare, NominalShare, PublishedFigure},
     facts::{Choice, HostFacts, Instrument, StorageFacts},
     measure::{CellRun, CellSummary, StatementSummary, Workload},
     results::{CellLimits, Doubt},
@@ -112,6 +112,15 @@ pub struct RunRecord {
     /// Published figures that a plan shows beside those of its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<PublishedFigure>,
+    /// What somebody declares of the storage.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub declared: Vec<DeclaredStorage>,
+    /// What was declared, beside what was measured of it in this run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub nominal_shares: Vec<NominalShare>,
+    /// What transactions cost by declared prices.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub costs: Vec<CellCost>,
     /// What cells used of the disks that were measured in this run; absent if none was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disk_shares: Vec<DiskShare>,

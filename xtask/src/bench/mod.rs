@@ -1,5 +1,6 @@
 //! `bench-driver` and `bench-keeping`: programs that alternate on one server. `bench-load` and `bench-tpcc`:
 //! alternating loads; `bench-tpcc` then also alternates runs. `bench-observe`: a driver with and without observers.
+//! `bench-disk`: storage, without a server.
 //!
 //! Single runs on a shared machine scatter by 20 %, more than the difference in question. So all programs keep their
 //! connections for the whole run, and only one of them is awake at a time. Order, windows, pairs and confidence
@@ -8,6 +9,7 @@
 
 mod cells;
 mod cpu;
+pub mod disk;
 pub mod driver;
 pub mod keeping;
 pub mod load;

@@ -33,6 +33,8 @@ pub enum Bar {
     AtLeast(f64),
     /// At most this value.
     AtMost(f64),
+    /// Equal within this share: from 1/(1 + share) to 1 + share.
+    Within(f64),
 }
 
 /// Result of comparing an interval with a bar.
@@ -85,6 +87,7 @@ impl Ratio {
         let above = match bar {
             Bar::AtLeast(least) => self.ln - least.ln(),
             Bar::AtMost(most) => most.ln() - self.ln,
+            Bar::Within(share) => share.ln_1p() - self.ln.abs(),
         };
         if above >= self.half_width {
             Standing::Met
@@ -117,6 +120,7 @@ impl fmt::Display for Bar {
         match self {
             Self::AtLeast(least) => write!(f, "≥ {least}"),
             Self::AtMost(most) => write!(f, "≤ {most}"),
+            Self::Within(share) => write!(f, "within {:.0} %", share * 100.0),
         }
     }
 }

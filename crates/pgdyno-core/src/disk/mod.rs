@@ -2,6 +2,7 @@
 
 pub mod clock;
 pub mod costs;
+mod declared;
 pub mod io;
 mod published;
 mod share;
@@ -9,6 +10,7 @@ pub mod sync;
 
 use clock::ClockReport;
 use costs::DiskCosts;
+pub use declared::{CellCost, DeclaredStorage, NominalShare, NominalUnit};
 use io::{IoReport, Saturation};
 pub use published::PublishedFigure;
 use schemars::JsonSchema;

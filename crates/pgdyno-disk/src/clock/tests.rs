@@ -1,5 +1,3 @@
-use std::{process::Command, time::Instant};
-
 use pgdyno_core::problem::ProblemKind;
 
 use super::*;
@@ -66,51 +64,4 @@ fn a_stop_ends_the_loop() {
         reading()
     });
     assert_eq!(run.calls, 2 * u64::from(CALLS_BETWEEN_LOOKS));
-}
-
-/// "Per loop time including overhead" of `pg_test_timing`, in nanoseconds.
-fn pg_test_timing(program: &str) -> f64 {
-    let output = Command::new(program).args(["-d", "3"]).output().expect("it is installed");
-    let text = String::from_utf8(output.stdout).expect("it is English");
-    let line = text.lines().find(|line| line.starts_with("Per loop time")).expect("it prints this line");
-    let figure = line.split_whitespace().rev().nth(1).expect("a figure before its unit");
-    figure.parse().expect("a number")
-}
-
-/// Compares with `pg_test_timing`, named by `PG_TEST_TIMING`, in alternation; prints the ratio of the means of their
-/// logarithms with its 95 % interval (Student, 7 degrees of freedom).
-#[test]
-#[ignore = "measures"]
-fn agrees_with_pg_test_timing() {
-    let program = std::env::var("PG_TEST_TIMING");
-    let program = program.as_deref().unwrap_or("/usr/lib/postgresql/15/bin/pg_test_timing");
-    if Command::new(program).arg("--version").output().is_err() {
-        return println!("left out: {program} is not installed");
-    }
-    let start = Instant::now();
-    let logs: Vec<f64> = (0..8)
-        .map(|pair| {
-            let ours = || measure(&ClockRequest::default(), &Stop::default()).expect("it measures");
-            let first = (pair % 2 == 0).then(|| pg_test_timing(program));
-            let report = ours();
-            let theirs_ns = first.unwrap_or_else(|| pg_test_timing(program));
-            println!(
-                "{:6.2} ns a loop, {:6.2} ns a call, {:?}; pg_test_timing {theirs_ns:6.2} ns",
-                report.per_loop_ns, report.per_call_ns, report.answered_in
-            );
-            (report.per_loop_ns / theirs_ns).ln()
-        })
-        .collect();
-    let count = logs.len() as f64;
-    let mean = logs.iter().sum::<f64>() / count;
-    let deviation = (logs.iter().map(|log| (log - mean).powi(2)).sum::<f64>() / (count - 1.0)).sqrt();
-    let half = 2.365 * deviation / count.sqrt();
-    println!(
-        "ratio {:.3} [{:.3}, {:.3}] in {:?}",
-        mean.exp(),
-        (mean - half).exp(),
-        (mean + half).exp(),
-        start.elapsed()
-    );
-    assert!((0.5..2.0).contains(&mean.exp()));
 }

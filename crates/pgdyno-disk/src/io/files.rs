@@ -1,6 +1,6 @@
 //! The files of a measurement: laid out in full, and in the page cache or not.
 
-use std::{fs::File, sync::Arc};
+use std::{fs::File, os::fd::AsRawFd, path::PathBuf, sync::Arc};
 
 use pgdyno_core::{
     disk::io::{IoCache, IoNote, IoOrder, IoPattern},
@@ -25,9 +25,9 @@ const PRECONDITION_TIMES: u64 = 2;
 /// Largest share of the available memory that files may take which are to be in the page cache.
 const MOST_CACHED: f64 = 0.8;
 
-/// Files that were written in full.
+/// Files that were written in full, for one measurement or several.
 #[derive(Debug)]
-pub(super) struct WorkFiles<'a> {
+pub struct WorkFiles<'a> {
     pub(super) place: Place<'a>,
     pub(super) files: Vec<Arc<File>>,
     pub(super) driver: FileDriver,
@@ -38,7 +38,10 @@ pub(super) struct WorkFiles<'a> {
 
 impl<'a> WorkFiles<'a> {
     /// Makes the files of a request and writes them in full, or opens its block device.
-    pub(super) fn lay_out(
+    ///
+    /// # Errors
+    /// [`Problem`] of a path that cannot be measured, of too little space, or of a stop before the end.
+    pub fn lay_out(
         request: &'a IoRequest,
         stop: &Stop,
         tell: &mut dyn FnMut(IoProgress),
@@ -54,6 +57,11 @@ impl<'a> WorkFiles<'a> {
             work.write_all(request, 1, stop, tell)?;
         }
         Ok(work)
+    }
+
+    /// A path by which other programs of this user reach the first file, which has no name, while this one has it open.
+    pub fn path(&self) -> PathBuf {
+        format!("/proc/{}/fd/{}", std::process::id(), self.files[0].as_raw_fd()).into()
     }
 
     /// Whether the files are those that a request needs.

@@ -79,7 +79,10 @@ pub fn run_all(
 }
 
 /// Measures a pattern on files that are laid out.
-pub(super) fn run_on(
+///
+/// # Errors
+/// As [`run`].
+pub fn run_on(
     work: &mut WorkFiles<'_>,
     request: &IoRequest,
     stop: &Stop,

@@ -22,12 +22,11 @@ pub mod steady;
 
 pub use costs::{CostsRequest, costs};
 pub use cpus::queue_cpus;
+pub use files::WorkFiles;
 pub use knee::{effective_io_concurrency, knee};
-pub use measure::{run, run_all};
+pub use measure::{run, run_all, run_on};
 pub use request::{IoProgress, IoRequest};
 pub use saturate::saturate;
 
-#[cfg(test)]
-mod against_fio;
 #[cfg(test)]
 mod tests;

@@ -227,3 +227,34 @@ fn losetup(arguments: &[&str]) -> Option<String> {
     let output = Command::new("losetup").args(arguments).output().ok()?;
     output.status.success().then(|| String::from_utf8_lossy(&output.stdout).into_owned())
 }
+
+mod alone {
+    use pgdyno_layer::{Behaviour, Delay, Injection, Share, mount};
+
+    use super::*;
+
+    /// One read in ten takes 200 ms, the others 5 ms: beyond what the layer itself takes, the percentiles are these.
+    #[test]
+    #[ignore = "must run alone: the latencies are those of this machine; `cargo xtask test-all` runs it"]
+    fn planted_latencies_are_found() {
+        let [below, at] = [(); 2].map(|()| tempfile::tempdir_in(".").expect("a directory can be made"));
+        let share = |share, ms| Share { share, delay: Duration::from_millis(ms) };
+        let reads =
+            Injection { delay: Delay::Drawn(vec![share(0.9, 5), share(0.1, 200)]), ..Injection::default() };
+        let behaviour = Behaviour { reads, ..Behaviour::default() };
+        let _mounted = match mount(below.path(), at.path(), behaviour) {
+            Ok(mounted) => mounted,
+            Err(problem) => return println!("left out: {problem}"),
+        };
+        let pattern = IoPattern { depth: 64, ..sample().pattern };
+        let duration = Duration::from_secs(6);
+        let request = IoRequest { path: at.path().to_owned(), pattern, duration, ..sample() };
+        let report = run(&request, &Stop::default(), &mut |_| ()).expect("it can be measured");
+        let latency = report.reads.expect("there are reads").latency;
+        println!("{latency:?}");
+        let [p50_ms, p99_ms] =
+            [latency.p50_ns, latency.p99_ns].map(|ns| ns.expect("enough samples") as f64 / 1e6);
+        assert!((5.0..5.5).contains(&p50_ms), "{p50_ms} ms");
+        assert!((200.0..202.0).contains(&p99_ms), "{p99_ms} ms");
+    }
+}

@@ -141,7 +141,7 @@ impl<'a> Run<'a> {
         tally.add(&ran, error.is_none() && !stopped);
         let default = SyncAction::Method { method: SyncMethod::DEFAULT, writes: 1 };
         if let (Ran::Timed { timed, .. }, true) = (&ran, tally.action() == default) {
-            let operations = timed.latency.count();
+            let operations = timed.operations;
             let bytes = operations * self.request.block_bytes;
             let now = Counters::read(Path::new("/")).zip(before);
             let booked = now.and_then(|(now, then)| now.since(&then, operations, bytes));

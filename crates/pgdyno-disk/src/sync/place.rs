@@ -131,16 +131,18 @@ impl Below<'_> {
     }
 }
 
+/// The only line of a file of sysfs; `None` for an empty one.
+fn line(path: &Path) -> Option<String> {
+    let text = fs::read_to_string(path).ok()?;
+    Some(text.trim().to_owned()).filter(|line| !line.is_empty())
+}
+
 fn device(dir: &Path, virtual_machine: bool) -> SyncDevice {
-    let line = |path: &Path| {
-        let text = fs::read_to_string(path).ok()?;
-        Some(text.trim().to_owned()).filter(|line| !line.is_empty())
-    };
     let rotational = line(&dir.join("queue/rotational")).filter(|_| !virtual_machine && !is_virtual(dir));
     SyncDevice {
         name: dir.file_name().unwrap_or_default().to_string_lossy().replace('!', "/"),
         write_cache: line(&dir.join("queue/write_cache")),
-        reported_cache: reported_cache(dir).and_then(|path| line(&path)),
+        reported_cache: reported_cache(dir),
         rotational: rotational.and_then(|line| match line.as_str() {
             "0" => Some(false),
             "1" => Some(true),
@@ -149,13 +151,18 @@ fn device(dir: &Path, virtual_machine: bool) -> SyncDevice {
     }
 }
 
-/// Where the driver tells what the device says of its cache: `virtio_blk` at the disk, SCSI beside it.
-fn reported_cache(dir: &Path) -> Option<PathBuf> {
+/// What the device says of its cache: `virtio_blk` tells at the disk, SCSI beside it. A loop device always has one, the
+/// page cache of its file.
+fn reported_cache(dir: &Path) -> Option<String> {
     let of_scsi = || -> io::Result<Option<PathBuf>> {
         let mut entries = fs::read_dir(dir.join("device/scsi_disk"))?.flatten();
         Ok(entries.next().map(|entry| entry.path().join("cache_type")))
     };
-    Some(dir.join("cache_type")).filter(|path| path.exists()).or_else(|| of_scsi().ok().flatten())
+    if dir.join("loop/backing_file").exists() {
+        return Some("write back".to_owned());
+    }
+    let told = Some(dir.join("cache_type")).filter(|path| path.exists());
+    told.or_else(|| of_scsi().ok().flatten()).and_then(|path| line(&path))
 }
 
 /// Whether a hypervisor plays the disk: virtio, Xen, or a vendor that makes none.
@@ -224,6 +231,22 @@ mod tests {
         assert!(found == [sda.clone(), sdb.clone()] || found == [sdb, sda], "{found:?}");
         assert_eq!(disks(root.path(), 253, 1), []);
         assert_eq!(disks(root.path(), 0, 50), []);
+    }
+
+    #[test]
+    fn a_loop_device_caches_in_memory_whatever_the_kernel_was_told() {
+        let root = tree(
+            &[
+                ("sys/loop0/loop/backing_file", "/srv/disk\n"),
+                ("sys/loop0/queue/write_cache", "write through\n"),
+            ],
+            &[],
+        );
+        let found = device(&root.path().join("sys/loop0"), false);
+        assert_eq!(
+            (found.write_cache.as_deref(), found.reported_cache.as_deref()),
+            (Some("write through"), Some("write back"))
+        );
     }
 
     #[test]

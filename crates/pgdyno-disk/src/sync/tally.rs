@@ -18,6 +18,7 @@ pub(super) struct Tally {
     case: Case,
     direct: Option<bool>,
     unavailable: Option<String>,
+    operations: u64,
     latency: Latency,
     took: Duration,
     block_rates_per_s: Vec<f64>,
@@ -29,6 +30,7 @@ impl Tally {
             case,
             direct: None,
             unavailable: None,
+            operations: 0,
             latency: Latency::lazy(Precision::Run),
             took: Duration::ZERO,
             block_rates_per_s: Vec::new(),
@@ -50,6 +52,7 @@ impl Tally {
             Ran::Unavailable(why) => self.unavailable = Some(why.clone()),
             Ran::Timed { timed, direct } => {
                 self.direct = *direct;
+                self.operations += timed.operations;
                 self.latency.add(&timed.latency);
                 self.took += timed.took;
                 self.block_rates_per_s.extend(rate_per_s(timed).filter(|_| complete));
@@ -59,12 +62,12 @@ impl Tally {
 
     /// The test; `None` if nothing was executed.
     pub(super) fn finish(self) -> Option<SyncTest> {
-        let Self { case, direct, unavailable, latency, took, block_rates_per_s } = self;
+        let Self { case, direct, unavailable, operations, latency, took, block_rates_per_s } = self;
         let timing = latency.summary().filter(|_| !took.is_zero()).map(|summary| SyncTiming {
-            operations: summary.count,
+            operations,
             duration_ns: took.as_nanos() as u64,
-            rate_per_s: summary.count as f64 / took.as_secs_f64(),
-            written_bytes: summary.count * u64::from(case.writes) * case.write_bytes,
+            rate_per_s: operations as f64 / took.as_secs_f64(),
+            written_bytes: operations * u64::from(case.writes) * case.write_bytes,
             p90_ns: latency.quantile_ns(0.9),
             distribution: latency.distribution(),
             latency: summary,
@@ -81,7 +84,7 @@ impl Tally {
 }
 
 fn rate_per_s(timed: &Timed) -> Option<f64> {
-    let rate = timed.latency.count() as f64 / timed.took.as_secs_f64();
+    let rate = timed.operations as f64 / timed.took.as_secs_f64();
     (rate.is_finite() && rate > 0.0).then_some(rate)
 }
 
@@ -95,7 +98,10 @@ mod tests {
         let mut latency = Latency::new(Precision::Run);
         latencies_ns.iter().for_each(|ns| latency.record(*ns));
         let took = Duration::from_nanos(latencies_ns.iter().sum());
-        Ran::Timed { timed: Timed { latency, took, error: None }, direct: Some(true) }
+        Ran::Timed {
+            timed: Timed { operations: latency.count(), latency, took, error: None },
+            direct: Some(true),
+        }
     }
 
     fn tally() -> Tally {

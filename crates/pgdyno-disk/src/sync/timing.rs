@@ -7,9 +7,14 @@ use std::{
 
 use pgdyno_core::measure::{Latency, Precision};
 
+/// One operation of this many is timed where the clock would take a tenth of its time and more: writes to memory.
+pub(super) const SAMPLED: u32 = 16;
+
 /// What was executed until the time was over, somebody stopped it, or an operation failed.
 pub(super) struct Timed {
-    /// Latency of each completed operation.
+    /// Completed operations.
+    pub operations: u64,
+    /// Latency of those that were timed.
     pub latency: Latency,
     /// Time to the end of the last completed one.
     pub took: Duration,
@@ -20,11 +25,12 @@ pub(super) struct Timed {
 impl Timed {
     /// Nothing executed.
     pub(super) fn none() -> Self {
-        Self { latency: Latency::lazy(Precision::Run), took: Duration::ZERO, error: None }
+        Self { operations: 0, latency: Latency::lazy(Precision::Run), took: Duration::ZERO, error: None }
     }
 
     /// Adds what was executed afterwards.
     pub(super) fn add(&mut self, later: Self) {
+        self.operations += later.operations;
         self.latency.add(&later.latency);
         self.took += later.took;
         self.error = self.error.take().or(later.error);
@@ -32,7 +38,7 @@ impl Timed {
 }
 
 /// Repeats an operation until the duration is over, but at least once, or until `halted` says so. The clock is read
-/// once per operation, so that its cost is small beside that of a write to memory.
+/// once per operation.
 pub(super) fn repeat(
     duration: Duration,
     halted: impl Fn() -> bool,
@@ -47,9 +53,38 @@ pub(super) fn repeat(
             break;
         }
         let now = Instant::now();
+        timed.operations += 1;
         timed.latency.record((now - last).as_nanos() as u64);
         timed.took = now - start;
         last = now;
+    }
+    timed
+}
+
+/// Repeats an operation as [`repeat`] does, and times the last of every [`SAMPLED`].
+pub(super) fn repeat_sampled(
+    duration: Duration,
+    halted: impl Fn() -> bool,
+    mut operation: impl FnMut() -> io::Result<()>,
+) -> Timed {
+    let mut timed = Timed { latency: Latency::new(Precision::Run), ..Timed::none() };
+    let start = Instant::now();
+    while timed.took < duration && !halted() {
+        let before = (1..SAMPLED).try_for_each(|_| {
+            operation()?;
+            timed.operations += 1;
+            Ok(())
+        });
+        let begun = Instant::now();
+        let ended = before.and_then(|()| operation());
+        let now = Instant::now();
+        timed.took = now - start;
+        if let Err(error) = ended {
+            timed.error = Some(error);
+            break;
+        }
+        timed.operations += 1;
+        timed.latency.record((now - begun).as_nanos() as u64);
     }
     timed
 }
@@ -90,6 +125,28 @@ mod tests {
         );
         assert_eq!((timed.latency.count(), timed.error.is_none()), (7, true));
         assert_eq!(repeat(EVER, || true, || Ok(())).latency.count(), 0);
+    }
+
+    #[test]
+    fn one_of_a_sample_is_timed_and_all_count() {
+        let count = Cell::new(0);
+        let operation = || {
+            count.set(count.get() + 1);
+            if count.get() == 40 { Err(io::Error::from_raw_os_error(5)) } else { Ok(()) }
+        };
+        let timed = repeat_sampled(EVER, || false, operation);
+        assert_eq!((timed.operations, timed.latency.count()), (39, 2));
+        assert!(timed.error.is_some() && !timed.took.is_zero());
+        count.set(100);
+        let timed = repeat_sampled(
+            EVER,
+            || count.get() == 132,
+            || {
+                count.set(count.get() + 1);
+                Ok(())
+            },
+        );
+        assert_eq!((timed.operations, timed.latency.count(), timed.error.is_none()), (32, 2, true));
     }
 
     #[test]

@@ -9,7 +9,11 @@ mod job;
 mod load;
 mod stage;
 
-use pgdyno_core::{disk::PublishedFigure, problem::Problem, stop::Stop};
+use pgdyno_core::{
+    disk::{DeclaredStorage, PublishedFigure},
+    problem::Problem,
+    stop::Stop,
+};
 use pgdyno_record::{Found, OperationRecord};
 
 pub use ahead::CopiesAhead;
@@ -86,6 +90,13 @@ impl Operations {
     pub fn show_beside(&mut self, published: Vec<PublishedFigure>) {
         if let Some(recording) = &mut self.recording {
             recording.record.published = published;
+        }
+    }
+
+    /// Adds what is declared of the storage, which the report shows beside what is measured.
+    pub fn declare(&mut self, declared: Vec<DeclaredStorage>) {
+        if let Some(recording) = &mut self.recording {
+            recording.record.declared = declared;
         }
     }
 

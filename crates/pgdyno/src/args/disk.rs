@@ -21,7 +21,7 @@ use pgdyno_disk::{
 };
 use pgdyno_lab::operation::disk::DiskTask;
 
-use super::{bench::cpu_list, disk_delay, disk_run};
+use super::{bench::cpu_list, disk_delay, disk_run, file};
 use crate::{context::Context, operate::RecordFlags};
 
 /// Size of a file unless the preset or `--size` says otherwise.
@@ -203,6 +203,9 @@ struct Clock {
 struct Common {
     #[command(flatten)]
     record: RecordFlags,
+    /// File of what sellers declare of the storage, with a table for each, to stand beside what is measured
+    #[arg(long, value_name = "FILE.toml", help_heading = "How", conflicts_with = "no_record")]
+    declared: Option<PathBuf>,
     /// Print run.json instead of the result
     #[arg(long, help_heading = "How", conflicts_with = "no_record")]
     json: bool,
@@ -262,7 +265,8 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         What::Clock(args) => (vec![args.task()], &args.common),
     };
     let tasks: Vec<_> = tasks.into_iter().map(DiskTask::at_absolute_path).collect();
-    disk_run::run(&tasks, (common.json, &common.record), context)
+    let declared = common.declared.as_deref().map(file::declared).transpose()?.unwrap_or_default();
+    disk_run::run(&tasks, declared.declared(), (common.json, &common.record), context)
 }
 
 impl Sync {

@@ -2,7 +2,13 @@
 
 use std::{path::Path, process::ExitCode};
 
-use pgdyno_core::{disk::Disk, problem::Problem, profile::Profiling, stop::Stop, units};
+use pgdyno_core::{
+    disk::{DeclaredStorage, Disk},
+    problem::Problem,
+    profile::Profiling,
+    stop::Stop,
+    units,
+};
 use pgdyno_lab::{
     Events, Job,
     operation::{
@@ -30,6 +36,7 @@ use crate::{
 /// The problem to print; what was measured until then is recorded.
 pub(super) fn run(
     tasks: &[DiskTask],
+    declared: Vec<DeclaredStorage>,
     (json, record): (bool, &RecordFlags),
     context: &Context,
 ) -> Result<ExitCode, Problem> {
@@ -47,6 +54,7 @@ pub(super) fn run(
         copies: Vec::new(),
     };
     let mut operations = operate::begin(&job, record, context, &stop, &progress)?;
+    operations.declare(declared);
     let found = tasks.iter().map(|task| one(&mut operations, task, &stop)).collect();
     progress.finish();
     operate::end(operations, found, (json, record), |found: Vec<Disk>| {
@@ -86,6 +94,7 @@ pub(super) fn plan(task: &Task, context: &Context) -> Result<ExitCode, Problem> 
     let events = Events::new(progress.clone());
     let mut operations = Operations::recorded(&job, (&context.lab(), seen), &stop, events)?;
     operations.show_beside(published);
+    operations.declare(plan.storage.declared());
     let done = tasks.iter().try_for_each(|task| one(&mut operations, task, &stop).map(drop));
     progress.finish();
     let ended = operations.end(done)?;

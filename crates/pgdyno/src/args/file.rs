@@ -3,7 +3,7 @@
 use std::{fs::File, io::Read, path::Path};
 
 use pgdyno_core::{disk::PublishedFigure, problem::Problem, units};
-use pgdyno_plan::{MAX_PLAN_BYTES, Plan, WorkloadFiles, preset::Preset};
+use pgdyno_plan::{MAX_PLAN_BYTES, Plan, StoragePlan, WorkloadFiles, preset::Preset};
 use pgdyno_script::{Risk, Scripts, risks};
 
 /// Reads a plan, at one of its sizes if that is named, and its files.
@@ -33,6 +33,7 @@ pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
         server.preset = file.map(|file| dir.join(file).display().to_string()).or(server.preset.take());
     }
     plan.reference = plan.reference.map(|file| dir.join(file));
+    at_absolute_dirs(&mut plan.storage);
     Ok(plan)
 }
 
@@ -44,6 +45,26 @@ pub(super) fn published(plan: &Plan) -> Result<Vec<PublishedFigure>, Problem> {
     let Some(path) = &plan.reference else { return Ok(Vec::new()) };
     let text = text(path, "file", "the plan names it: is it a file of published figures in UTF-8?")?;
     pgdyno_plan::published(&text, &path.display().to_string(), &PROGRAMS)
+}
+
+/// Reads what is declared of storage.
+///
+/// # Errors
+/// The file cannot be read, or declares nothing, or nothing right.
+pub(super) fn declared(path: &Path) -> Result<StoragePlan, Problem> {
+    let text = text(path, "file", "declared facts of storage are a TOML file: is this the right file?")?;
+    let mut storage = StoragePlan::declared_in(&text, &path.display().to_string())?;
+    at_absolute_dirs(&mut storage);
+    Ok(storage)
+}
+
+/// Names directories as records do.
+fn at_absolute_dirs(storage: &mut StoragePlan) {
+    for dir in storage.declared.values_mut().filter_map(|declared| declared.dir.as_mut()) {
+        if let Ok(absolute) = std::fs::canonicalize(&dir).or_else(|_| std::path::absolute(&dir)) {
+            *dir = absolute;
+        }
+    }
 }
 
 /// Programs whose figures are those of `disk` stages.

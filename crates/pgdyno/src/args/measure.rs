@@ -13,6 +13,7 @@ use super::{
     arm::Arm,
     connection::Connection,
     detach::Detach,
+    file,
     own_server::{refuse_as_published, request, setting},
     recorded,
     subjects::{ForAll, subjects},
@@ -58,6 +59,10 @@ pub struct Args {
         help_heading = "Options"
     )]
     pub(super) profile: Option<Profiling>,
+    /// File of what sellers declare of the storage, with a table for each, to stand beside what is measured; a price
+    /// gives the cost of transactions
+    #[arg(long, value_name = "FILE.toml", help_heading = "Options")]
+    pub(super) declared: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Options")]
     pub(super) detach: Detach,
     /// Print run.json instead of the report
@@ -103,6 +108,9 @@ impl Args {
         plan.measure.profile = self.profile.unwrap_or(plan.measure.profile);
         plan.load = self.loading.over(&plan.load);
         plan.data.loaded = self.tables.existing().unwrap_or(plan.data.loaded);
+        if let Some(path) = &self.declared {
+            plan.storage = file::declared(path)?;
+        }
         tables::leave_out_unused(&mut plan, files.names_tpcb());
         plan.validate()?;
         let (subjects, servers) = match subjects(named, &plan, &self.for_all_subjects())? {

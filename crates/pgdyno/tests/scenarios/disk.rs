@@ -3,14 +3,14 @@
 use std::{
     fs,
     path::{Path, PathBuf},
-    process::{Child, Output, Stdio},
+    process::{Child, Command, Output, Stdio},
 };
 
 use pgdyno_core::{
-    disk::{Disk, DiskWork, sync::SyncVerdict},
+    disk::{CellCost, Disk, DiskWork, io::IoEnd, sync::SyncVerdict},
     results::{ComparedRate, Verdict},
 };
-use pgdyno_layer::{Behaviour, mount};
+use pgdyno_layer::{Behaviour, Injection, Mount, mount};
 use pgdyno_record::{Found, Run, Status};
 use testkit::left_out;
 
@@ -99,7 +99,7 @@ fn a_plan_of_directories_starts_no_server_and_shows_them_side_by_side() {
 #[test]
 fn a_workload_has_its_share_of_the_disk_that_was_measured() {
     let place = Place::new();
-    let plan = "name = \"share\"\n[server]\npg = \"18\"\nbundle = true\n[data]\nscale = 1\n[[stage]]\ndo = \"load\"\n\
+    let plan = "name = \"share\"\n[storage.declared.mine]\niops = 1000\nprice_per_hour = 2.5\ncurrency = \"EUR\"\n[server]\npg = \"18\"\nbundle = true\n[data]\nscale = 1\n[[stage]]\ndo = \"load\"\n\
                 [[stage]]\ndo = \"disk io\"\npreset = \"checkpoint\"\nfile_size = \"16MB\"\ninterval = \"300ms\"\n\
                 [[stage]]\ndo = \"drive\"\n[measure]\nclients = [2]\nduration = \"2s\"\nwarmup = \"100ms\"\n\
                 blocks = 1\n[[workload]]\nscript = \"tpcb-like\"\n";
@@ -114,7 +114,13 @@ fn a_workload_has_its_share_of_the_disk_that_was_measured() {
     let writes = writes.unwrap_or_else(|| panic!("{:?}", run.record.disk_shares));
     assert!(writes.measured_per_s > 0.0 && writes.used_per_s > 0.0, "{writes:?}");
     assert_eq!(writes.share, writes.used_per_s / writes.measured_per_s);
-    assert!(shown.contains("SHARE OF THE MEASURED DISK"), "{shown}");
+    let [declared] = &run.record.nominal_shares[..] else { panic!("{:?}", run.record.nominal_shares) };
+    assert_eq!((declared.declared_per_s, declared.measured_per_s), (1_000.0, io.rate_per_s()));
+    let [cost] = &run.record.costs[..] else { panic!("{:?}", run.record.costs) };
+    assert_eq!(CellCost::per_million(2.5, run.record.cells[0].tps.value), Some(cost.per_million));
+    for words in ["SHARE OF THE MEASURED DISK", "DECLARED STORAGE", "EUR"] {
+        assert!(shown.contains(words), "{words}: {shown}");
+    }
 }
 
 /// A directory behind `pgdyno disk delay`, which unmounts it when it ends.
@@ -200,6 +206,90 @@ fn a_directory_in_memory_is_suspicious() {
     is_empty(memory.path());
 }
 
+/// A layer over a directory whose reads fail after this many.
+fn failing(place: &Place, reads: u64) -> Option<(Mount, PathBuf)> {
+    let (dir, at) = (directory(place, "below"), directory(place, "failing"));
+    let failing = Injection { fails_after: Some(reads), ..Injection::default() };
+    match mount(&dir, &at, Behaviour { reads: failing, ..Behaviour::default() }) {
+        Ok(mounted) => Some((mounted, at)),
+        Err(problem) => {
+            left_out(&problem.to_string());
+            None
+        }
+    }
+}
+
+/// Measures reads that end with an error, and finds them in the record up to it.
+fn ends_with_an_error(place: &Place, path: &Path) {
+    let path = path.to_str().expect("UTF-8");
+    let output = place.run(&["disk", "io", path, "--size", "4MB", "-T", "20s", "--ramp", "0s"]);
+    let said = text(&output.stderr);
+    assert!(!output.status.success() && said.contains("Input/output error"), "{said}");
+    let run = only(place);
+    assert_eq!(run.record.status, Status::Stopped);
+    let [Disk::Io(io)] = disks(&run)[..] else { panic!("{:?}", run.record.operations) };
+    assert!(
+        matches!(&io.ended, IoEnd::Failed { why } if why.contains("Input/output error")),
+        "{:?}",
+        io.ended
+    );
+    assert!(io.reads.as_ref().is_some_and(|reads| reads.count > 100) && io.duration_s < 20.0);
+    assert!(run.path.join("report.html").is_file());
+}
+
+#[test]
+fn what_was_measured_before_a_disk_failed_is_kept() {
+    let place = Place::new();
+    let Some((mounted, at)) = failing(&place, 3_000) else { return };
+    ends_with_an_error(&place, &at);
+    drop(mounted);
+    is_empty(&place.path("below"));
+}
+
+/// A loop device, detached when it is dropped.
+struct Loop(PathBuf);
+
+impl Loop {
+    /// `None` where none can be made.
+    fn of(file: &Path) -> Option<Self> {
+        let output = Command::new("losetup").args(["--find", "--show"]).arg(file).output();
+        match output {
+            Ok(output) if output.status.success() => Some(Self(text(&output.stdout).trim().into())),
+            _ => {
+                left_out("there is no loop device");
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").arg("--detach").arg(&self.0).status();
+    }
+}
+
+#[test]
+fn a_raw_device_is_only_read_and_may_fail() {
+    let place = Place::new();
+    let Some((mounted, at)) = failing(&place, 3_000) else { return };
+    let below = place.path("below").join("disk");
+    let contents: Vec<u8> = (0..4_u32 << 20).map(|at| at as u8 ^ (at >> 9) as u8).collect();
+    fs::write(&below, &contents).expect("it is writable");
+    if let Some(device) = Loop::of(&at.join("disk")) {
+        let path = device.0.to_str().expect("UTF-8");
+        let output = place.run(&["disk", "io", path, "--pattern", "randwrite", "--size", "4MB"]);
+        assert!(
+            !output.status.success() && text(&output.stderr).contains("only read"),
+            "{}",
+            text(&output.stderr)
+        );
+        ends_with_an_error(&place, &device.0);
+    }
+    drop(mounted);
+    assert!(fs::read(&below).expect("it is there") == contents, "the device was written to");
+}
+
 #[test]
 fn what_cannot_be_measured_is_refused_in_a_sentence() {
     let place = Place::new();
@@ -215,6 +305,7 @@ fn what_cannot_be_measured_is_refused_in_a_sentence() {
         (vec!["disk", "io", dir, "--block", "3kB"], "a block is a multiple of 512 bytes"),
         (vec!["disk", "io", dir, "--preset", "olap"], "it is one of articles"),
         (vec!["disk", "io", dir, "--preset", "wal", "--pattern", "read"], "cannot be used with"),
+        (vec!["disk", "sync", dir, "--declared", "/nowhere.toml"], "could not read the file /nowhere.toml"),
         (vec!["disk", "delay", dir, dir, "--times", "0.5"], "from 1"),
         (vec!["ab", "--dir", dir, "--pg", "18"], "nothing to compare"),
         (vec!["ab", "dir=/x", "pg=18"], "could not compare a directory with a server"),

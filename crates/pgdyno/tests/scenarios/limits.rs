@@ -508,8 +508,8 @@ mod alone {
     fn memory_that_is_scarce() {
         let scans = Way {
             settings: "shared_buffers = \"48MB\", maintenance_work_mem = \"8MB\"",
-            scale: 40,
-            script: "\\set aid random(1, 3980000)\n\
+            scale: 60,
+            script: "\\set aid random(1, 5980000)\n\
                      SELECT sum(abalance) FROM pgbench_accounts WHERE aid BETWEEN :aid AND :aid + 20000;",
             clients: 8,
             ..Way::default()
@@ -517,15 +517,15 @@ mod alone {
         let more = Way {
             pg: "14",
             settings: "shared_buffers = \"32MB\", maintenance_work_mem = \"8MB\"",
-            scale: 40,
-            script: "\\set aid random(1, 3990000)\n\
+            scale: 60,
+            script: "\\set aid random(1, 5990000)\n\
                      SELECT sum(abalance) FROM pgbench_accounts WHERE aid BETWEEN :aid AND :aid + 5000;",
             clients: 12,
             server: ALL_CPUS,
             ..Way::default()
         };
         for (number, way) in (1..).zip([scans, more]) {
-            let Some(group) = Group::with_memory(192 << 20) else { return };
+            let Some(group) = Group::with_memory(320 << 20) else { return };
             is_found(BottleneckKind::Memory, number, &way.limits_within(&group));
         }
     }
