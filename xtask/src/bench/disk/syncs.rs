@@ -3,6 +3,7 @@
 use std::{path::Path, process::Command};
 
 use pgdyno_analysis::compare::bar::Bar;
+use pgdyno_core::units;
 use serde_json::Value;
 
 use super::{Args, Results, found, output};
@@ -53,8 +54,9 @@ fn own_rates(found: &Value) -> Vec<(String, f64)> {
 /// The fields that tell a test from others.
 fn name(test: &Value) -> String {
     let word = |key: &str| test[key].as_str().map(str::to_owned);
-    let writes =
-        test["writes"].as_u64().map(|count| format!("{count} writes of {} bytes", test["write_bytes"]));
+    let writes = test["writes"]
+        .as_u64()
+        .map(|count| format!("{} of {} bytes", units::plural(count, "write"), test["write_bytes"]));
     let parts = [word("test").filter(|test| test != "method"), word("method"), writes];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -1,7 +1,7 @@
 //! Reads and writes at depth.
 
 use pgdyno_core::{
-    disk::io::{IoCache, IoDevice, IoEnd, IoFiles, IoMethod, IoNote, IoReport, SteadyState},
+    disk::io::{IoCache, IoEnd, IoFiles, IoMethod, IoNote, IoReport, SteadyState},
     units,
 };
 use pgdyno_document::{
@@ -84,7 +84,7 @@ fn facts(at: &Place<'_>, of: &IoReport) -> Vec<Fact> {
 }
 
 fn figures(at: &Place<'_>, of: &IoReport) -> Table {
-    let numbers = ["per second", "bytes/s", "mean", "p50", "p90", "p99", "p99.9", "p99.99", "longest"];
+    let numbers = ["per second", "bytes/s", "p50", "p90", "p99", "p99.9", "longest"];
     let columns = [Column::words("operation")].into_iter().chain(numbers.map(Column::number)).collect();
     let kinds = [
         ("reads", "reads", of.reads.is_some()),
@@ -95,7 +95,7 @@ fn figures(at: &Place<'_>, of: &IoReport) -> Table {
     let row = |(kind, name, _): (&'static str, &'static str, bool)| {
         let own = at.at(kind);
         let latency = own.at("latency");
-        let percentiles = ["mean_ns", "p50_ns", "p90_ns", "p99_ns", "p999_ns", "p9999_ns", "max_ns"];
+        let percentiles = ["p50_ns", "p90_ns", "p99_ns", "p999_ns", "max_ns"];
         let rates = [own.figure("rate_per_s", Rate), own.figure("bytes_per_s", BytesEachSecond)];
         let cells = rates.into_iter().chain(percentiles.map(|field| latency.figure(field, Latency)));
         Row::new(false, [Phrase::from(name).into()].into_iter().chain(cells.map(Into::into)))
@@ -105,36 +105,33 @@ fn figures(at: &Place<'_>, of: &IoReport) -> Table {
 
 /// What the kernel saw at the devices below.
 fn devices(at: &Place<'_>, of: &IoReport) -> Option<Block> {
-    let numbers = [
-        "reads/s",
-        "bytes/s",
-        "merged/s",
-        "writes/s",
-        "bytes/s",
-        "merged/s",
-        "request",
-        "queue",
-        "utilisation",
-    ];
-    let columns = [Column::words("device")].into_iter().chain(numbers.map(Column::number)).collect();
-    let row = |(index, _): (usize, &IoDevice)| {
-        let own = at.at("devices").at(index);
-        let cells = [
-            own.figure("reads_per_s", Rate),
-            own.figure("read_bytes_per_s", BytesEachSecond),
-            own.figure("read_merges_per_s", Rate),
-            own.figure("writes_per_s", Rate),
-            own.figure("written_bytes_per_s", BytesEachSecond),
-            own.figure("write_merges_per_s", Rate),
-            own.figure("request_bytes", BytesEachSecond),
-            own.figure("queue", Number),
-            own.figure("utilisation", Percent),
-        ];
-        let name: Phrase = own.figure("device", Text).into();
-        Row::new(false, [name.into()].into_iter().chain(cells.map(Into::into)))
-    };
-    let rows: Vec<Row> = of.devices.iter().enumerate().map(row).collect();
+    let words = ["device", "operation"].map(Column::words);
+    let numbers =
+        ["per second", "bytes/s", "merged/s", "request", "queue", "in use"].map(Column::number);
+    let rows: Vec<Row> =
+        (0..of.devices.len()).flat_map(|index| device(&at.at("devices").at(index))).collect();
+    let columns = words.into_iter().chain(numbers).collect();
     (!rows.is_empty()).then(|| Block::Table(Table::new(columns, rows)))
+}
+
+/// Reads of a device with what belongs to both, and its writes.
+fn device(at: &Place<'_>) -> [Row; 2] {
+    let both = [
+        at.figure("request_bytes", BytesEachSecond),
+        at.figure("queue", Number),
+        at.figure("utilisation", Percent),
+    ];
+    let row = |name: Phrase, operation: &'static str, [rate, bytes, merged]: [&str; 3], more: [Phrase; 3]| {
+        let figures = [at.figure(rate, Rate), at.figure(bytes, BytesEachSecond), at.figure(merged, Rate)];
+        let cells = [name, operation.into()].into_iter().chain(figures.map(Phrase::from)).chain(more);
+        Row::new(false, cells.map(Into::into))
+    };
+    let reads = ["reads_per_s", "read_bytes_per_s", "read_merges_per_s"];
+    let writes = ["writes_per_s", "written_bytes_per_s", "write_merges_per_s"];
+    [
+        row(at.figure("device", Text).into(), "reads", reads, both.map(Phrase::from)),
+        row(Phrase::default(), "writes", writes, [(); 3].map(|()| Phrase::default())),
+    ]
 }
 
 /// That the rate was not steady.

@@ -64,13 +64,14 @@ pub(super) fn blocks(at: &Place<'_>, of: &SyncReport) -> Vec<Block> {
         phrase![format!("! It {how} during {}: {}", why.during, why.why)]
     });
     let choice = of.choice.as_ref().map(|choice| Block::text(chosen(at, choice)));
-    let blocks = [Block::Table(table(at, of))].into_iter().chain(choice);
+    let not_measured = Block::prose(Tone::Plain, not_measured(of));
+    let blocks = [Block::Table(table(at, of))].into_iter().chain(not_measured).chain(choice);
     let blocks = blocks.chain(Block::prose(tone, judgement(of)));
     blocks.chain(Block::prose(Tone::Warning, ended.into_iter().collect())).collect()
 }
 
 fn table(at: &Place<'_>, of: &SyncReport) -> Table {
-    let numbers = ["per second", "mean", "p50", "p90", "p99", "p99.9", "longest"].map(Column::number);
+    let numbers = ["per second", "p50", "p90", "p99", "p99.9", "longest"].map(Column::number);
     let columns = [Column::words("test")].into_iter().chain(numbers).collect();
     let mut groups: Vec<Group> = Vec::new();
     for (index, test) in of.tests.iter().enumerate() {
@@ -116,22 +117,27 @@ fn name(test: &SyncTest) -> String {
 }
 
 fn row(at: &Place<'_>, test: &SyncTest, is_chosen: bool) -> Row {
-    let name: Phrase = match &test.unavailable {
-        Some(why) => format!("{} (not measured: {why})", name(test)).into(),
-        None => name(test).into(),
-    };
     let timing = at.at("timing");
     let latency = timing.at("latency");
     let cells = [
         timing.figure("rate_per_s", Rate),
-        latency.figure("mean_ns", Latency),
         latency.figure("p50_ns", Latency),
         timing.figure("p90_ns", Latency),
         latency.figure("p99_ns", Latency),
         latency.figure("p999_ns", Latency),
         latency.figure("max_ns", Latency),
     ];
-    Row::new(is_chosen, [name.into()].into_iter().chain(cells.map(Into::into)))
+    Row::new(is_chosen, [Phrase::from(name(test)).into()].into_iter().chain(cells.map(Into::into)))
+}
+
+/// The tests that could not be executed, and why.
+fn not_measured(of: &SyncReport) -> Vec<Phrase> {
+    let mut reasons: Vec<String> = Vec::new();
+    for test in &of.tests {
+        let reason = test.unavailable.as_ref().map(|why| format!("{} was not measured: {why}.", name(test)));
+        reasons.extend(reason.filter(|reason| !reasons.contains(reason)));
+    }
+    reasons.into_iter().map(Phrase::from).collect()
 }
 
 fn chosen(at: &Place<'_>, choice: &MethodChoice) -> Phrase {
