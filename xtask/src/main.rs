@@ -52,7 +52,7 @@ enum Chore {
     /// Measure what observing costs: a driver with all observers awake and asleep, alternating
     BenchObserve(bench::observe::Args),
     /// Compare `pgdyno disk` with pg_test_fsync, fio and pg_test_timing, alternating
-    BenchDisk(bench::disk::Args),
+    BenchDisk(bench::disk::flags::Args),
     /// Run PostgreSQL's own tests of pgbench against a pgbench and against pgdyno under that name
     PgbenchTests(pgbench_tests::Args),
     /// Run every test, including all majors, kills and long truth tests

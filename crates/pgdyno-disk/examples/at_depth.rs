@@ -1,7 +1,7 @@
 //! Measures patterns on one file that other programs can open, for `cargo xtask bench-disk`.
 //!
-//! `at_depth DIR BYTES SECONDS` lays out a file in DIR, prints its path, and then a report for every pattern on standard
-//! input, both as a line of JSON. `at_depth nop SECONDS` prints empty operations per second of CPU time.
+//! `at_depth DIR BYTES SECONDS` lays out a file in DIR, prints its path, and then a report for every pattern on
+//! standard input, both as a line of JSON. `at_depth nop SECONDS` prints empty operations per second of CPU time.
 
 #![allow(clippy::print_stdout)]
 

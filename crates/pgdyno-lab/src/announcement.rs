@@ -128,6 +128,7 @@ impl Announcement {
         let (interval, warmup, data) = (measure.duration, measure.warmup, data_words(prepared));
         let runs = match job.loads_in_runs() {
             true => format!("loads of all tables {data}; those of the load before are dropped first"),
+            false if is_of_storage(job) => format!("{interval} in each directory"),
             false => format!("{interval} after {warmup} of warm-up, {clients} {data}"),
         };
         match compare.slots {
@@ -285,6 +286,11 @@ fn arm_clients(job: &Job, both: u32) -> String {
     job.subjects.iter().map(of).collect::<Vec<_>>().join(" and ")
 }
 
+/// Whether directories are measured, and no server.
+fn is_of_storage(job: &Job) -> bool {
+    job.subjects.iter().all(|subject| matches!(subject.work, SubjectWork::Storage(_)))
+}
+
 /// Existing tables, whose they are, and who loaded them.
 fn existing_words(tables: &ExistingTables) -> String {
     let by = match tables.loaded_by {
@@ -407,6 +413,9 @@ fn write_targets(job: &Job, uses_existing: bool) -> String {
     let external = job.servers.iter().any(is_external);
     if external && uses_existing {
         return format!("in the existing tables, where it stays; schema pgdyno is {stays}");
+    }
+    if is_of_storage(job) {
+        return "that stay: each run has a file in its directory, unlinked at once".to_owned();
     }
     let mut places: Vec<String> = job.servers.iter().flat_map(own_dirs).collect();
     if external {

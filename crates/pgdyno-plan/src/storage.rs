@@ -156,7 +156,8 @@ mod tests {
 
     #[test]
     fn a_file_has_a_table_for_each_storage() {
-        let text = "[ssd]\ndisks = 2\niops = 1e5\nbandwidth = \"1GB\"\n[nas]\ndir = \"/nas\"\nprice_per_hour = 0.5\ncurrency = \"EUR\"\n";
+        let text = "[ssd]\ndisks = 2\niops = 1e5\nbandwidth = \"1GB\"\n\
+                    [nas]\ndir = \"/nas\"\nprice_per_hour = 0.5\ncurrency = \"EUR\"\n";
         let declared = StoragePlan::declared_in(text, "x.toml").expect("it is right").declared();
         assert_eq!(declared.len(), 2);
         assert_eq!((declared[0].name.as_str(), declared[0].dir.as_deref()), ("nas", Some("/nas")));

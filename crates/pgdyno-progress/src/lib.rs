@@ -210,9 +210,7 @@ impl Lines {
     /// Rate and time left of what is counted, after its count: `, 12,300/s, 4 min left`.
     pub fn pace(&self) -> String {
         let now = Instant::now();
-        let pace = self.counting.as_ref().and_then(|counting| counting.pace(now));
-        let pace =
-            pace.map(|(rate, left_s)| format!(", {}/s, {} left", units::rate(rate), units::about(left_s)));
+        let pace = self.counting.as_ref().map(|counting| counting.pace_words(now));
         pace.unwrap_or_default() + &self.left_of_more()
     }
 
@@ -262,10 +260,17 @@ impl Lines {
 impl Counting {
     fn words(&self, now: Instant) -> String {
         let of = format!("{} of {}", units::count(self.done), units::count(self.total));
-        let pace = self
-            .pace(now)
-            .map(|(rate, left_s)| format!(", {}/s, {} left", units::rate(rate), units::about(left_s)));
-        format!("{of} {}{}", self.unit, pace.unwrap_or_default())
+        format!("{of} {}{}", self.unit, self.pace_words(now))
+    }
+
+    /// `, 12,300/s, 4 min left`; seconds that are counted have no rate.
+    fn pace_words(&self, now: Instant) -> String {
+        let Some((rate, left_s)) = self.pace(now) else { return String::new() };
+        let left = units::about(left_s);
+        match self.unit == "s" {
+            true => format!(", {left} left"),
+            false => format!(", {}/s, {left} left", units::rate(rate)),
+        }
     }
 
     /// Units per second, and the seconds that are left at this rate, once a second has passed.

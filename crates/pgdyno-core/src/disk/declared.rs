@@ -86,8 +86,8 @@ pub struct CellCost {
     pub cell: String,
     /// Name of what was declared.
     pub name: String,
-    /// Price of a million transactions at the mean rate of the cell, if machine and storage are paid for by the hour and
-    /// always busy so.
+    /// Price of a million transactions at the mean rate of the cell, if machine and storage are paid for by the hour
+    /// and always as busy.
     pub per_million: f64,
     /// The same at both ends of the 95 % confidence interval of the rate, cheapest first; absent without an interval.
     #[serde(default, skip_serializing_if = "Option::is_none")]

@@ -94,7 +94,7 @@ fn cost(at: &Place<'_>, of: &CellCost) -> Row {
 
 /// What a price of transactions assumes.
 fn price_note(costs: &[CellCost]) -> Option<Block> {
-    let note = "A million transactions cost their share of the declared price of an hour, if the server is paid for by the \
-                hour and always as busy as in the cell.";
+    let note = "A million transactions cost their share of the declared price of an hour, if the server is paid for \
+                by the hour and always as busy as in the cell.";
     (!costs.is_empty()).then(|| Block::text(note))
 }

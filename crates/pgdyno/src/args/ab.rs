@@ -686,6 +686,10 @@ impl Args {
             measure.duration = Span::from_millis(slots::COUNTED_MS);
             measure.warmup = Span::from_millis(slots::DROPPED_MS);
         }
+        if matches!(self.by(), ComparedRate::Syncs | ComparedRate::Reads) {
+            // Every operation counts.
+            measure.warmup = Span::from_millis(0);
+        }
         measure.duration = self.duration.unwrap_or(measure.duration);
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
         measure.blocks = 2 * self.blocks();

@@ -99,7 +99,8 @@ fn a_plan_of_directories_starts_no_server_and_shows_them_side_by_side() {
 #[test]
 fn a_workload_has_its_share_of_the_disk_that_was_measured() {
     let place = Place::new();
-    let plan = "name = \"share\"\n[storage.declared.mine]\niops = 1000\nprice_per_hour = 2.5\ncurrency = \"EUR\"\n[server]\npg = \"18\"\nbundle = true\n[data]\nscale = 1\n[[stage]]\ndo = \"load\"\n\
+    let plan = "name = \"share\"\n[storage.declared.mine]\niops = 1000\nprice_per_hour = 2.5\ncurrency = \"EUR\"\n\
+                [server]\npg = \"18\"\nbundle = true\n[data]\nscale = 1\n[[stage]]\ndo = \"load\"\n\
                 [[stage]]\ndo = \"disk io\"\npreset = \"checkpoint\"\nfile_size = \"16MB\"\ninterval = \"300ms\"\n\
                 [[stage]]\ndo = \"drive\"\n[measure]\nclients = [2]\nduration = \"2s\"\nwarmup = \"100ms\"\n\
                 blocks = 1\n[[workload]]\nscript = \"tpcb-like\"\n";
@@ -222,7 +223,7 @@ fn failing(place: &Place, reads: u64) -> Option<(Mount, PathBuf)> {
 /// Measures reads that end with an error, and finds them in the record up to it.
 fn ends_with_an_error(place: &Place, path: &Path) {
     let path = path.to_str().expect("UTF-8");
-    let output = place.run(&["disk", "io", path, "--size", "4MB", "-T", "20s", "--ramp", "0s"]);
+    let output = place.run(&["disk", "io", path, "--size", "64MB", "-T", "20s", "--ramp", "1ms"]);
     let said = text(&output.stderr);
     assert!(!output.status.success() && said.contains("Input/output error"), "{said}");
     let run = only(place);
@@ -274,11 +275,12 @@ fn a_raw_device_is_only_read_and_may_fail() {
     let place = Place::new();
     let Some((mounted, at)) = failing(&place, 3_000) else { return };
     let below = place.path("below").join("disk");
-    let contents: Vec<u8> = (0..4_u32 << 20).map(|at| at as u8 ^ (at >> 9) as u8).collect();
+    // Large enough that most reads miss the page cache, in which the file behind the device is kept.
+    let contents: Vec<u8> = (0..64_u32 << 20).map(|at| at as u8 ^ (at >> 9) as u8).collect();
     fs::write(&below, &contents).expect("it is writable");
     if let Some(device) = Loop::of(&at.join("disk")) {
         let path = device.0.to_str().expect("UTF-8");
-        let output = place.run(&["disk", "io", path, "--pattern", "randwrite", "--size", "4MB"]);
+        let output = place.run(&["disk", "io", path, "--pattern", "randwrite", "--size", "64MB"]);
         assert!(
             !output.status.success() && text(&output.stderr).contains("only read"),
             "{}",

@@ -10,7 +10,7 @@ use pgdyno_analysis::compare::bar::Bar;
 use pgdyno_core::disk::io::{IoOrder, IoPattern};
 use serde_json::Value;
 
-use super::{Args, Results, output};
+use super::{flags::Args, programs::output, results::Results};
 use crate::Failure;
 
 const BLOCK_BYTES: u32 = 8_192;

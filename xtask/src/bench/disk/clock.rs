@@ -4,7 +4,11 @@ use std::{path::Path, process::Command};
 
 use pgdyno_analysis::compare::bar::Bar;
 
-use super::{Args, Results, found, output};
+use super::{
+    flags::Args,
+    programs::{found, output},
+    results::Results,
+};
 use crate::Failure;
 
 /// Times per loop agree within this share.

@@ -6,7 +6,11 @@ use pgdyno_analysis::compare::bar::Bar;
 use pgdyno_core::units;
 use serde_json::Value;
 
-use super::{Args, Results, found, output};
+use super::{
+    flags::Args,
+    programs::{found, output},
+    results::Results,
+};
 use crate::Failure;
 
 /// Rates agree within this share.

@@ -106,8 +106,7 @@ fn figures(at: &Place<'_>, of: &IoReport) -> Table {
 /// What the kernel saw at the devices below.
 fn devices(at: &Place<'_>, of: &IoReport) -> Option<Block> {
     let words = ["device", "operation"].map(Column::words);
-    let numbers =
-        ["per second", "bytes/s", "merged/s", "request", "queue", "in use"].map(Column::number);
+    let numbers = ["per second", "bytes/s", "merged/s", "request", "queue", "in use"].map(Column::number);
     let rows: Vec<Row> =
         (0..of.devices.len()).flat_map(|index| device(&at.at("devices").at(index))).collect();
     let columns = words.into_iter().chain(numbers).collect();
