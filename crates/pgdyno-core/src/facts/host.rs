@@ -71,6 +71,14 @@ pub struct HugePages {
     pub page_bytes: u64,
 }
 
+impl HostFacts {
+    /// Memory in bytes that a process of the control group of this one may still expect: what is available, and no more
+    /// than the group may have.
+    pub fn usable_memory_bytes(&self) -> u64 {
+        self.memory.available_bytes.min(self.cgroup.memory_bytes.unwrap_or(u64::MAX))
+    }
+}
+
 /// cgroup limits; `None` if there is no limit.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct CgroupLimits {

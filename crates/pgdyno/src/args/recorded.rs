@@ -26,7 +26,7 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 88] = [
+const AS_GIVEN: [&str; 89] = [
     "allow",
     "at",
     "bindir",
@@ -42,6 +42,7 @@ const AS_GIVEN: [&str; 88] = [
     "cpus",
     "data",
     "databases",
+    "declared",
     "depth",
     "detach",
     "dir",

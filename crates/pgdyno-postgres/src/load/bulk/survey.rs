@@ -330,7 +330,7 @@ fn sized(
         maintenance_bytes: own.maintenance_bytes,
         max_parallel_workers: limits.max_parallel_workers,
         max_worker_processes: limits.max_worker_processes,
-        memory_available_bytes: host.map(|host| host.memory.available_bytes),
+        memory_available_bytes: host.map(HostFacts::usable_memory_bytes),
         cpus: host.map(|host| host.cpu.allowed.len() as u64),
         rows: main.rows_of(plan.units(main)).div_ceil(parts),
         heap_bytes: Estimate::new(plan, &own).main.heap.bytes / parts,
