@@ -21,6 +21,20 @@ fn what_is_commented_out_in_the_bundled_plan_is_right_too() {
     assert_eq!(plan.server.pg.as_deref(), Some("18"));
 }
 
+/// The plans about disks: one starts no server, the other has a server behind each latency.
+#[test]
+fn the_plans_of_storage_are_plans() {
+    let read = |text: &str| Plan::from_toml(text, "x.toml").expect("it is a plan");
+    assert!(read(include_str!("../../../plans/storage.toml")).needs_no_server());
+    let declared: String = include_str!("../../../plans/storage.toml")
+        .replace("# [storage", "[storage")
+        .replace("# disks", "disks");
+    assert_eq!(read(&declared.replace("# iops", "iops")).storage.declared()[0].iops, Some(50_000.0));
+    let latency = read(include_str!("../../../plans/io-latency.toml"));
+    let dirs: Vec<_> = latency.subject.iter().filter_map(|subject| subject.data.as_deref()).collect();
+    assert_eq!(dirs, ["/mnt/x1/data", "/mnt/x2/data", "/mnt/x5/data"]);
+}
+
 /// The plans of articles 003 and 004, at both sizes, with their commented keys.
 #[test]
 fn the_plans_of_large_tables_are_plans() {

@@ -187,6 +187,12 @@ mod tests {
             matches!(ratio.judge(Bar::AtLeast(0.99)), Standing::Undecided(share) if (share - 0.0202).abs() < 1e-4)
         );
         assert!(matches!(ratio.judge(Bar::AtMost(1.01)), Standing::Undecided(_)));
+        assert_eq!(ratio.judge(Bar::Within(0.05)), Standing::Met);
+        assert!(matches!(ratio.judge(Bar::Within(0.01)), Standing::Undecided(_)));
+        for off in [1.2_f64, 1.0 / 1.2] {
+            assert_eq!(Ratio { ln: off.ln(), ..ratio }.judge(Bar::Within(0.05)), Standing::Missed);
+        }
+        assert_eq!(Bar::Within(0.05).to_string(), "within 5 %");
         assert_eq!(Standing::Undecided(0.0202).to_string(), "undecided at ±2.0 %");
     }
 
