@@ -1,7 +1,7 @@
 //! Synchronous writes, one after the other: the least that a commit costs on this storage.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
     os::unix::fs::FileExt,
     path::Path,
@@ -14,7 +14,7 @@ use pgdyno_core::{
     stop::Stop,
 };
 
-use crate::observe::DeviceCounters;
+use crate::{new_file, observe::DeviceCounters};
 
 /// Bytes of a write: a WAL page, as in pg_test_fsync.
 const WRITE_BYTES: usize = 8192;
@@ -72,8 +72,7 @@ fn overwrite(file: &File, duration: Duration, stop: &Stop) -> io::Result<(Latenc
 
 /// Creates a file of zeros and unlinks it at once, so that nothing is left behind whatever happens.
 fn scratch_file(dir: &Path) -> io::Result<File> {
-    let path = dir.join(format!("pgdyno-sync-check.{}", std::process::id()));
-    let file = OpenOptions::new().write(true).create_new(true).open(&path)?;
+    let (file, path) = new_file::create(dir)?;
     fs::remove_file(&path)?;
     let zeros = vec![0; 1 << 20];
     for mega in 0..FILE_BYTES >> 20 {
@@ -109,7 +108,7 @@ mod tests {
     /// On a full device the error is reported, not counted as a slow write.
     #[test]
     fn a_failing_write_ends_the_check_with_its_reason() {
-        let full = OpenOptions::new().write(true).open("/dev/full").expect("Linux has it");
+        let full = File::options().write(true).open("/dev/full").expect("Linux has it");
         let error = overwrite(&full, Duration::from_secs(60), &Stop::default()).expect_err("it is full");
         assert!(error.to_string().contains("No space left"));
     }

@@ -1,9 +1,9 @@
 //! Where is measured: a directory, or a block device that is only read.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io::{self, ErrorKind},
-    os::unix::fs::{FileTypeExt, OpenOptionsExt},
+    os::unix::fs::FileTypeExt,
     path::Path,
     sync::Arc,
 };
@@ -14,6 +14,7 @@ use pgdyno_core::{
     problem::Problem,
     units,
 };
+use pgdyno_host::new_file;
 use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, seek};
 
 use super::request::{IoRequest, writes};
@@ -69,7 +70,7 @@ impl<'a> Place<'a> {
             self.check_size(&device)?;
             return Ok(std::iter::repeat_n(Arc::new(device), self.request.files() as usize).collect());
         }
-        let files = (0..self.request.files()).map(|number| scratch_file(path, number).map(Arc::new));
+        let files = (0..self.request.files()).map(|_| scratch_file(path).map(Arc::new));
         files.collect::<io::Result<_>>().map_err(|error| could_not(path, &error))
     }
 
@@ -132,9 +133,8 @@ fn check_room(request: &IoRequest, available_bytes: u64) -> Result<(), Problem> 
 }
 
 /// A new file that has lost its name, so that nothing is left behind whatever happens.
-fn scratch_file(dir: &Path, number: u64) -> io::Result<File> {
-    let path = dir.join(format!("pgdyno-io.{}.{number}", std::process::id()));
-    let file = OpenOptions::new().read(true).write(true).create_new(true).mode(0o600).open(&path)?;
+fn scratch_file(dir: &Path) -> io::Result<File> {
+    let (file, path) = new_file::create(dir)?;
     fs::remove_file(&path)?;
     Ok(file)
 }

@@ -8,10 +8,10 @@ use std::{
         unix::fs::{FileExt, OpenOptionsExt},
     },
     path::{Path, PathBuf},
-    sync::atomic::{AtomicU32, Ordering},
 };
 
 use pgdyno_core::random::Random;
+use pgdyno_host::new_file;
 
 /// Bytes per write when a file is filled.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -29,22 +29,9 @@ impl Scratch {
     /// Creates the file with mode 0600. Unless it is to keep its name it is unlinked at once, so that nothing stays
     /// whatever happens; otherwise it is removed when this is dropped.
     pub(super) fn create(dir: &Path, named: bool) -> io::Result<Self> {
-        // Another measurement of this process, or one that was killed, may have the name.
-        static NEXT: AtomicU32 = AtomicU32::new(0);
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).create_new(true).mode(0o600).custom_flags(libc::O_NOFOLLOW);
-        loop {
-            let number = NEXT.fetch_add(1, Ordering::Relaxed);
-            let path = dir.join(format!("pgdyno-disk-sync.{}.{number}", std::process::id()));
-            match options.open(&path) {
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(error),
-                Ok(file) => {
-                    let scratch = Self { file, name: Some(path) };
-                    return if named { Ok(scratch) } else { scratch.without_name() };
-                }
-            }
-        }
+        let (file, path) = new_file::create(dir)?;
+        let scratch = Self { file, name: Some(path) };
+        if named { Ok(scratch) } else { scratch.without_name() }
     }
 
     fn without_name(mut self) -> io::Result<Self> {
