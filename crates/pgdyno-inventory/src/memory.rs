@@ -1,0 +1,76 @@
+//! Memory.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// Memory according to `/proc/meminfo`, `/proc/swaps` and `/sys/kernel/mm`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Memory {
+    /// Physical memory in bytes.
+    pub total_bytes: u64,
+    /// Memory that is available without swapping, in bytes.
+    pub available_bytes: Option<u64>,
+    /// Pages that wait to be written, in bytes.
+    pub dirty_bytes: Option<u64>,
+    /// Memory of page tables, in bytes.
+    pub page_tables_bytes: Option<u64>,
+    /// `CommitLimit` in bytes: enforced only where `vm.overcommit_memory` is 2.
+    pub commit_limit_bytes: Option<u64>,
+    /// `Committed_AS` in bytes.
+    pub committed_bytes: Option<u64>,
+    /// Size of a page in bytes.
+    pub page_bytes: u64,
+    /// Pools of explicit huge pages, by size.
+    pub huge_pages: Vec<HugePagePool>,
+    /// Size of the default huge page in bytes.
+    pub default_huge_page_bytes: Option<u64>,
+    /// Transparent huge pages.
+    pub transparent: TransparentHugePages,
+    /// Swap areas.
+    pub swaps: Vec<Swap>,
+}
+
+/// A pool of explicit huge pages.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct HugePagePool {
+    /// Size of a page in bytes.
+    pub page_bytes: u64,
+    /// Pages in the pool.
+    pub total: u64,
+    /// Pages that nobody uses; some may be reserved.
+    pub free: u64,
+    /// Pages that are reserved, and not yet used.
+    pub reserved: u64,
+    /// Pages that may be added on demand.
+    pub overcommit: u64,
+}
+
+/// Transparent huge pages: the active mode of each file, such as `madvise`.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TransparentHugePages {
+    /// `enabled`.
+    pub enabled: Option<String>,
+    /// `defrag`.
+    pub defrag: Option<String>,
+    /// `shmem_enabled`, for shared memory.
+    pub shared: Option<String>,
+}
+
+/// A swap area.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Swap {
+    /// Device or file.
+    pub name: String,
+    /// `partition` or `file`.
+    pub kind: String,
+    /// Size in bytes.
+    pub size_bytes: u64,
+    /// Used bytes.
+    pub used_bytes: u64,
+    /// Whether it is compressed memory (zram).
+    pub is_compressed_memory: bool,
+}

@@ -1,0 +1,110 @@
+//! File systems, and the directories of a server on them.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// A mounted file system.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Mount {
+    /// Mount point.
+    pub point: String,
+    /// Type, for example `ext4`.
+    pub filesystem: String,
+    /// What is mounted: a device, a dataset, a remote directory.
+    pub source: String,
+    /// Name of its block device in `/sys/block`; `None` for file systems without one.
+    pub device: Option<String>,
+    /// Options of the mount and of the file system, each once, such as `noatime` or `data=ordered`.
+    pub options: Vec<String>,
+    /// Block of the file system in bytes.
+    pub block_bytes: Option<u64>,
+    /// Size in bytes.
+    pub size_bytes: Option<u64>,
+    /// Bytes available to unprivileged users.
+    pub available_bytes: Option<u64>,
+    /// Whether inode tables are still being initialised in the background (ext4, lazy_itable_init).
+    pub initialises_inodes: Option<bool>,
+    /// Properties of the dataset, of ZFS.
+    pub zfs: Option<ZfsDataset>,
+}
+
+impl Mount {
+    /// The value of an option, such as `ordered` of `data=ordered`; empty for an option without one.
+    pub fn option(&self, name: &str) -> Option<&str> {
+        self.options.iter().find_map(|option| {
+            let rest = option.strip_prefix(name)?;
+            if rest.is_empty() { Some(rest) } else { rest.strip_prefix('=') }
+        })
+    }
+}
+
+/// Properties of a ZFS dataset.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ZfsDataset {
+    /// `recordsize` in bytes.
+    pub record_bytes: Option<u64>,
+    /// Sector as a power of two (`ashift`).
+    pub ashift: Option<u8>,
+    /// `primarycache`.
+    pub primary_cache: Option<String>,
+    /// `logbias`.
+    pub log_bias: Option<String>,
+    /// `atime`.
+    pub atime: Option<String>,
+    /// `compression`.
+    pub compression: Option<String>,
+    /// `sync`.
+    pub sync: Option<String>,
+}
+
+/// A directory of a server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct PgDirectory {
+    /// What it is for.
+    pub purpose: PgPurpose,
+    /// The directory.
+    pub path: String,
+    /// Mount point that holds it.
+    pub mount_point: Option<String>,
+}
+
+/// What a directory of a server is for.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum PgPurpose {
+    /// The data directory.
+    #[default]
+    Data,
+    /// `pg_wal`.
+    Wal,
+    /// A tablespace.
+    Tablespace,
+}
+
+impl PgPurpose {
+    /// Its name in a sentence.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Data => "data",
+            Self::Wal => "WAL",
+            Self::Tablespace => "tablespace",
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_are_found_by_their_whole_name() {
+        let options = ["rw", "noatime", "data=ordered"].map(str::to_owned).to_vec();
+        let mount = Mount { options, ..Mount::default() };
+        assert_eq!(mount.option("data"), Some("ordered"));
+        assert_eq!(mount.option("noatime"), Some(""));
+        assert_eq!(mount.option("no"), None);
+    }
+}

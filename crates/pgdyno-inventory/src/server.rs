@@ -1,0 +1,65 @@
+//! A running server, and what a login would get.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// The main process of a running server.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct ServerProcess {
+    /// Process id.
+    pub pid: u32,
+    /// Its user.
+    pub user: Option<String>,
+    /// `server_version_num` by its `PG_VERSION` (major only), for example 180000.
+    pub version_num: Option<u32>,
+    /// Limits of the process by the names of `/proc/PID/limits`, such as `Max open files`.
+    pub limits: BTreeMap<String, Limit>,
+    /// Adjustment of the score by which the kernel chooses what to kill, -1000 to 1000.
+    pub oom_score_adjustment: Option<i32>,
+    /// The systemd unit that it belongs to.
+    pub unit: Option<String>,
+    /// Settings by name, from its configuration files or from the server itself.
+    pub settings: BTreeMap<String, String>,
+    /// Bytes of its shared memory in huge pages; `None` if unknown.
+    pub huge_page_bytes: Option<u64>,
+}
+
+/// A limit of a process; `None` is unlimited.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Limit {
+    /// What holds.
+    pub soft: Option<u64>,
+    /// What the process may raise it to.
+    pub hard: Option<u64>,
+}
+
+/// What limits a login of the server's user would get.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct Login {
+    /// The user.
+    pub user: String,
+    /// Lines of `limits.conf` and `limits.d` that concern the user, in the order in which they are read: the last one
+    /// of an item holds.
+    pub lines: Vec<LimitLine>,
+}
+
+/// A line of `limits.conf`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct LimitLine {
+    /// File.
+    pub file: String,
+    /// Whom it concerns: a user, `@group` or `*`.
+    pub domain: String,
+    /// `soft`, `hard` or `-`.
+    pub kind: String,
+    /// Item, such as `nofile`.
+    pub item: String,
+    /// Value, such as `65536` or `unlimited`.
+    pub value: String,
+}

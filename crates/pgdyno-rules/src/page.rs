@@ -1,0 +1,101 @@
+//! What is to be known of a setting.
+
+/// What `pgdyno explain` says of one name: a kernel parameter, a mount option, a setting of the server.
+///
+/// Texts are sentences in plain English, without line breaks.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Page {
+    /// Its name, as one would type it: `vm.swappiness`, `noatime`, `shared_buffers`.
+    pub name: &'static str,
+    /// Other names by which it is found.
+    pub also: &'static [&'static str],
+    /// What it is, in a sentence.
+    pub what: &'static str,
+    /// How it is judged for current kernels and servers.
+    pub today: Today,
+    /// Why it is judged so, and how the recommended value is computed.
+    pub why: &'static str,
+    /// What a wrong value can do; empty if it can do no harm.
+    pub danger: &'static str,
+    /// What it is known to bring.
+    pub gain: Gain,
+    /// Where this can be read: a manual section, a kernel document, a commit.
+    pub source: &'static str,
+    /// First kernel that has it, such as `(4, 14)`, if it came after Linux 3.10.
+    pub since_kernel: Option<(u32, u32)>,
+    /// First kernel that no longer has it.
+    pub until_kernel: Option<(u32, u32)>,
+    /// First major of PostgreSQL that it concerns, such as 10, if it came after 9.5.
+    pub since_major: Option<u32>,
+    /// First major of PostgreSQL that it no longer concerns.
+    pub until_major: Option<u32>,
+}
+
+impl Page {
+    /// A page without names beside its own, limits of versions, dangers and measured gains: to be completed by
+    /// `..Page::EMPTY`.
+    pub const EMPTY: Self = Self {
+        name: "",
+        also: &[],
+        what: "",
+        today: Today::Kept,
+        why: "",
+        danger: "",
+        gain: Gain::NotMeasured,
+        source: "",
+        since_kernel: None,
+        until_kernel: None,
+        since_major: None,
+        until_major: None,
+    };
+
+    /// Whether this is the page of a name.
+    pub fn is_of(&self, name: &str) -> bool {
+        std::iter::once(&self.name).chain(self.also).any(|own| own.eq_ignore_ascii_case(name))
+    }
+}
+
+/// How a setting is judged for current kernels and servers.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Today {
+    /// Still worth setting, where the facts of the host ask for it.
+    Kept,
+    /// Depends on the purpose: no value is right everywhere.
+    Depends,
+    /// The default is right: setting it by hand brings nothing.
+    DefaultIsRight,
+    /// It no longer exists or no longer does anything on current kernels or servers.
+    Obsolete,
+    /// It can lose data or bring a host down.
+    Dangerous,
+    /// It has no effect in the combination in which it is usually published.
+    NoEffect,
+}
+
+impl Today {
+    /// The judgement in a few words.
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::Kept => "worth setting where the facts ask for it",
+            Self::Depends => "depends on the purpose",
+            Self::DefaultIsRight => "the default is right",
+            Self::Obsolete => "obsolete",
+            Self::Dangerous => "dangerous",
+            Self::NoEffect => "no effect as usually published",
+        }
+    }
+}
+
+/// What a setting is known to bring.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Gain {
+    /// Nobody has measured it in a way that we would quote.
+    NotMeasured,
+    /// Somebody measured it.
+    Measured {
+        /// Who, where and with what.
+        by: &'static str,
+        /// What came out, with its interval if there is one.
+        result: &'static str,
+    },
+}
