@@ -5,6 +5,7 @@ use pgdyno_core::{
     results::fewest_commits,
 };
 use pgdyno_record::{BlockRecord, ComparisonRecord, RunLatencies, RunRecord, TimeRecord};
+use pgdyno_rules::{Finding, Purpose, Standing, host::Facts};
 
 use crate::{
     cells,
@@ -53,7 +54,17 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     record.nominal_shares = declared::nominal_shares(record);
     record.costs = declared::costs(record);
     record.limits = pgdyno_diagnosis::limits(record);
+    record.host_findings = host_findings(record);
     record.doubts = doubts::judge(record);
+}
+
+/// What is dangerous or worth improving on the machine of a run.
+fn host_findings(record: &RunRecord) -> Vec<Finding> {
+    let Some(host) = record.inventory.as_deref() else { return Vec::new() };
+    let facts = Facts { host, purpose: Purpose::default() };
+    let mut findings = pgdyno_rules::host::check(&facts);
+    findings.retain(|finding| finding.standing <= Standing::Improve);
+    findings
 }
 
 /// The latency histograms of a record's cells, added over the runs that they summarise.

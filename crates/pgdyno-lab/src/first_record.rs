@@ -33,6 +33,8 @@ pub fn first_record(
         finished_at: None,
         plan: plan_record(job, prepared),
         host: prepared.host.clone(),
+        inventory: None,
+        host_findings: Vec::new(),
         storage: prepared.storage.clone(),
         instrument: prepared.instrument.clone(),
         subjects: first_subjects(job),

@@ -27,6 +27,7 @@ mod first_record;
 mod full_disk;
 mod inspect_server;
 pub mod instrument;
+pub mod inventory;
 mod job;
 mod lab;
 mod named_servers;

@@ -23,6 +23,7 @@ use crate::{
     Event, Events, Job, Lab, Prepared,
     event_log::EventLog,
     first_record::{first_record, resumed_record},
+    inventory::inventory_of,
     profiles::Profiles,
 };
 
@@ -99,7 +100,7 @@ impl Recording {
     /// The directory cannot be written.
     pub fn new(
         mut dir: RunDir,
-        record: RunRecord,
+        mut record: RunRecord,
         (started, level): (Instant, ObserveLevel),
         events: &Events,
     ) -> Result<Self, Problem> {
@@ -109,6 +110,7 @@ impl Recording {
         };
         let log = EventLog::new(dir.event_log()?, started);
         events.add(log.clone());
+        record.inventory = Some(inventory_of(&record));
         Ok(Self {
             dir,
             record,

@@ -18,6 +18,7 @@ use pgdyno_lab::{
     cell::{errors, timeline},
     counters_sampler::{CountersSampler, Reading},
     instrument,
+    inventory::inventory_of,
     profiles::{Of, Profiles},
     sampling::Sampling,
     server_storage,
@@ -175,7 +176,7 @@ impl PendingRecord {
             Ok(host) => host,
             Err(error) => return say.fatal(format!("could not read the facts of this machine: {error}")),
         };
-        let record = RunRecord {
+        let mut record = RunRecord {
             format: FORMAT.to_owned(),
             version: VERSION,
             status: Status::Partial,
@@ -191,6 +192,8 @@ impl PendingRecord {
             },
             instrument: instrument::kept(&host, &self.program),
             host,
+            inventory: None,
+            host_findings: Vec::new(),
             storage: None,
             subjects: vec![self.subject()],
             choices: Vec::new(),
@@ -220,6 +223,7 @@ impl PendingRecord {
             resumed: Vec::new(),
             seal: None,
         };
+        record.inventory = Some(inventory_of(&record));
         let saved = self.dir.save(&record);
         let start_s = self.started.elapsed().as_secs_f64();
         let workload = workload(options, scripts);

@@ -8,6 +8,8 @@ use pgdyno_core::{
     measure::{CellRun, CellSummary, StatementSummary, Workload},
     results::{CellLimits, Doubt},
 };
+use pgdyno_inventory::Inventory;
+use pgdyno_rules::Finding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,6 +59,13 @@ pub struct RunRecord {
     pub plan: PlanRecord,
     /// The machine that pgdyno ran on.
     pub host: HostFacts,
+    /// More of that machine, with the server and the storage of its first subject if they are on it; absent in older
+    /// records.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub inventory: Option<Box<Inventory>>,
+    /// What rules found dangerous or worth improving on that machine, by the rules of the pgdyno that analysed the run.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub host_findings: Vec<Finding>,
     /// Storage of the first subject's data directory; absent if it is on another machine.
     pub storage: Option<StorageFacts>,
     /// The driver's ceiling on this machine, as measured by `pgdyno selftest`; absent if it was never run.

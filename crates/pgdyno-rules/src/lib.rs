@@ -6,12 +6,14 @@
 //! A rule computes its value from the facts of a host and says for today's kernels and servers whether folklore still
 //! holds. Everything here is pure.
 
+mod check;
 mod finding;
 pub mod host;
 mod page;
 mod purpose;
 pub mod settings;
 
+pub use check::Check;
 pub use finding::{Finding, Standing};
 pub use page::{Gain, Page, Today};
 pub use purpose::Purpose;

@@ -6,20 +6,27 @@ use super::fault::Fault;
 use crate::{Failure, workspace::root};
 
 /// Every crate of the workspace but the program, and those it may use.
-const ALLOWED: [(&str, &[&str]); 29] = [
+const ALLOWED: [(&str, &[&str]); 33] = [
     ("pgdyno-core", &[]),
+    ("pgdyno-inventory", &[]),
+    ("pgdyno-rules", &["pgdyno-inventory", "pgdyno-core"]),
+    ("pgdyno-layout", &["pgdyno-inventory", "pgdyno-core"]),
     ("pgdyno-script", &["pgdyno-core"]),
     ("pgdyno-rows", &["pgdyno-core"]),
-    ("pgdyno-plan", &["pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
-    ("pgdyno-record", &["pgdyno-plan", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
+    ("pgdyno-plan", &["pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
+    (
+        "pgdyno-record",
+        &["pgdyno-plan", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-inventory", "pgdyno-core"],
+    ),
     ("pgdyno-diagnosis", &["pgdyno-record", "pgdyno-core"]),
     (
         "pgdyno-analysis",
-        &["pgdyno-record", "pgdyno-diagnosis", "pgdyno-rows", "pgdyno-script", "pgdyno-core"],
+        &["pgdyno-record", "pgdyno-diagnosis", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"],
     ),
     ("testkit", &["pgdyno-analysis", "pgdyno-record", "pgdyno-plan", "pgdyno-rows", "pgdyno-core"]),
     ("pgdyno-engine", &["pgdyno-core"]),
-    ("pgdyno-host", &["pgdyno-core"]),
+    ("pgdyno-host", &["pgdyno-inventory", "pgdyno-core"]),
+    ("pgdyno-knobs", &["pgdyno-inventory", "pgdyno-core"]),
     ("pgdyno-wire", &["pgdyno-host", "pgdyno-core"]),
     ("pgdyno-activity", &["pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-provision", &["pgdyno-plan", "pgdyno-host", "pgdyno-core"]),
@@ -47,7 +54,18 @@ const ALLOWED: [(&str, &[&str]); 29] = [
     ("pgdyno-layer", &["pgdyno-core"]),
     ("pgdyno-top", &["pgdyno-activity", "pgdyno-postgres", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-document", &["pgdyno-core"]),
-    ("pgdyno-report", &["pgdyno-document", "pgdyno-record", "pgdyno-analysis", "pgdyno-rows", "pgdyno-core"]),
+    (
+        "pgdyno-report",
+        &[
+            "pgdyno-document",
+            "pgdyno-record",
+            "pgdyno-analysis",
+            "pgdyno-rules",
+            "pgdyno-rows",
+            "pgdyno-inventory",
+            "pgdyno-core",
+        ],
+    ),
     (
         "pgdyno-join",
         &[
@@ -76,6 +94,7 @@ const ALLOWED: [(&str, &[&str]); 29] = [
             "pgdyno-plan",
             "pgdyno-rows",
             "pgdyno-script",
+            "pgdyno-inventory",
             "pgdyno-host",
             "pgdyno-engine",
             "pgdyno-core",

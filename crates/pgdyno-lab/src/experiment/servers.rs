@@ -10,7 +10,9 @@ use pgdyno_core::{
 use pgdyno_provision::Request;
 use pgdyno_record::RunRecord;
 
-use crate::{Wanted, comparable::judge, context::Context, subject::Subject};
+use crate::{
+    Wanted, comparable::judge, context::Context, inventory::inventory_of, subject::Subject,
+};
 
 /// Settings that pgdyno derives from free disk space, which each new server reduces.
 const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];
@@ -64,6 +66,7 @@ fn record(context: Context<'_>, servers: &[Subject], record: &mut RunRecord) {
         }
     }
     share_choices(record);
+    record.inventory = Some(inventory_of(record));
     judge(job, prepared, record);
 }
 

@@ -116,6 +116,8 @@ fn record(
         finished_at: None,
         plan: plan(job, transport),
         host,
+        inventory: None,
+        host_findings: Vec::new(),
         storage,
         instrument: None,
         subjects: vec![subject],

@@ -1,0 +1,212 @@
+//! `pgdyno host`.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::ExitCode,
+};
+
+use clap::{Subcommand, ValueEnum};
+use pgdyno_core::problem::Problem;
+use pgdyno_host::inventory;
+use pgdyno_inventory::Inventory;
+use pgdyno_provision::registry;
+use pgdyno_rules::{Check, Purpose};
+
+use super::{host_change, host_layout};
+use crate::{context::Context, exit::Exit, output};
+
+/// Flags of `pgdyno host`.
+#[derive(Debug, clap::Args)]
+pub struct Args {
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Debug, Subcommand)]
+enum What {
+    /// Show what this host is: processors, memory, kernel, storage, network, limits
+    Facts(FactsArgs),
+    /// Judge a host for PostgreSQL: each setting with its reason, computed from the facts
+    Check(CheckArgs),
+    /// Print what would change this host as recommended, as a script or as files
+    Plan(host_change::PlanArgs),
+    /// Change this host as planned (root only), after a journal is written that `undo` puts back
+    Apply(host_change::ApplyArgs),
+    /// Put back what `apply` changed
+    Undo(host_change::UndoArgs),
+    /// Derive partitions, volumes, file systems and mount options, and print a script that makes them
+    Layout(Box<host_layout::Args>),
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Reads /proc, /sys and /etc without any privilege, and changes nothing. What cannot be read is absent.\n\n\
+    Examples:\n  \
+    pgdyno host facts --for main                 with the storage below the data directory of `pgdyno up`\n  \
+    pgdyno host facts --json > a.json            on one host\n  \
+    pgdyno host facts --diff a.json b.json       two hosts, or one before and after"
+)]
+struct FactsArgs {
+    #[command(flatten)]
+    of: Of,
+    /// Compare two hosts: files of `host facts --json`, or recorded runs
+    #[arg(long, num_args = 2, value_names = ["A", "B"], conflicts_with_all = ["of", "server"])]
+    diff: Option<Vec<String>>,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Debug, clap::Args)]
+#[command(
+    after_help = "Changes nothing. Exit status 1: something dangerous was found.\n\n\
+    Examples:\n  \
+    pgdyno host check --for /var/lib/postgresql/18/main\n  \
+    pgdyno host check last                       the host of a recorded run\n  \
+    pgdyno explain vm.swappiness"
+)]
+struct CheckArgs {
+    #[command(flatten)]
+    of: Of,
+    /// What the server is for
+    #[arg(long, value_name = "PURPOSE", default_value = "oltp")]
+    purpose: PurposeName,
+    /// List also what is fine and what could not be read
+    #[arg(long)]
+    all: bool,
+    /// Print JSON
+    #[arg(long, conflicts_with = "all")]
+    json: bool,
+}
+
+/// Which host, and which server on it.
+#[derive(Debug, clap::Args)]
+pub struct Of {
+    /// A recorded run or a file of `host facts --json` [default: this host]
+    #[arg(value_name = "RUN|FILE")]
+    of: Option<String>,
+    /// Server of `pgdyno up`, or a data directory: judge it, and the storage below it
+    #[arg(long = "for", value_name = "SERVER|DIR", conflicts_with = "of")]
+    server: Option<PathBuf>,
+}
+
+/// Purposes on the command line.
+#[derive(Debug, Clone, Copy, ValueEnum)]
+pub enum PurposeName {
+    /// Many short transactions
+    Oltp,
+    /// Loading data once
+    BulkLoad,
+    /// Few long queries
+    Olap,
+    /// Short transactions, and reports beside them
+    Mixed,
+}
+
+impl From<PurposeName> for Purpose {
+    fn from(name: PurposeName) -> Self {
+        match name {
+            PurposeName::Oltp => Self::Oltp,
+            PurposeName::BulkLoad => Self::BulkLoad,
+            PurposeName::Olap => Self::Olap,
+            PurposeName::Mixed => Self::Mixed,
+        }
+    }
+}
+
+/// Runs `pgdyno host`.
+///
+/// # Errors
+/// The problem to print.
+pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
+    match &args.what {
+        What::Facts(args) => facts(args, context),
+        What::Check(args) => check(args, context),
+        What::Plan(args) => host_change::plan(args),
+        What::Apply(args) => host_change::apply(args, context),
+        What::Undo(args) => host_change::undo(args, context),
+        What::Layout(args) => host_layout::run(args),
+    }
+}
+
+fn facts(args: &FactsArgs, context: &Context) -> Result<ExitCode, Problem> {
+    if let Some([a, b]) = args.diff.as_deref() {
+        let [one, other] = [a, b].map(|name| kept(name, context));
+        let different = pgdyno_inventory::differences(&one?, &other?);
+        output::print(&match args.json {
+            true => json(&different),
+            false => pgdyno_report::host_differences((a, b), &different),
+        })?;
+        return Ok(ExitCode::SUCCESS);
+    }
+    let host = args.of.inventory(context)?;
+    output::print(&if args.json { json(&host) } else { pgdyno_report::host_facts(&host) })?;
+    Ok(ExitCode::SUCCESS)
+}
+
+fn check(args: &CheckArgs, context: &Context) -> Result<ExitCode, Problem> {
+    let check = Check::of(&args.of.inventory(context)?, args.purpose.into());
+    output::print(&if args.json { json(&check) } else { pgdyno_report::host_check(&check, args.all) })?;
+    let dangerous = check.count(pgdyno_rules::Standing::Dangerous) > 0;
+    Ok(Exit::of_check(!dangerous).into())
+}
+
+fn json(value: &impl serde::Serialize) -> String {
+    let text = serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
+    pgdyno_core::units::printable_json(&text).into_owned()
+}
+
+impl Of {
+    /// The host that the flags name, with its server.
+    ///
+    /// # Errors
+    /// There is no such run, file, server or directory, or it has no facts of a host.
+    pub fn inventory(&self, context: &Context) -> Result<Inventory, Problem> {
+        match (&self.of, &self.server) {
+            (Some(of), _) => kept(of, context),
+            (None, Some(server)) => here(Some(server)),
+            (None, None) => here(None),
+        }
+    }
+}
+
+/// This host, with a server if one is named.
+///
+/// # Errors
+/// There is no such server or directory.
+pub fn here(server: Option<&Path>) -> Result<Inventory, Problem> {
+    let data = server.map(data_directory).transpose()?;
+    Ok(inventory::read(&inventory::Request { root: Path::new("/"), data: data.as_deref() }))
+}
+
+/// The data directory of a name: of a server of `pgdyno up`, else the directory itself.
+fn data_directory(name: &Path) -> Result<PathBuf, Problem> {
+    let dirs = pgdyno_lab::dirs()?;
+    let of_server = name.to_str().filter(|name| !name.contains('/'));
+    if let Some(record) = of_server.and_then(|name| registry::find(&dirs, name).ok()) {
+        return Ok(record.data.path);
+    }
+    fs::metadata(name).map(|_| name.to_owned()).map_err(|error| {
+        Problem::wrong_request(format!("there is no server and no directory `{}`: {error}", name.display()))
+            .hint("`pgdyno ps` lists servers; of others name the data directory (SHOW data_directory)")
+    })
+}
+
+/// The host of a recorded run, or of a file.
+fn kept(name: &str, context: &Context) -> Result<Inventory, Problem> {
+    let path = Path::new(name);
+    if path.is_file() {
+        let problem = |why: &dyn std::fmt::Display| {
+            Problem::wrong_request(format!("could not read the facts of a host from {name}: {why}"))
+                .hint("`pgdyno host facts --json` writes such a file")
+        };
+        let text = fs::read_to_string(path).map_err(|error| problem(&error))?;
+        return serde_json::from_str(&text).map_err(|error| problem(&error));
+    }
+    let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, name)?)?;
+    run.record.inventory.ok_or_else(|| {
+        Problem::wrong_request(format!("the run {} has no facts of its host beyond a few", run.record.id))
+            .hint("it was recorded by an older pgdyno")
+    })
+}
