@@ -38,6 +38,8 @@ enum Chore {
     Completions(generate::Args),
     /// Write the JSON Schemas to `schemas/`
     Schemas,
+    /// Write the pages of all rules to `docs/host-rules.md`
+    Rules,
     /// Build the static release and pack it with man pages, completions and licences
     Dist,
     /// Compare pgdyno's driver with pgbench, alternating within one run; then measure the null target
@@ -65,6 +67,7 @@ fn main() -> ExitCode {
         Chore::Man(args) => generate::run("man", &args),
         Chore::Completions(args) => generate::run("completions", &args),
         Chore::Schemas => generate::schemas(),
+        Chore::Rules => generate::rules(),
         Chore::Dist => dist::run(),
         Chore::BenchDriver(args) => bench::driver::run(&args),
         Chore::BenchKeeping(args) => bench::keeping::run(&args),

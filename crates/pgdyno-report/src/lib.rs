@@ -7,6 +7,7 @@
 //! Every figure is taken from `run.json` by a JSON pointer, so no form can show a number that is not in it.
 
 mod history;
+mod host;
 mod instrument;
 mod listing;
 pub mod over_time;
@@ -21,6 +22,9 @@ mod why;
 mod words;
 
 pub use history::history;
+pub use host::{
+    check as host_check, differences as host_differences, facts as host_facts, page as rule_page,
+};
 pub use instrument::instrument;
 pub use listing::{listing, listing_json};
 pub use over_time::OverTime;
@@ -28,4 +32,4 @@ pub use probe::{disks, prewarm, probe};
 pub use report::report;
 pub use run::{Details, Kept};
 pub use why::why;
-pub use words::doubt as doubt_heading;
+pub use words::{bottleneck as bottleneck_words, doubt as doubt_heading};

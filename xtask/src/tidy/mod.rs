@@ -7,13 +7,14 @@ mod commands;
 mod dependencies;
 mod exceptions;
 mod fault;
+mod generated;
 mod hosts;
 mod lengths;
 mod links;
 mod modules;
 mod purity;
 mod rust;
-mod schemas;
+
 mod uses;
 mod words;
 
@@ -84,7 +85,7 @@ fn of_sources(files: &[Tracked]) -> Result<(Vec<Fault>, usize), Failure> {
 
 fn of_program(files: &[Tracked]) -> Result<Vec<Fault>, Failure> {
     let program = pgdyno()?;
-    Ok([commands::check(files, &program)?, schemas::check(files, &program)?].concat())
+    Ok([commands::check(files, &program)?, generated::check(files, &program)?].concat())
 }
 
 /// A file for the tests of the checks.

@@ -9,8 +9,11 @@ use super::{
 };
 use crate::workspace::Tracked;
 
-const PURE: [&str; 8] = [
+const PURE: [&str; 11] = [
     "crates/pgdyno-core/",
+    "crates/pgdyno-inventory/",
+    "crates/pgdyno-rules/",
+    "crates/pgdyno-layout/",
     "crates/pgdyno-script/",
     "crates/pgdyno-rows/",
     "crates/pgdyno-plan/",

@@ -24,6 +24,8 @@ enum Kind {
     Completions,
     /// JSON Schemas of plans and run directories
     Schemas,
+    /// The pages of all rules, as Markdown
+    Rules,
 }
 
 /// Runs `pgdyno generate` for a command line.
@@ -35,6 +37,7 @@ pub fn run(args: &Args, cli: &clap::Command) -> Result<ExitCode, Problem> {
         Kind::Man => clap_mangen::generate_to(public(cli), &args.dir),
         Kind::Completions => completions(args, cli),
         Kind::Schemas => schemas(args),
+        Kind::Rules => fs::write(args.dir.join("host-rules.md"), pgdyno_rules::book()),
     });
     written.map(|()| ExitCode::SUCCESS).map_err(|error| {
         Problem::could_not(format!("could not write to {}: {error}", args.dir.display()))
