@@ -1,9 +1,16 @@
 //! Rules of a host: one file each, in the folder of its family.
 
 pub mod boot;
+pub mod build;
+mod compose;
+#[cfg(test)]
+mod example;
 pub mod storage;
 pub mod sysctl;
 pub mod system;
+pub mod tables;
+#[cfg(test)]
+mod walk;
 
 use pgdyno_inventory::Inventory;
 
@@ -29,7 +36,10 @@ pub struct Rule {
 
 /// All rules of hosts, family by family.
 pub fn rules() -> impl Iterator<Item = &'static Rule> {
-    [sysctl::RULES, system::RULES, boot::RULES, storage::RULES].into_iter().flatten().copied()
+    [sysctl::RULES, system::RULES, boot::RULES, storage::RULES, build::RULES, tables::RULES]
+        .into_iter()
+        .flatten()
+        .copied()
 }
 
 /// What all rules say of a host, worst first, otherwise in the order of the rules.

@@ -1,0 +1,67 @@
+//! `noatime`.
+
+use pgdyno_inventory::Knob;
+
+use super::scope::{judge_each, mounts_with};
+use crate::host::compose::Compose;
+use crate::host::{Facts, Rule};
+use crate::{Finding, Page, Standing, Today};
+
+/// `noatime`.
+pub static RULE: Rule = Rule {
+    page: Page {
+        name: "noatime",
+        also: &["relatime", "strictatime"],
+        what: "Reading a file does not update its time of access.",
+        today: Today::Kept,
+        why: "PostgreSQL never looks at this time. The default since Linux 2.6.30, relatime, writes it once a day per file, so that \
+              noatime saves one inode per file and day: it is harmless and brings little. On btrfs each such update copies \
+              metadata, more so with snapshots. strictatime writes at every read.",
+        source: "mount(8); PostgreSQL wiki and mailing lists recommend it, without a measurement that we would quote.",
+        ..Page::EMPTY
+    },
+    judge,
+};
+
+fn judge(facts: &Facts<'_>) -> Vec<Finding> {
+    judge_each(mounts_with(facts.host, &["ext2", "ext3", "ext4", "xfs", "btrfs", "f2fs", "jfs"]), |mount| {
+        let has = |name| mount.option(name).is_some();
+        let better = |reason: &str, present| {
+            let finding = RULE.finding(Standing::Improve, reason).seen(present).better("noatime");
+            Some(finding.by(Knob::MountOption(mount.point.clone()), "noatime"))
+        };
+        if mount.options.is_empty() {
+            None
+        } else if has("noatime") {
+            Some(RULE.finding(Standing::Fine, "Reads write no times of access.").seen("noatime"))
+        } else if has("relatime") && mount.filesystem == "btrfs" {
+            better("Each update of a time of access copies metadata of btrfs.", "relatime")
+        } else if has("relatime") {
+            let reason = "A time of access is written once a day per file; noatime would save that too.";
+            Some(RULE.finding(Standing::Fine, reason).seen("relatime"))
+        } else {
+            better("Every read of a file writes its time of access.", "strictatime")
+        }
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::example::{mount, mounted, standings};
+
+    #[test]
+    fn options_are_judged() {
+        for (filesystem, options, expected) in [
+            ("ext4", "rw,noatime", &[Standing::Fine][..]),
+            ("xfs", "rw,relatime", &[Standing::Fine]),
+            ("btrfs", "rw,relatime", &[Standing::Improve]),
+            ("ext4", "rw", &[Standing::Improve]),
+            ("ext4", "", &[]),
+            ("zfs", "rw", &[]),
+        ] {
+            let host = mounted(mount(filesystem, Some("sda"), options), Vec::new());
+            assert_eq!(standings(&RULE, &host), expected, "{filesystem} {options}");
+        }
+    }
+}

@@ -1,0 +1,128 @@
+//! The I/O scheduler of a disk.
+
+use pgdyno_inventory::{BlockDevice, DeviceKind, Knob};
+
+use super::scope::{disks, sysfs};
+use crate::host::compose::Compose;
+use crate::host::{Facts, Rule};
+use crate::{Finding, Page, Standing, Today};
+
+/// `queue/scheduler`.
+pub static RULE: Rule = Rule {
+    page: Page {
+        name: "scheduler",
+        also: &["queue/scheduler", "I/O scheduler", "mq-deadline", "kyber", "bfq"],
+        what: "The I/O scheduler orders the requests that wait for a disk.",
+        today: Today::Depends,
+        why: "NVMe and paravirtual disks do best with none: they reorder by themselves or hand on to a host that does, \
+              and a scheduler costs CPU time per request. A rotating disk needs mq-deadline, which bounds how long a \
+              read waits behind writes of a checkpoint. Both are right for a SATA or SAS SSD. bfq is made for \
+              fairness between programs of a desktop and is expensive per request. Volumes of LVM and arrays have no \
+              scheduler of their own.",
+        source: "Linux Documentation/block/deadline-iosched.rst, bfq-iosched.rst and switching-sched.rst.",
+        ..Page::EMPTY
+    },
+    judge,
+};
+
+fn judge(facts: &Facts<'_>) -> Vec<Finding> {
+    // A hypervisor may show its storage as a rotating SCSI disk, so that says nothing there.
+    let is_guest = facts.host.cpu.hypervisor.is_some();
+    disks(facts.host).into_iter().filter_map(|disk| judge_disk(disk, is_guest)).collect()
+}
+
+fn judge_disk(disk: &BlockDevice, is_guest: bool) -> Option<Finding> {
+    let present = disk.scheduler.as_deref()?;
+    let is_fast = matches!(disk.kind, DeviceKind::Nvme | DeviceKind::Virtual);
+    let rotates = disk.kind == DeviceKind::Disk && disk.rotational? && !is_guest;
+    let (wanted, why) = match present {
+        "none" | "noop" if rotates => (
+            ["mq-deadline", "deadline"],
+            "The disk rotates: without a scheduler reads wait behind all writes of a checkpoint.",
+        ),
+        "bfq" | "cfq" if rotates => {
+            (["mq-deadline", "deadline"], "It shares the disk fairly between programs, which a server does not need.")
+        }
+        "bfq" | "cfq" => (["none", "noop"], "It costs CPU time per request, and the disk needs no order of requests."),
+        "mq-deadline" | "deadline" | "kyber" if disk.kind == DeviceKind::Nvme => {
+            (["none", "noop"], "An NVMe disk has queues of its own and needs no order of requests.")
+        }
+        _ => {
+            let reason = match (rotates, is_fast) {
+                (true, _) => "It fits a rotating disk.",
+                (_, true) => "It fits a disk that orders requests by itself.",
+                _ => "It fits this disk.",
+            };
+            return Some(RULE.finding(Standing::Fine, reason).about(&disk.name).seen(present));
+        }
+    };
+    let chosen = wanted.into_iter().find(|name| disk.schedulers.iter().any(|other| other == name))?;
+    Some(
+        RULE.finding(Standing::Improve, why)
+            .about(&disk.name)
+            .seen(present)
+            .better(chosen)
+            .by(Knob::Sysfs(sysfs(disk, "queue/scheduler")), chosen),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_inventory::Inventory;
+
+    use super::*;
+    use crate::host::example::{device, judged, mount, mounted};
+
+    fn host(kind: DeviceKind, rotational: bool, scheduler: &str) -> Inventory {
+        let disk = BlockDevice {
+            rotational: Some(rotational),
+            scheduler: Some(scheduler.to_owned()),
+            schedulers: ["none", "mq-deadline", "kyber", "bfq"].map(str::to_owned).to_vec(),
+            ..device("sda", kind, &[])
+        };
+        mounted(mount("ext4", Some("sda"), ""), vec![disk])
+    }
+
+    #[test]
+    fn the_kind_of_the_disk_decides() {
+        for (kind, rotational, scheduler, recommended) in [
+            (DeviceKind::Nvme, false, "none", None),
+            (DeviceKind::Nvme, false, "mq-deadline", Some("none")),
+            (DeviceKind::Nvme, false, "bfq", Some("none")),
+            (DeviceKind::Virtual, true, "none", None),
+            (DeviceKind::Virtual, true, "mq-deadline", None),
+            (DeviceKind::Virtual, true, "bfq", Some("none")),
+            (DeviceKind::Disk, true, "mq-deadline", None),
+            (DeviceKind::Disk, true, "none", Some("mq-deadline")),
+            (DeviceKind::Disk, true, "bfq", Some("mq-deadline")),
+            (DeviceKind::Disk, false, "none", None),
+            (DeviceKind::Disk, false, "mq-deadline", None),
+        ] {
+            let findings = judged(&RULE, &host(kind, rotational, scheduler));
+            assert_eq!(findings.len(), 1, "{kind:?} {scheduler}");
+            assert_eq!(findings[0].object, "sda");
+            assert_eq!(findings[0].recommended.as_deref(), recommended, "{kind:?} {rotational} {scheduler}");
+            let change = findings[0].change.as_ref();
+            assert_eq!(change.map(|change| change.value.as_str()), recommended);
+            if let Some(change) = change {
+                assert_eq!(change.knob, Knob::Sysfs("/sys/block/sda/queue/scheduler".to_owned()));
+            }
+        }
+    }
+
+    #[test]
+    fn a_guest_does_not_know_whether_its_disk_rotates() {
+        let mut guest = host(DeviceKind::Disk, true, "none");
+        guest.cpu.hypervisor = Some("kvm".to_owned());
+        assert_eq!(judged(&RULE, &guest)[0].standing, Standing::Fine);
+    }
+
+    #[test]
+    fn nothing_is_recommended_that_the_kernel_lacks_or_that_is_unknown() {
+        let mut lacking = host(DeviceKind::Disk, true, "none");
+        lacking.devices[0].schedulers = vec!["none".to_owned()];
+        assert_eq!(judged(&RULE, &lacking), []);
+        lacking.devices[0].scheduler = None;
+        assert_eq!(judged(&RULE, &lacking), []);
+    }
+}
