@@ -1,0 +1,79 @@
+//! File systems that are nearly full.
+
+use pgdyno_core::units::bytes;
+use pgdyno_inventory::PgPurpose;
+
+use super::scope::{judge_each, mounts, mounts_of};
+use crate::host::compose::Compose;
+use crate::host::{Facts, Rule};
+use crate::{Finding, Page, Standing, Today};
+
+/// Free space.
+pub static RULE: Rule = Rule {
+    page: Page {
+        name: "free space",
+        also: &["disk full", "no space left on device"],
+        what: "How much of a file system unprivileged users can still fill.",
+        today: Today::Kept,
+        why: "A statement that finds no space for data fails; WAL that finds none stops the server with PANIC, and it cannot start until \
+              there is space. File systems that are nearly full also fragment, those that copy on write first. Below 10 % is \
+              worth a look, below 3 % with WAL on it is an outage that waits.",
+        danger: "The server stops when WAL cannot be written.",
+        source: "PostgreSQL manual, Disk Full Failure.",
+        ..Page::EMPTY
+    },
+    judge,
+};
+
+fn judge(facts: &Facts<'_>) -> Vec<Finding> {
+    judge_each(mounts(facts.host), |mount| {
+        let (size, free) = (mount.size_bytes.filter(|&size| size > 0)?, mount.available_bytes?);
+        let percent = free as f64 / size as f64 * 100.0;
+        let holds_wal = mounts_of(facts.host, &[PgPurpose::Wal]).iter().any(|other| other.point == mount.point);
+        let told = format!("{} of {} are free, {percent:.1} %", bytes(free), bytes(size));
+        let finding = if percent < 3.0 && holds_wal {
+            RULE.finding(Standing::Dangerous, format!("{told}: the server stops when WAL finds no space.")).better("10 %")
+        } else if percent < 10.0 {
+            RULE.finding(Standing::Improve, format!("{told}: loads and checkpoints may find no space.")).better("10 %")
+        } else {
+            RULE.finding(Standing::Fine, format!("{told}."))
+        };
+        Some(finding.seen(format!("{percent:.1} %")))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_inventory::Inventory;
+
+    use super::*;
+    use crate::host::example::{judged, mount, mounted, standings, with_directory};
+
+    fn host(size_bytes: Option<u64>, available_bytes: Option<u64>) -> Inventory {
+        let mut mount = mount("xfs", None, "rw");
+        (mount.size_bytes, mount.available_bytes) = (size_bytes, available_bytes);
+        mounted(mount, Vec::new())
+    }
+
+    #[test]
+    fn shares_of_free_space_are_judged() {
+        for (size, free, expected) in [
+            (Some(1000), Some(500), &[Standing::Fine][..]),
+            (Some(1000), Some(99), &[Standing::Improve]),
+            (Some(1000), Some(0), &[Standing::Improve]),
+            (Some(0), Some(0), &[]),
+            (None, Some(0), &[]),
+            (Some(1000), None, &[]),
+        ] {
+            assert_eq!(standings(&RULE, &host(size, free)), expected, "{free:?} of {size:?}");
+        }
+    }
+
+    #[test]
+    fn wal_without_space_is_dangerous() {
+        let host = with_directory(host(Some(100 << 30), Some(1 << 30)), PgPurpose::Wal, "/data");
+        let said = judged(&RULE, &host).remove(0);
+        assert_eq!(said.standing, Standing::Dangerous);
+        assert!(said.reason.starts_with("1 GiB of 100 GiB are free, 1.0 %"), "{}", said.reason);
+    }
+}
