@@ -4,6 +4,7 @@
 //! Everything here is pure: no I/O, no clock, no sockets (enforced by clippy's `disallowed-methods`). The crate depends
 //! on no other crate of the workspace; every other crate may depend on it.
 
+pub mod conf;
 pub mod cpus;
 pub mod disk;
 pub mod facts;

@@ -70,9 +70,11 @@ const TICKS_PER_S: f64 = 100.0;
 
 /// Fields of `/proc/PID/stat` that are used here (`proc_pid_stat(5)`).
 #[derive(Debug, PartialEq, Eq)]
-struct Stat {
-    name: String,
-    state: char,
+pub(crate) struct Stat {
+    /// Kernel's name of the process, at most 15 bytes.
+    pub name: String,
+    /// One letter, such as `D` for one that waits for a device.
+    pub state: char,
     parent: u32,
     start_ticks: u64,
 }
@@ -83,7 +85,7 @@ impl Stat {
     }
 
     /// Parses the line. The name is in parentheses and may itself hold parentheses and spaces: the last one closes it.
-    fn parse(line: &str) -> Option<Self> {
+    pub fn parse(line: &str) -> Option<Self> {
         let (front, back) = line.rsplit_once(')')?;
         let fields: Vec<&str> = back.split_whitespace().collect();
         Some(Self {

@@ -5,6 +5,7 @@
 mod block;
 mod change;
 mod cpu;
+mod difference;
 mod kernel;
 mod memory;
 mod mount;
@@ -17,6 +18,7 @@ use serde::{Deserialize, Serialize};
 pub use block::{BlockDevice, DeviceKind, Stripe};
 pub use change::{Change, Knob};
 pub use cpu::{Cache, Cpu, IdleState, NumaNode};
+pub use difference::{Difference, differences};
 pub use kernel::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure};
 pub use memory::{HugePagePool, Memory, Swap, TransparentHugePages};
 pub use mount::{Mount, PgDirectory, PgPurpose, ZfsDataset};

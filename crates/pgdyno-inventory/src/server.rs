@@ -43,8 +43,9 @@ pub struct Limit {
 pub struct Login {
     /// The user.
     pub user: String,
-    /// Lines of `limits.conf` and `limits.d` that concern the user, in the order in which they are read: the last one
-    /// of an item holds.
+    /// Lines of `limits.conf` and `limits.d` that concern the user, in the order in which they are read. Of an item a
+    /// line for the user holds before one for a group, and this one before one for everybody (`*`), wherever they are;
+    /// of those of one kind the last one holds.
     pub lines: Vec<LimitLine>,
 }
 
@@ -56,9 +57,9 @@ pub struct LimitLine {
     pub file: String,
     /// Whom it concerns: a user, `@group` or `*`.
     pub domain: String,
-    /// `soft`, `hard` or `-`.
+    /// `soft`, `hard` or `-`, which is both.
     pub kind: String,
-    /// Item, such as `nofile`.
+    /// Item, such as `nofile`; empty in a line that exempts its domain from all limits.
     pub item: String,
     /// Value, such as `65536` or `unlimited`.
     pub value: String,

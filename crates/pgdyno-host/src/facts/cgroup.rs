@@ -13,6 +13,8 @@ const V1_NO_LIMIT: u64 = 1 << 62;
 /// Mount point of one hierarchy, and the path of this process's group in it.
 struct Hierarchy {
     version: Version,
+    /// Whether it has controllers, not just a name.
+    has_controllers: bool,
     mount: PathBuf,
     group: PathBuf,
 }
@@ -24,24 +26,49 @@ enum Version {
 }
 
 /// Reads the tightest limits over all groups of this process.
-pub(super) fn read(root: &Path) -> CgroupLimits {
-    let own = super::file::text(root, "proc/self/cgroup").unwrap_or_default();
-    let mountinfo = super::file::text(root, "proc/self/mountinfo").unwrap_or_default();
+pub(crate) fn read(root: &Path) -> CgroupLimits {
     let mut limits = CgroupLimits::default();
-    for hierarchy in hierarchies(&own, &mountinfo) {
-        for group in hierarchy.group.ancestors() {
-            let place = hierarchy.mount.join(group.strip_prefix("/").unwrap_or(group));
-            tighten(&mut limits, root, hierarchy.version, &place);
-        }
+    for hierarchy in of_this_process(root) {
+        hierarchy.places().iter().for_each(|place| tighten(&mut limits, root, hierarchy.version, place));
     }
     limits
 }
 
+/// 1 or 2: the version that has the controllers; `None` where control groups are not to be seen.
+pub(crate) fn version(root: &Path) -> Option<u8> {
+    let all = of_this_process(root);
+    let has_controllers = |of: &Hierarchy| of.version == Version::One && of.has_controllers;
+    (!all.is_empty()).then(|| if all.iter().any(has_controllers) { 1 } else { 2 })
+}
+
+/// The most processes that this process's groups may have; `None` without a limit. Both versions call the file
+/// `pids.max`.
+pub(crate) fn processes(root: &Path) -> Option<u64> {
+    let all = of_this_process(root);
+    let places = all.iter().flat_map(Hierarchy::places);
+    places.filter_map(|place| line(root, &place, "pids.max")?.parse().ok()).min()
+}
+
+fn of_this_process(root: &Path) -> Vec<Hierarchy> {
+    let own = super::file::text(root, "proc/self/cgroup").unwrap_or_default();
+    hierarchies(&own, &super::file::text(root, "proc/self/mountinfo").unwrap_or_default())
+}
+
+impl Hierarchy {
+    /// Directories of the group and of all groups above it.
+    fn places(&self) -> Vec<PathBuf> {
+        let groups = self.group.ancestors();
+        groups.map(|group| self.mount.join(group.strip_prefix("/").unwrap_or(group))).collect()
+    }
+}
+
+fn line(root: &Path, place: &Path, name: &str) -> Option<String> {
+    let path = place.join(name);
+    first_line(root, path.strip_prefix("/").unwrap_or(&path).to_str()?)
+}
+
 fn tighten(limits: &mut CgroupLimits, root: &Path, version: Version, place: &Path) {
-    let file = |name: &str| {
-        let path = place.join(name);
-        first_line(root, path.strip_prefix("/").unwrap_or(&path).to_str()?)
-    };
+    let file = |name: &str| line(root, place, name);
     let (memory, cpus) = match version {
         Version::Two => (
             file("memory.max").and_then(|line| parse_memory(&line)),
@@ -65,7 +92,9 @@ fn hierarchies(own: &str, mountinfo: &str) -> Vec<Hierarchy> {
             let (number, controllers, group) = (fields.next()?, fields.next()?, fields.next()?);
             let version = if number == "0" && controllers.is_empty() { Version::Two } else { Version::One };
             let mount = mounts.iter().find(|mount| serves(mount, version, controllers))?;
-            Some(Hierarchy { version, mount: mount.mount_point.clone(), group: within(group, &mount.root) })
+            let has_controllers = controllers.split(',').any(|name| !name.is_empty() && !name.contains('='));
+            let group = within(group, &mount.root);
+            Some(Hierarchy { version, has_controllers, mount: mount.mount_point.clone(), group })
         })
         .collect()
 }
@@ -159,6 +188,27 @@ mod tests {
         ]);
         assert_eq!(read(root.path()).memory_bytes, Some(256 << 20));
         assert_eq!(within("/../outside", Path::new("/docker/abc")), Path::new("/"));
+    }
+
+    #[test]
+    fn the_version_is_that_of_the_controllers() {
+        let mounts = "35 31 0:32 / /cg/pids rw - cgroup cgroup rw,pids\n\
+                      36 31 0:33 / /cg/systemd rw - cgroup cgroup rw,name=systemd\n\
+                      37 31 0:34 / /cg/unified rw - cgroup2 cgroup2 rw\n";
+        for (own, expected) in [
+            ("3:pids:/a/b\n1:name=systemd:/\n0::/\n", (Some(1), Some(50))),
+            ("1:name=systemd:/\n0::/x\n", (Some(2), Some(70))),
+            ("", (None, None)),
+        ] {
+            let root = tree(&[
+                ("proc/self/cgroup", own),
+                ("proc/self/mountinfo", mounts),
+                ("cg/pids/a/pids.max", "50\n"),
+                ("cg/pids/a/b/pids.max", "max\n"),
+                ("cg/unified/x/pids.max", "70\n"),
+            ]);
+            assert_eq!((version(root.path()), processes(root.path())), expected, "{own:?}");
+        }
     }
 
     #[test]

@@ -18,7 +18,7 @@ pub(super) fn read(root: &Path) -> CpuFacts {
 }
 
 /// CPU model: `model name` on x86, `Processor` or `Hardware` on some ARM kernels, nothing on others.
-fn model(cpuinfo: &str) -> Option<String> {
+pub(crate) fn model(cpuinfo: &str) -> Option<String> {
     ["model name", "Processor", "Hardware", "cpu model"].into_iter().find_map(|key| {
         let value = cpuinfo.lines().find_map(|line| {
             let (name, value) = line.split_once(':')?;

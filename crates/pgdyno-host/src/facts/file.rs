@@ -6,14 +6,14 @@ use std::{fs, io::Read, path::Path};
 const LONGEST: u64 = 8 << 20;
 
 /// Reads the text of a file under `root`; `None` if it cannot be read.
-pub(super) fn text(root: &Path, path: &str) -> Option<String> {
+pub(crate) fn text(root: &Path, path: &str) -> Option<String> {
     let mut bytes = Vec::new();
     fs::File::open(root.join(path)).ok()?.take(LONGEST).read_to_end(&mut bytes).ok()?;
     Some(String::from_utf8_lossy(&bytes).into_owned())
 }
 
 /// Reads the first line of a file under `root`, trimmed; `None` if it is empty.
-pub(super) fn first_line(root: &Path, path: &str) -> Option<String> {
+pub(crate) fn first_line(root: &Path, path: &str) -> Option<String> {
     let text = text(root, path)?;
     let line = text.lines().next()?.trim();
     (!line.is_empty()).then(|| line.to_owned())

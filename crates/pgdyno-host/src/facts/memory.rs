@@ -39,18 +39,18 @@ fn huge_pages(meminfo: &str) -> HugePages {
 }
 
 /// Parses the number on the line `name:`.
-fn number(meminfo: &str, name: &str) -> Option<u64> {
+pub(crate) fn number(meminfo: &str, name: &str) -> Option<u64> {
     let line = meminfo.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
     line.split_whitespace().next()?.parse().ok()
 }
 
 /// Parses the amount on the line `name:`, which the kernel writes in kB, into bytes.
-fn bytes(meminfo: &str, name: &str) -> Option<u64> {
+pub(crate) fn bytes(meminfo: &str, name: &str) -> Option<u64> {
     number(meminfo, name)?.checked_mul(1024)
 }
 
 /// The selected word of a line such as `always [madvise] never`.
-fn bracketed(line: &str) -> Option<&str> {
+pub(crate) fn bracketed(line: &str) -> Option<&str> {
     line.split_once('[')?.1.split_once(']').map(|(word, _)| word)
 }
 

@@ -3,19 +3,20 @@
 //! Every parser takes text and every reader takes the root of a file tree, so that all are tested independently of the
 //! machine. What cannot be read is absent, never 0.
 
-mod cgroup;
-mod cpu;
-mod file;
-mod memory;
-mod mounts;
+pub(crate) mod cgroup;
+pub(crate) mod cpu;
+pub(crate) mod file;
+pub(crate) mod memory;
+pub(crate) mod mounts;
 mod storage;
-mod system;
+pub(crate) mod system;
 
 use std::{io, path::Path};
 
 use pgdyno_core::facts::HostFacts;
 
 use rustix::process::{Resource, getrlimit};
+pub(crate) use storage::device_name;
 pub use storage::read as storage;
 
 use file::first_line;
@@ -77,13 +78,13 @@ pub(crate) fn mount_of(root: &Path, path: &Path) -> Option<MountOf> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(crate) mod tests {
     use std::fs;
 
     use super::*;
 
     /// Writes a tree of files.
-    pub(super) fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
+    pub(crate) fn tree(files: &[(&str, &str)]) -> tempfile::TempDir {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         for (path, content) in files {
             let path = root.path().join(path);

@@ -8,7 +8,7 @@ use std::{
 
 /// One mount.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) struct Mount {
+pub(crate) struct Mount {
     /// Device as `major:minor`.
     pub device_number: String,
     /// Directory within the file system that is mounted.
@@ -26,7 +26,7 @@ pub(super) struct Mount {
 }
 
 /// Parses all mounts, in the kernel's order; malformed lines are left out.
-pub(super) fn parse(text: &str) -> Vec<Mount> {
+pub(crate) fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 
@@ -46,7 +46,7 @@ fn parse_line(line: &str) -> Option<Mount> {
 }
 
 /// Decodes octal escapes: the kernel writes space, tab, newline and backslash as three octal digits.
-fn unescape(text: &str) -> PathBuf {
+pub(crate) fn unescape(text: &str) -> PathBuf {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let [first, tail @ ..] = rest {
@@ -62,7 +62,7 @@ fn octal(digits: &[u8]) -> Option<u8> {
 }
 
 /// The mount that holds a path: the deepest mount point above it; of several equal ones, the last mounted.
-pub(super) fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
+pub(crate) fn holding<'a>(mounts: &'a [Mount], path: &Path) -> Option<&'a Mount> {
     let above = mounts.iter().filter(|mount| path.starts_with(&mount.mount_point));
     above.max_by_key(|mount| mount.mount_point.components().count())
 }

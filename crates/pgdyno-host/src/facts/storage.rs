@@ -44,6 +44,7 @@ fn read_at(root: &Path, path: &Path, loops: u32) -> io::Result<StorageFacts> {
     })
 }
 
+/// The deepest existing ancestor of a path, or the path itself, without links.
 pub(super) fn nearest_existing(path: &Path) -> io::Result<PathBuf> {
     let absolute = std::path::absolute(path)?;
     let there = absolute.ancestors().find_map(|ancestor| fs::canonicalize(ancestor).ok());
@@ -58,6 +59,15 @@ fn device_dir(root: &Path, device_number: &str, name: &str) -> Option<PathBuf> {
         .flatten()
         .map(|dir| dir.join(name))
         .find(|dir| dir.is_dir())
+}
+
+/// Name of a block device, given as `major:minor`, in `/sys/class/block`; `None` for file systems without a device of
+/// their own, which have major number 0.
+pub(crate) fn device_name(root: &Path, device_number: &str) -> Option<String> {
+    (!device_number.starts_with("0:")).then_some(())?;
+    let device = fs::canonicalize(root.join("sys/dev/block").join(device_number)).ok()?;
+    // sysfs writes `!` for the `/` of names such as `cciss/c0d0`.
+    Some(device.file_name()?.to_str()?.replace('!', "/"))
 }
 
 /// The file behind a loop device. For a deleted file, which the kernel marks after the name, its directory is used,

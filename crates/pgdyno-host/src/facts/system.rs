@@ -5,7 +5,7 @@ use std::path::Path;
 use super::file::{first_line, text};
 
 /// `PRETTY_NAME` of `/etc/os-release`.
-pub(super) fn os(root: &Path) -> Option<String> {
+pub(crate) fn os(root: &Path) -> Option<String> {
     let release = text(root, "etc/os-release").or_else(|| text(root, "usr/lib/os-release"))?;
     let value = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     let name = value.trim().trim_matches(['"', '\'']);
@@ -13,27 +13,32 @@ pub(super) fn os(root: &Path) -> Option<String> {
 }
 
 /// Container or hypervisor; the container takes precedence, since its limits are tighter.
-pub(super) fn virtualization(root: &Path) -> Option<String> {
-    container(root).or_else(|| hypervisor(root))
+pub(crate) fn virtualization(root: &Path) -> Option<String> {
+    container(root).map(|kind| format!("container ({kind})")).or_else(|| hypervisor(root))
 }
 
-fn container(root: &Path) -> Option<String> {
+/// The kind of container that this process is in, by the files that container engines leave in it.
+pub(crate) fn container(root: &Path) -> Option<String> {
     if root.join(".dockerenv").exists() {
-        return Some("container (docker)".to_owned());
+        return Some("docker".to_owned());
     }
     if root.join("run/.containerenv").exists() {
-        return Some("container (podman)".to_owned());
+        return Some("podman".to_owned());
     }
-    first_line(root, "run/systemd/container").map(|kind| format!("container ({kind})"))
+    first_line(root, "run/systemd/container")
 }
 
 fn hypervisor(root: &Path) -> Option<String> {
     if let Some(kind) = first_line(root, "sys/hypervisor/type") {
         return Some(format!("hypervisor ({kind})"));
     }
-    let cpuinfo = text(root, "proc/cpuinfo")?;
-    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"))?;
-    flags.split_whitespace().any(|flag| flag == "hypervisor").then(|| "hypervisor".to_owned())
+    is_virtual(&text(root, "proc/cpuinfo")?).then(|| "hypervisor".to_owned())
+}
+
+/// Whether `/proc/cpuinfo` has the flag that hypervisors set on x86.
+pub(crate) fn is_virtual(cpuinfo: &str) -> bool {
+    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
+    flags.is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
 #[cfg(test)]

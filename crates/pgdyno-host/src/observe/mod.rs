@@ -8,7 +8,7 @@ mod host;
 mod increase;
 mod memory;
 mod network;
-mod pressure;
+pub(crate) mod pressure;
 mod processes;
 mod processors;
 mod roles;

@@ -38,8 +38,13 @@ impl Stalls {
 
 /// The number after `total=` in the line of a kind.
 fn total(text: &str, kind: &str) -> Option<u64> {
+    value(text, kind, "total=")?.parse().ok()
+}
+
+/// What follows a name, such as `avg60=`, in the line of a kind: `some` or `full`.
+pub(crate) fn value<'a>(text: &'a str, kind: &str, name: &str) -> Option<&'a str> {
     let line = text.lines().find_map(|line| line.strip_prefix(kind))?;
-    line.split_whitespace().find_map(|word| word.strip_prefix("total="))?.parse().ok()
+    line.split_whitespace().find_map(|word| word.strip_prefix(name))
 }
 
 /// Stalls over a time.

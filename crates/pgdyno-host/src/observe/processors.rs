@@ -88,7 +88,7 @@ impl ProcessorTimes {
         Some(StatReading::read()?.cpus.len()).filter(|&count| count > 0)
     }
 
-    fn parse(text: &str) -> Option<Self> {
+    pub(crate) fn parse(text: &str) -> Option<Self> {
         Some(Self(Ticks::parse(text.lines().next()?.strip_prefix("cpu ")?)))
     }
 

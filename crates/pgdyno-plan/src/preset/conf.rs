@@ -1,11 +1,11 @@
-//! Reads a `postgresql.conf` as the server does (`guc-file.l`): names and values, comments, quotes.
+//! Reads a `postgresql.conf` as the server does, but for files that it includes.
 
 use std::collections::BTreeMap;
 
-use pgdyno_core::problem::Problem;
-
-/// Directives that read other files.
-const INCLUDES: [&str; 3] = ["include", "include_dir", "include_if_exists"];
+use pgdyno_core::{
+    conf::{INCLUDES, is_blank, setting},
+    problem::Problem,
+};
 
 /// The settings of a configuration file by their names in lower case; of one given twice the last counts.
 ///
@@ -18,7 +18,7 @@ pub(super) fn settings(file: &str, text: &str) -> Result<BTreeMap<String, String
             Problem::wrong_request(format!("could not read {file}: line {} {what}", at + 1)).hint(hint)
         };
         let line = line.trim();
-        if line.is_empty() || line.starts_with('#') {
+        if is_blank(line) {
             continue;
         }
         let (name, value) = setting(line).ok_or_else(|| {
@@ -31,52 +31,6 @@ pub(super) fn settings(file: &str, text: &str) -> Result<BTreeMap<String, String
         settings.insert(name, value);
     }
     Ok(settings)
-}
-
-/// Name and value of a line that is no comment; `None` if the server would not accept it.
-fn setting(line: &str) -> Option<(String, String)> {
-    let is_of_name = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '.' | '$');
-    let (name, rest) = line.split_at(line.find(|c| !is_of_name(c)).unwrap_or(line.len()));
-    name.starts_with(|c: char| c.is_ascii_alphabetic() || c == '_').then_some(())?;
-    let rest = rest.trim_start();
-    let rest = rest.strip_prefix('=').map_or(rest, str::trim_start);
-    let (value, rest) = match rest.strip_prefix('\'') {
-        Some(quoted) => unquoted(quoted)?,
-        None => {
-            let end = rest.find(|c: char| c.is_whitespace() || c == '#').unwrap_or(rest.len());
-            let (value, rest) = rest.split_at(end);
-            ((!value.is_empty() && !value.contains(['\'', '='])).then(|| value.to_owned())?, rest)
-        }
-    };
-    let rest = rest.trim_start();
-    (rest.is_empty() || rest.starts_with('#')).then(|| (name.to_ascii_lowercase(), value))
-}
-
-/// The value of a quoted text and what follows its last quote; `None` if it is not closed.
-fn unquoted(text: &str) -> Option<(String, &str)> {
-    let mut value = String::new();
-    let mut rest = text.char_indices().peekable();
-    while let Some((at, c)) = rest.next() {
-        match c {
-            '\'' if rest.next_if(|(_, next)| *next == '\'').is_some() => value.push('\''),
-            '\'' => return Some((value, &text[at + 1..])),
-            '\\' => value.push(escaped(rest.next()?.1)),
-            other => value.push(other),
-        }
-    }
-    None
-}
-
-/// The character that a backslash and another one stand for; numbers are not read, since no setting needs them.
-fn escaped(c: char) -> char {
-    match c {
-        'b' => '\u{8}',
-        'f' => '\u{c}',
-        'n' => '\n',
-        'r' => '\r',
-        't' => '\t',
-        other => other,
-    }
 }
 
 #[cfg(test)]

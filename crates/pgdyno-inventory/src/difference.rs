@@ -1,0 +1,285 @@
+//! What differs between two hosts.
+
+use std::collections::BTreeSet;
+
+use serde_json::Value;
+
+use crate::Inventory;
+
+/// A fact that differs between two hosts, or between two readings of one.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub struct Difference {
+    /// Where it is in the JSON form, with the names of things in brackets: `devices[sda].scheduler`,
+    /// `kernel.sysctls[vm.swappiness]`.
+    pub path: String,
+    /// The value on the first host; `None` if it is absent there.
+    pub a: Option<String>,
+    /// The value on the second host; `None` if it is absent there.
+    pub b: Option<String>,
+}
+
+/// Figures that change all the time, by their paths without what is in brackets.
+const VOLATILE: [&str; 12] = [
+    "cpu.steal_share",
+    "memory.available_bytes",
+    "memory.dirty_bytes",
+    "memory.page_tables_bytes",
+    "memory.committed_bytes",
+    "memory.huge_pages[].free",
+    "memory.huge_pages[].reserved",
+    "memory.swaps[].used_bytes",
+    "kernel.cgroup.pressure",
+    "kernel.blocked",
+    "mounts[].available_bytes",
+    "server.pid",
+];
+
+/// Structures whose fields are names of the host, and may have any character.
+const MAPS: [&str; 5] =
+    ["cpu.mitigations", "kernel.sysctls", "network[].offloads", "server.limits", "server.settings"];
+
+/// Kernel parameters that are counters.
+const VOLATILE_PARAMETERS: [&str; 2] = ["fs.aio-nr", "fs.file-nr"];
+
+/// The facts that differ, in the order of the inventory. Devices, mounts, interfaces and other things with a name are
+/// compared with those of the same name, wherever they are in their list. Figures that change all the time, such as
+/// available memory, are left out.
+pub fn differences(a: &Inventory, b: &Inventory) -> Vec<Difference> {
+    // An inventory has no maps but those with texts as keys, so that its JSON form exists.
+    let [a, b] = [a, b].map(|host| serde_json::to_value(host).unwrap_or_default());
+    let mut walk = Walk::default();
+    walk.values("", "", Some(&a), Some(&b));
+    walk.found
+}
+
+#[derive(Default)]
+struct Walk {
+    found: Vec<Difference>,
+}
+
+impl Walk {
+    /// Compares two values at a path; `pattern` is the path without names.
+    fn values(&mut self, path: &str, pattern: &str, a: Option<&Value>, b: Option<&Value>) {
+        if a == b || VOLATILE.contains(&pattern) {
+            return;
+        }
+        let kinds = [a, b].map(|one| one.and_then(|one| parts(pattern, one)));
+        let is_absent = |one: Option<&Value>| one.and_then(text).is_none();
+        match (kinds, kinds[0].or(kinds[1])) {
+            // Of two structures, or of one that is absent on the other host, the parts are compared.
+            ([of_a, of_b], Some(kind)) if of_a == of_b || is_absent(a) || is_absent(b) => {
+                self.parts(path, pattern, kind, a, b);
+            }
+            _ => {
+                let [a, b] = [a, b].map(|one| one.and_then(text));
+                if a != b {
+                    self.found.push(Difference { path: path.to_owned(), a, b });
+                }
+            }
+        }
+    }
+
+    fn parts(&mut self, path: &str, pattern: &str, kind: Parts, a: Option<&Value>, b: Option<&Value>) {
+        let mut seen = BTreeSet::new();
+        let [of_a, of_b] = [a, b].map(|one| one.map(|one| named(kind, one)).unwrap_or_default());
+        for (name, _) in of_a.iter().chain(&of_b) {
+            let is_left_out = kind == Parts::Keys && VOLATILE_PARAMETERS.contains(&name.as_str());
+            if is_left_out || !seen.insert(name.clone()) {
+                continue;
+            }
+            let [in_a, in_b] = [&of_a, &of_b].map(|all| all.iter().find(|(own, _)| own == name));
+            let [in_a, in_b] = [in_a, in_b].map(|one| one.map(|(_, value)| *value));
+            let (path, pattern) = match kind {
+                Parts::Fields if path.is_empty() => (name.clone(), name.clone()),
+                Parts::Fields => (format!("{path}.{name}"), format!("{pattern}.{name}")),
+                Parts::Keys | Parts::Named => (format!("{path}[{name}]"), format!("{pattern}[]")),
+            };
+            self.values(&path, &pattern, in_a, in_b);
+        }
+    }
+}
+
+/// What a value consists of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Parts {
+    /// Fields of a structure.
+    Fields,
+    /// Entries of a map, whose keys may have any character.
+    Keys,
+    /// Elements of a list that have names.
+    Named,
+}
+
+/// How a value at a path, without names, is taken apart; `None` if it is compared as a whole.
+fn parts(pattern: &str, value: &Value) -> Option<Parts> {
+    match value {
+        Value::Object(_) if MAPS.contains(&pattern) => Some(Parts::Keys),
+        Value::Object(_) => Some(Parts::Fields),
+        Value::Array(list) => {
+            let named = !list.is_empty() && list.iter().all(|one| name(one).is_some());
+            named.then_some(Parts::Named)
+        }
+        _ => None,
+    }
+}
+
+/// The parts of a value with their names. Of several with one name, the later ones are numbered.
+fn named(kind: Parts, value: &Value) -> Vec<(String, &Value)> {
+    let parts: Vec<(String, &Value)> = match value {
+        Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
+        Value::Array(list) if kind == Parts::Named => {
+            list.iter().map(|one| (name(one).unwrap_or_default(), one)).collect()
+        }
+        _ => Vec::new(),
+    };
+    let count_before = |at: usize| parts[..at].iter().filter(|(name, _)| *name == parts[at].0).count();
+    let numbered = (0..parts.len()).map(|at| match count_before(at) {
+        0 => parts[at].clone(),
+        before => (format!("{} #{}", parts[at].0, before + 1), parts[at].1),
+    });
+    numbered.collect()
+}
+
+/// The name of an element of a list: of devices, interfaces, swap areas and idle states their name, of mounts the
+/// mount point, of others what distinguishes them. Interrupts are pairs that begin with their name.
+fn name(element: &Value) -> Option<String> {
+    /// Fields that together distinguish the elements of a list.
+    const NAMES: [&[&str]; 7] = [
+        &["file", "domain", "kind", "item"],
+        &["level", "kind"],
+        &["name"],
+        &["point"],
+        &["purpose", "path"],
+        &["number"],
+        &["page_bytes"],
+    ];
+    if let Value::Array(pair) = element {
+        return pair.first().filter(|_| pair.len() == 2)?.as_str().map(str::to_owned);
+    }
+    let of = |fields: &&[&str]| {
+        let texts: Option<Vec<String>> =
+            fields.iter().map(|field| element.get(field).and_then(text)).collect();
+        Some(texts?.join(" "))
+    };
+    NAMES.iter().find_map(of)
+}
+
+/// A value as a text; `None` if it is absent: null, or an empty list or structure.
+fn text(value: &Value) -> Option<String> {
+    match value {
+        Value::Null => None,
+        Value::String(text) => Some(text.clone()),
+        Value::Array(list) if list.is_empty() => None,
+        Value::Array(list) => Some(list.iter().filter_map(text).collect::<Vec<_>>().join(", ")),
+        Value::Object(fields) if fields.is_empty() => None,
+        other => Some(other.to_string()),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::{BlockDevice, HugePagePool, Interface, Kernel, Limit, LimitLine, Mount, ServerProcess};
+
+    fn found(a: &Inventory, b: &Inventory) -> Vec<(String, Option<String>, Option<String>)> {
+        differences(a, b).into_iter().map(|of| (of.path, of.a, of.b)).collect()
+    }
+
+    fn told(path: &str, a: Option<&str>, b: Option<&str>) -> (String, Option<String>, Option<String>) {
+        (path.to_owned(), a.map(str::to_owned), b.map(str::to_owned))
+    }
+
+    fn device(name: &str, scheduler: &str) -> BlockDevice {
+        BlockDevice { name: name.into(), scheduler: Some(scheduler.into()), ..BlockDevice::default() }
+    }
+
+    #[test]
+    fn things_are_compared_by_name() {
+        let host = |devices| Inventory { devices, ..Inventory::default() };
+        let a = host(vec![device("sda", "none"), device("sdb", "none")]);
+        let b = host(vec![device("sdb", "bfq"), device("sda", "none")]);
+        assert_eq!(found(&a, &b), [told("devices[sdb].scheduler", Some("none"), Some("bfq"))]);
+        let fewer = host(vec![device("sda", "none")]);
+        let lost = found(&a, &fewer);
+        assert!(lost.contains(&told("devices[sdb].scheduler", Some("none"), None)), "{lost:?}");
+        assert!(lost.iter().all(|(path, ..)| path.starts_with("devices[sdb].")));
+    }
+
+    #[test]
+    fn parameters_and_settings_have_brackets() {
+        let host = |swappiness: &str, files: &str, max: Option<u64>| {
+            let sysctls = [("vm.swappiness", swappiness), ("fs.file-nr", files)];
+            let sysctls = sysctls.map(|(name, value)| (name.to_owned(), value.to_owned())).into();
+            let limits = [("Max open files".to_owned(), Limit { soft: max, hard: None })].into();
+            Inventory {
+                kernel: Kernel { sysctls, ..Kernel::default() },
+                server: Some(ServerProcess { pid: files.len() as u32, limits, ..ServerProcess::default() }),
+                ..Inventory::default()
+            }
+        };
+        let (a, b) = (host("1", "5", Some(1024)), host("60", "77", None));
+        assert_eq!(
+            found(&a, &b),
+            [
+                told("kernel.sysctls[vm.swappiness]", Some("1"), Some("60")),
+                told("server.limits[Max open files].soft", Some("1024"), None),
+            ]
+        );
+    }
+
+    #[test]
+    fn what_changes_all_the_time_is_left_out() {
+        let host = |now: u64, total| {
+            let mut host = Inventory::default();
+            host.memory.available_bytes = Some(now);
+            host.memory.huge_pages =
+                vec![HugePagePool { page_bytes: 2048, total, free: now, ..HugePagePool::default() }];
+            host.cpu.steal_share = Some(now as f64);
+            host.mounts = vec![Mount { point: "/".into(), available_bytes: Some(now), ..Mount::default() }];
+            host
+        };
+        assert_eq!(found(&host(1, 5), &host(2, 5)), []);
+        let path = "memory.huge_pages[2048].total";
+        assert_eq!(found(&host(1, 5), &host(2, 6)), [told(path, Some("5"), Some("6"))]);
+    }
+
+    #[test]
+    fn lists_without_names_are_compared_as_a_whole() {
+        let host = |words: &[&str]| {
+            let boot_words = words.iter().map(|&word| word.to_owned()).collect();
+            Inventory { kernel: Kernel { boot_words, ..Kernel::default() }, ..Inventory::default() }
+        };
+        let expected = [told("kernel.boot_words", Some("ro, quiet"), None)];
+        assert_eq!(found(&host(&["ro", "quiet"]), &host(&[])), expected);
+    }
+
+    #[test]
+    fn lines_of_one_name_are_numbered() {
+        let host = |values: &[&str]| {
+            let line = |value: &&str| LimitLine {
+                item: "nofile".into(),
+                value: (*value).into(),
+                ..LimitLine::default()
+            };
+            let mut host = Inventory::default();
+            host.login.lines = values.iter().map(line).collect();
+            host
+        };
+        let differences = found(&host(&["1", "2"]), &host(&["1", "3"]));
+        assert_eq!(differences, [told("login.lines[   nofile #2].value", Some("2"), Some("3"))]);
+    }
+
+    proptest! {
+        #[test]
+        fn a_host_equals_itself_in_any_order(names in prop::collection::vec("[a-z]{1,4}", 0..6)) {
+            let host = |names: Vec<&String>| {
+                let network = names.into_iter().map(|name| Interface { name: name.clone(), ..Interface::default() });
+                Inventory { network: network.collect(), ..Inventory::default() }
+            };
+            let (a, b) = (host(names.iter().collect()), host(names.iter().rev().collect()));
+            prop_assert_eq!(differences(&a, &b), vec![]);
+        }
+    }
+}
