@@ -17,6 +17,9 @@ pub struct Kernel {
     pub clocks: ClockSources,
     /// Kernel parameters by name, such as `vm.swappiness`; several numbers are separated by one space.
     pub sysctls: BTreeMap<String, String>,
+    /// Lines of `/etc/sysctl.conf` and `sysctl.d` that set parameters, in the order in which they are read: the last one
+    /// of a name holds.
+    pub sysctl_lines: Vec<SysctlLine>,
     /// Names of modules that are loaded or built in and that a rule asks for (`nf_conntrack`, `zfs`).
     pub modules: Vec<String>,
     /// The control group of this process.
@@ -45,6 +48,18 @@ impl Kernel {
         };
         self.boot_words.iter().rev().find_map(|word| value(word).map(|at| &word[at..]))
     }
+}
+
+/// A line of `sysctl.conf` or of a file of `sysctl.d`.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct SysctlLine {
+    /// File.
+    pub file: String,
+    /// Name of the parameter, with dots.
+    pub name: String,
+    /// Its value; several numbers are separated by one space.
+    pub value: String,
 }
 
 /// Clock sources of the kernel.

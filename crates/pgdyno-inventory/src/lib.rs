@@ -19,11 +19,11 @@ pub use block::{BlockDevice, DeviceKind, Stripe};
 pub use change::{Change, Knob};
 pub use cpu::{Cache, Cpu, IdleState, NumaNode};
 pub use difference::{Difference, differences};
-pub use kernel::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure};
+pub use kernel::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure, SysctlLine};
 pub use memory::{HugePagePool, Memory, Swap, TransparentHugePages};
 pub use mount::{Mount, PgDirectory, PgPurpose, ZfsDataset};
 pub use network::{Interface, InterruptBalance};
-pub use server::{Limit, LimitLine, Login, ServerProcess};
+pub use server::{Limit, LimitLine, Login, ServerProcess, TableOption};
 
 /// A host at one instant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

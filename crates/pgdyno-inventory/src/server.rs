@@ -19,12 +19,28 @@ pub struct ServerProcess {
     pub limits: BTreeMap<String, Limit>,
     /// Adjustment of the score by which the kernel chooses what to kill, -1000 to 1000.
     pub oom_score_adjustment: Option<i32>,
+    /// The same of one of its children, which is higher where `PG_OOM_ADJUST_FILE` is set; `None` if unknown.
+    pub child_oom_score_adjustment: Option<i32>,
     /// The systemd unit that it belongs to.
     pub unit: Option<String>,
     /// Settings by name, from its configuration files or from the server itself.
     pub settings: BTreeMap<String, String>,
+    /// Storage parameters of its tables, as far as a connection was made to ask for them.
+    pub table_options: Vec<TableOption>,
     /// Bytes of its shared memory in huge pages; `None` if unknown.
     pub huge_page_bytes: Option<u64>,
+}
+
+/// A storage parameter of a table.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(default)]
+pub struct TableOption {
+    /// The table, with its schema where needed.
+    pub table: String,
+    /// Parameter, such as `autovacuum_freeze_max_age`.
+    pub name: String,
+    /// Value.
+    pub value: String,
 }
 
 /// A limit of a process; `None` is unlimited.

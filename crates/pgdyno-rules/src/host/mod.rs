@@ -5,10 +5,14 @@ pub mod build;
 mod compose;
 #[cfg(test)]
 mod example;
+mod known;
 pub mod storage;
 pub mod sysctl;
 pub mod system;
 pub mod tables;
+#[cfg(test)]
+mod testing;
+mod verdict;
 #[cfg(test)]
 mod walk;
 

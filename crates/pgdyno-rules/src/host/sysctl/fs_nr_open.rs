@@ -1,0 +1,68 @@
+//! `fs.nr_open`.
+
+use pgdyno_core::units;
+
+use crate::{
+    Finding, Page, Standing, Today,
+    host::{Facts, Rule},
+};
+
+/// The rule.
+pub static RULE: Rule = Rule {
+    page: Page {
+        name: "fs.nr_open",
+        what: "Highest limit of open files (nofile) that a process can be given, 1048576 by default.",
+        today: Today::DefaultIsRight,
+        why: "A process of the server opens up to max_files_per_process files, 1000 by default, so the default is a \
+              thousandfold. It has to be raised only before a nofile above it, which a server does not need.",
+        danger: "A nofile above it is refused: depending on the version of PAM the login fails altogether.",
+        source: "Linux Documentation/admin-guide/sysctl/fs.rst; getrlimit(2); pam_limits(8).",
+        ..Page::EMPTY
+    },
+    judge,
+};
+
+/// The default of the kernel.
+const DEFAULT: u64 = 1_048_576;
+
+fn judge(facts: &Facts<'_>) -> Vec<Finding> {
+    let Some(value) = RULE.number(facts) else { return Vec::new() };
+    let files = facts.setting_number("max_files_per_process", 1000).unwrap_or(1000);
+    let logins = facts.host.login.lines.iter().filter(|line| line.item == "nofile");
+    let highest = logins.filter_map(|line| line.value.parse::<u64>().ok()).max().unwrap_or(0);
+    let wanted = highest.max(files.saturating_add(100));
+    if wanted > value {
+        let reason =
+            format!("A process would be given {} files, which the kernel refuses.", units::count(wanted));
+        return vec![RULE.finding(Standing::Improve, reason).present(value).set_sysctl(wanted.max(DEFAULT))];
+    }
+    RULE.fine(value, format!("It is above every limit that is asked for ({}).", units::count(wanted)))
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_inventory::LimitLine;
+
+    use super::*;
+    use crate::host::testing::{changes, check_values, host};
+
+    #[test]
+    fn the_default_is_above_what_a_server_opens() {
+        check_values(
+            &RULE,
+            &[("1048576", Standing::Fine), ("20480000", Standing::Fine), ("1024", Standing::Improve)],
+        );
+    }
+
+    #[test]
+    fn limits_of_logins_have_to_be_below() {
+        let mut host = host(&[("fs.nr_open", "1048576")]);
+        let line = |value: &str| LimitLine {
+            item: "nofile".to_owned(),
+            value: value.to_owned(),
+            ..LimitLine::default()
+        };
+        host.login.lines = vec![line("2000000"), line("unlimited")];
+        assert_eq!(changes(&RULE, &host), ["2000000"]);
+    }
+}

@@ -1,0 +1,52 @@
+//! `kernel.perf_event_paranoid`.
+
+use crate::{
+    Finding, Page, Standing, Today,
+    host::{Facts, Rule},
+};
+
+/// The rule.
+pub static RULE: Rule = Rule {
+    page: Page {
+        name: "kernel.perf_event_paranoid",
+        what: "What users without CAP_PERFMON may profile: -1 all, 0 processors, 1 their processes with kernel functions, 2 \
+               their processes without (the kernel's default), 3 and more nothing (a patch of Debian and Ubuntu).",
+        today: Today::Depends,
+        why: "It costs a server nothing. A profile of where the server spends CPU time needs 2 for functions of the server \
+              and 1 for those of the kernel, or CAP_PERFMON.",
+        danger: "Low values let local users observe kernel addresses and timings: set them for the profile, not for good.",
+        source: "Linux Documentation/admin-guide/sysctl/kernel.rst and admin-guide/perf-security.rst.",
+        ..Page::EMPTY
+    },
+    judge,
+};
+
+fn judge(facts: &Facts<'_>) -> Vec<Finding> {
+    match facts.host.sysctl_number(RULE.page.name) {
+        None => Vec::new(),
+        Some(value @ 3..) => {
+            let reason = "Ordinary users cannot profile even their own processes, so profiles need root or CAP_PERFMON.";
+            vec![RULE.finding(Standing::Improve, reason).present(value).recommend("2, or 1 while profiling")]
+        }
+        Some(2) => RULE.fine(2, "Own processes can be profiled, without functions of the kernel."),
+        Some(1) => RULE.fine(1, "Own processes can be profiled, with functions of the kernel."),
+        Some(value) => RULE.fine(value, "Whole processors can be profiled, by every user of the host."),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::testing::{changes, check_values, host};
+
+    #[test]
+    fn profiles_need_permission() {
+        let (fine, improve) = (Standing::Fine, Standing::Improve);
+        check_values(
+            &RULE,
+            &[("-1", fine), ("0", fine), ("1", fine), ("2", fine), ("3", improve), ("4", improve)],
+        );
+        let never = changes(&RULE, &host(&[("kernel.perf_event_paranoid", "4")]));
+        assert!(never.is_empty(), "a guard is not lowered by us");
+    }
+}

@@ -1,0 +1,266 @@
+//! `vm.dirty_background_bytes`, `vm.dirty_bytes` and the same as ratios.
+//!
+//! The kernel has each limit once: writing its bytes sets its ratio to 0, and the other way round.
+
+use pgdyno_core::{facts::amount::MB, units};
+use pgdyno_inventory::{BlockDevice, DeviceKind};
+
+use crate::{
+    Finding, Page, Standing, Today,
+    host::{Facts, Rule},
+};
+
+const SOURCE: &str = "Linux Documentation/admin-guide/sysctl/vm.rst; mm/page-writeback.c; PostgreSQL manual, \
+                      checkpoint_flush_after.";
+
+const WHY: &str = "Dirty pages beyond what the disks write in about half a second only make the next fsync longer. The \
+                   recommended value allows 64 MiB for each rotating disk below the server, 128 MiB for each other disk \
+                   and 512 MiB for each NVMe disk, between 64 MiB and 2 % of the memory, and four times as much before \
+                   writers wait. Since 9.6 the server asks the kernel to write early by itself (checkpoint_flush_after, \
+                   bgwriter_flush_after), so the limits matter mostly to loads, temporary files, backups and other \
+                   programs.";
+
+/// The rule of the limit in bytes at which the kernel begins to write.
+pub static BACKGROUND_BYTES: Rule = Rule {
+    page: Page {
+        name: "vm.dirty_background_bytes",
+        what: "Bytes of dirty page cache from which on the kernel writes in the background; 0 where the ratio holds.",
+        today: Today::Kept,
+        why: WHY,
+        danger: "Very low values write pages again and again that would have been overwritten in memory.",
+        source: SOURCE,
+        ..Page::EMPTY
+    },
+    judge: judge_background,
+};
+
+/// The rule of the limit as a ratio at which the kernel begins to write.
+pub static BACKGROUND_RATIO: Rule = Rule {
+    page: Page {
+        name: "vm.dirty_background_ratio",
+        what: "Percentage of the memory that can hold dirty pages from which on the kernel writes in the background, 10 by \
+               default; 0 where vm.dirty_background_bytes holds.",
+        today: Today::Depends,
+        why: "A percentage grows with the memory and the disks do not: 10 % of 512 GiB are more than a disk writes in \
+              a minute. On hosts with more than some GiB bytes are the better unit.",
+        source: SOURCE,
+        ..Page::EMPTY
+    },
+    judge: |facts| judge_ratio(&BACKGROUND_RATIO, facts, "vm.dirty_background_bytes", 10),
+};
+
+/// The rule of the limit in bytes at which writers wait.
+pub static BYTES: Rule = Rule {
+    page: Page {
+        name: "vm.dirty_bytes",
+        what: "Bytes of dirty page cache from which on processes that write have to wait for the disk; 0 where the ratio \
+               holds.",
+        today: Today::Kept,
+        why: WHY,
+        danger: "Close to the background limit, or below it, every writer waits (the kernel then halves the background \
+                 limit).",
+        source: SOURCE,
+        ..Page::EMPTY
+    },
+    judge: judge_bytes,
+};
+
+/// The rule of the limit as a ratio at which writers wait.
+pub static RATIO: Rule = Rule {
+    page: Page {
+        name: "vm.dirty_ratio",
+        what: "Percentage of the memory that can hold dirty pages from which on processes that write have to wait for the \
+               disk, 20 by default; 0 where vm.dirty_bytes holds.",
+        today: Today::Depends,
+        why: "Published values of 80 and 95 are meant to spare sessions the writing. They put it off: when the limit is \
+              reached after all, or a checkpoint syncs, all of it has to be written first.",
+        danger: "With 80 or more, most of the memory can become dirty: an fsync may take minutes, and memory cannot be freed \
+                 without writing.",
+        source: SOURCE,
+        ..Page::EMPTY
+    },
+    judge: |facts| judge_ratio(&RATIO, facts, "vm.dirty_bytes", 20),
+};
+
+/// Ratios above this are no limit that protects anybody.
+const HIGHEST_RATIO: u64 = 40;
+
+/// Dirty bytes that the disks of the server write in a short time.
+fn background(facts: &Facts<'_>) -> Option<u64> {
+    let total = facts.host.memory.total_bytes;
+    let bytes = disks(facts).into_iter().map(allowance).fold(0, u64::saturating_add);
+    (bytes > 0 && total > 0).then(|| bytes.min(total / 50).max(64 * MB))
+}
+
+/// The disks of the server, else all disks of the host.
+fn disks<'a>(facts: &Facts<'a>) -> Vec<&'a BlockDevice> {
+    let host = facts.host;
+    let mounts =
+        host.directories.iter().filter_map(|directory| host.mount(directory.mount_point.as_deref()?));
+    let mut disks: Vec<&BlockDevice> = Vec::new();
+    for disk in mounts.filter_map(|mount| mount.device.as_deref()).flat_map(|device| host.disks_below(device))
+    {
+        if !disks.contains(&disk) {
+            disks.push(disk);
+        }
+    }
+    let all = || {
+        let kinds = [DeviceKind::Disk, DeviceKind::Nvme, DeviceKind::Virtual];
+        host.devices.iter().filter(|device| kinds.contains(&device.kind) && device.size_bytes > 0).collect()
+    };
+    if disks.is_empty() { all() } else { disks }
+}
+
+fn allowance(disk: &BlockDevice) -> u64 {
+    match disk.kind {
+        DeviceKind::Nvme => 512 * MB,
+        _ if disk.rotational == Some(true) => 64 * MB,
+        _ => 128 * MB,
+    }
+}
+
+/// The limit as the host has it, in bytes; a ratio is taken of the whole memory, which is a little more than what the
+/// kernel takes it of.
+fn present(facts: &Facts<'_>, bytes: &str, ratio: &str) -> Option<u64> {
+    match facts.host.sysctl_number(bytes)? {
+        0 => {
+            let percent = u64::try_from(facts.host.sysctl_number(ratio)?).ok()?;
+            Some((facts.host.memory.total_bytes / 100).saturating_mul(percent))
+        }
+        set => u64::try_from(set).ok(),
+    }
+}
+
+fn judge_background(facts: &Facts<'_>) -> Vec<Finding> {
+    judge_limit(
+        &BACKGROUND_BYTES,
+        facts,
+        "vm.dirty_background_ratio",
+        background(facts),
+        "the kernel begins to write",
+    )
+}
+
+fn judge_bytes(facts: &Facts<'_>) -> Vec<Finding> {
+    let best = background(facts).map(|bytes| bytes.saturating_mul(4));
+    judge_limit(&BYTES, facts, "vm.dirty_ratio", best, "writers have to wait")
+}
+
+/// Judges a limit: fine up to four times the recommended value, and not below a quarter of it.
+fn judge_limit(rule: &Rule, facts: &Facts<'_>, ratio: &str, best: Option<u64>, then: &str) -> Vec<Finding> {
+    let (Some(value), Some(limit)) = (rule.number(facts), present(facts, rule.page.name, ratio)) else {
+        return rule.unread();
+    };
+    let Some(best) = best else {
+        return vec![
+            rule.finding(Standing::Unknown, "No disk is known to compute a limit from.").present(value),
+        ];
+    };
+    let text = format!("About {} may be dirty before {then}", units::bytes(limit));
+    match () {
+        () if limit > best.saturating_mul(4) => {
+            let reason = format!(
+                "{text}; the disks of this host should get {}, so that an fsync has less to wait for.",
+                units::bytes(best)
+            );
+            vec![rule.finding(Standing::Improve, reason).present(value).set_sysctl(best)]
+        }
+        () if limit < best / 4 => {
+            let reason = format!(
+                "{text}, which is little for the disks of this host: {} would do.",
+                units::bytes(best)
+            );
+            vec![rule.finding(Standing::Improve, reason).present(value).set_sysctl(best)]
+        }
+        () => rule.fine(value, format!("{text}, in proportion to the disks.")),
+    }
+}
+
+/// Judges a ratio: bytes are recommended by the other rules, so that here only its own faults are told.
+fn judge_ratio(rule: &Rule, facts: &Facts<'_>, bytes: &str, default: u64) -> Vec<Finding> {
+    let Some(value) = rule.number(facts) else { return Vec::new() };
+    let written = facts.sysctl_line(rule.page.name);
+    match (value, written) {
+        (0, Some(line)) if facts.host.sysctl_number(bytes).is_some_and(|set| set > 0) => {
+            let reason = format!(
+                "{} sets it to {}, but {bytes} is set, and the kernel keeps one of them.",
+                line.file, line.value
+            );
+            vec![rule.finding(Standing::NoEffect, reason).present(value)]
+        }
+        (0, _) => rule.fine(value, format!("{bytes} holds in its place.")),
+        (value, _) if value > HIGHEST_RATIO => {
+            let most = (facts.host.memory.total_bytes / 100).saturating_mul(value);
+            let reason = format!(
+                "Up to {} of page cache may be dirty before anything waits for it.",
+                units::bytes(most)
+            );
+            vec![rule.finding(Standing::Improve, reason).present(value).set_sysctl(default)]
+        }
+        _ => rule
+            .fine(value, format!("It is no extreme value; {bytes} says whether bytes would serve better.")),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::facts::amount::GB;
+    use pgdyno_inventory::Inventory;
+
+    use super::*;
+    use crate::host::testing::{changes, check_values, host, standings, with_line};
+
+    fn with_disk(sysctls: &[(&str, &str)], kind: DeviceKind) -> Inventory {
+        let mut host = host(sysctls);
+        let name = "disk".to_owned();
+        host.devices = vec![BlockDevice { name, kind, size_bytes: GB, ..BlockDevice::default() }];
+        host
+    }
+
+    const DEFAULTS: [(&str, &str); 4] = [
+        ("vm.dirty_background_bytes", "0"),
+        ("vm.dirty_background_ratio", "10"),
+        ("vm.dirty_bytes", "0"),
+        ("vm.dirty_ratio", "20"),
+    ];
+
+    #[test]
+    fn limits_follow_the_disks() {
+        let nvme = with_disk(&DEFAULTS, DeviceKind::Nvme);
+        assert_eq!(changes(&BACKGROUND_BYTES, &nvme), [(512 * MB).to_string()]);
+        assert_eq!(changes(&BYTES, &nvme), [(2048 * MB).to_string()]);
+        let virtual_disk = with_disk(&DEFAULTS, DeviceKind::Virtual);
+        assert_eq!(changes(&BACKGROUND_BYTES, &virtual_disk), [(128 * MB).to_string()]);
+    }
+
+    #[test]
+    fn limits_in_proportion_are_left() {
+        let mut host = with_disk(&DEFAULTS, DeviceKind::Nvme);
+        host.memory.total_bytes = 4 * GB;
+        assert_eq!(standings(&BACKGROUND_BYTES, &host), [Standing::Fine], "10 % of 4 GiB");
+        let article = [("vm.dirty_background_bytes", "409600000"), ("vm.dirty_background_ratio", "0")];
+        assert_eq!(standings(&BACKGROUND_BYTES, &with_disk(&article, DeviceKind::Nvme)), [Standing::Fine]);
+        let tiny = [("vm.dirty_background_bytes", "8192"), ("vm.dirty_background_ratio", "0")];
+        assert_eq!(standings(&BACKGROUND_BYTES, &with_disk(&tiny, DeviceKind::Nvme)), [Standing::Improve]);
+    }
+
+    #[test]
+    fn without_disks_no_limit_is_computed() {
+        assert_eq!(standings(&BACKGROUND_BYTES, &host(&DEFAULTS)), [Standing::Unknown]);
+        assert_eq!(standings(&BYTES, &host(&[])), [Standing::Unknown]);
+    }
+
+    #[test]
+    fn high_ratios_are_no_limit() {
+        check_values(&RATIO, &[("20", Standing::Fine), ("95", Standing::Improve), ("0", Standing::Fine)]);
+        check_values(&BACKGROUND_RATIO, &[("10", Standing::Fine), ("80", Standing::Improve)]);
+        assert_eq!(changes(&RATIO, &host(&[("vm.dirty_ratio", "95")])), ["20"]);
+    }
+
+    #[test]
+    fn a_ratio_beside_bytes_does_nothing() {
+        let set = host(&[("vm.dirty_ratio", "0"), ("vm.dirty_bytes", "1073741824")]);
+        assert_eq!(standings(&RATIO, &set), [Standing::Fine]);
+        assert_eq!(standings(&RATIO, &with_line(set, "vm.dirty_ratio", "80")), [Standing::NoEffect]);
+    }
+}

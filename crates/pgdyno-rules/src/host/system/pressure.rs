@@ -1,0 +1,164 @@
+//! Memory pressure, swap, and processes that wait for a device.
+
+use pgdyno_core::units;
+
+use crate::{
+    Finding, Page, Standing, Today,
+    host::{Facts, Rule},
+};
+
+/// The rule of pressure.
+pub static PRESSURE: Rule = Rule {
+    page: Page {
+        name: "pressure",
+        also: &["PSI", "memory pressure", "/proc/pressure"],
+        what: "Share of the last minute in which processes of the host waited for memory, disks or processors.",
+        today: Today::Kept,
+        why: "Waiting for memory means that the kernel has to write or drop pages before it can give any. Waiting for disks and \
+              processors is what a load test is for, so it is judged for memory only.",
+        danger: "A host that waits for memory a tenth of the time is close to the OOM killer.",
+        source: "Linux Documentation/accounting/psi.rst.",
+        since_kernel: Some((4, 20)),
+        ..Page::EMPTY
+    },
+    judge: judge_pressure,
+};
+
+/// The rule of swap areas.
+pub static SWAP: Rule = Rule {
+    page: Page {
+        name: "swap",
+        also: &["zram", "swap area"],
+        what: "Where memory goes that is not used for long: a disk, or compressed memory (zram).",
+        today: Today::Depends,
+        why: "A small area takes what is never used again and gives time to react before the OOM killer does; without one, \
+              vm.overcommit_memory = 2 needs a higher ratio. zram on a host of a database takes memory from the page cache. \
+              What counts is that sessions are not swapped.",
+        danger: "A server whose sessions or shared memory are on a swap disk is slower by orders of magnitude; explicit huge \
+                 pages are never swapped.",
+        source: "swapon(8); Linux Documentation/admin-guide/blockdev/zram.rst.",
+        ..Page::EMPTY
+    },
+    judge: judge_swap,
+};
+
+/// The rule of processes in state D.
+pub static BLOCKED: Rule = Rule {
+    page: Page {
+        name: "blocked-processes",
+        also: &["state D", "D state", "uninterruptible sleep"],
+        what: "Processes that wait for a device or a file server and cannot be interrupted (state D), with the function of the \
+               kernel in which they wait.",
+        today: Today::Kept,
+        why: "A process in the middle of a read is in this state for a moment, which is no fault. One that is found there again \
+              and again waits for a disk that does not answer, a lost NFS server, or a lock of the kernel: its stack says which.",
+        danger: "It cannot be ended, not even by SIGKILL, and a server that waits for it does not stop.",
+        source: "proc_pid_stat(5), state D; proc_pid_stack(5).",
+        ..Page::EMPTY
+    },
+    judge: judge_blocked,
+};
+
+/// A share of waiting for memory above this is told.
+const NOTICED: f64 = 0.05;
+/// Functions of a stack that are shown.
+const SHOWN: usize = 4;
+
+fn judge_pressure(facts: &Facts<'_>) -> Vec<Finding> {
+    let memory = facts.host.kernel.cgroup.pressure.iter().find(|pressure| pressure.of == "memory");
+    let Some(share) = memory.map(|pressure| pressure.some_share).filter(|share| share.is_finite()) else {
+        return Vec::new();
+    };
+    let present = units::percent(share);
+    let text = format!("Processes waited for memory in {present} of the last minute");
+    if share > NOTICED {
+        let reason = format!("{text}: what runs here needs more than there is.");
+        return vec![PRESSURE.finding(Standing::Improve, reason).present(present).on("memory")];
+    }
+    vec![PRESSURE.finding(Standing::Fine, format!("{text}.")).present(present).on("memory")]
+}
+
+fn judge_swap(facts: &Facts<'_>) -> Vec<Finding> {
+    let memory = &facts.host.memory;
+    if memory.total_bytes == 0 {
+        return Vec::new();
+    }
+    if memory.swaps.is_empty() {
+        return SWAP.fine("none", "No swap area is seen: when memory runs out, the OOM killer decides at once.");
+    }
+    let size = |of: fn(&pgdyno_inventory::Swap) -> u64, compressed: bool| {
+        let areas = memory.swaps.iter().filter(|swap| swap.is_compressed_memory == compressed);
+        areas.map(of).fold(0, u64::saturating_add)
+    };
+    let (used, compressed) = (size(|swap| swap.used_bytes, false), size(|swap| swap.size_bytes, true));
+    let present = format!("{} on disks, {} compressed", units::bytes(size(|swap| swap.size_bytes, false)), units::bytes(compressed));
+    if used > memory.total_bytes / 50 {
+        let reason = format!(
+            "{} are on a swap disk, more than 2 % of the memory: if they belong to sessions, these wait for it.",
+            units::bytes(used)
+        );
+        return vec![SWAP.finding(Standing::Improve, reason).present(present)];
+    }
+    SWAP.fine(present, format!("{} are on a swap disk.", units::bytes(used)))
+}
+
+fn judge_blocked(facts: &Facts<'_>) -> Vec<Finding> {
+    let blocked = facts.host.kernel.blocked.iter().map(|process| {
+        let place = process.waits_in.as_deref().map_or_else(String::new, |function| format!(" in {function}"));
+        let stack = process.stack.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(" < ");
+        let stack = if stack.is_empty() { String::new() } else { format!(" ({stack})") };
+        let reason = format!(
+            "{} (process id {}) waits{place}{stack} and cannot be interrupted; if it is there again in a second look, its device \
+             or file server does not answer.",
+            process.name, process.pid
+        );
+        BLOCKED.finding(Standing::Improve, reason).on(process.pid.to_string()).present(process.name.as_str())
+    });
+    blocked.collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_core::facts::amount::GB;
+    use pgdyno_inventory::{BlockedProcess, Inventory, Pressure, Swap};
+
+    use super::*;
+    use crate::host::testing::{findings, host, standings};
+
+    #[test]
+    fn waiting_for_memory_is_told() {
+        let mut host = host(&[]);
+        assert!(standings(&PRESSURE, &host).is_empty());
+        let pressure = |of: &str, some_share| Pressure { of: of.to_owned(), some_share, full_share: None };
+        host.kernel.cgroup.pressure = vec![pressure("io", 0.9), pressure("memory", 0.01)];
+        assert_eq!(standings(&PRESSURE, &host), [Standing::Fine]);
+        host.kernel.cgroup.pressure[1].some_share = 0.2;
+        assert_eq!(standings(&PRESSURE, &host), [Standing::Improve]);
+    }
+
+    #[test]
+    fn swap_on_disks_is_for_what_is_not_used() {
+        let mut host = host(&[]);
+        assert_eq!(standings(&SWAP, &host), [Standing::Fine]);
+        for (used_bytes, is_compressed_memory, expected) in
+            [(0, false, Standing::Fine), (4 * GB, false, Standing::Improve), (4 * GB, true, Standing::Fine)]
+        {
+            host.memory.swaps =
+                vec![Swap { size_bytes: 8 * GB, used_bytes, is_compressed_memory, ..Swap::default() }];
+            assert_eq!(standings(&SWAP, &host), [expected], "{used_bytes} {is_compressed_memory}");
+        }
+        assert!(standings(&SWAP, &Inventory::default()).is_empty());
+    }
+
+    #[test]
+    fn blocked_processes_show_their_stack() {
+        let mut host = host(&[]);
+        assert!(standings(&BLOCKED, &host).is_empty());
+        let stack = ["io_schedule", "rq_qos_wait"].map(str::to_owned).to_vec();
+        let name = "postgres".to_owned();
+        host.kernel.blocked = vec![BlockedProcess { pid: 7, name, waits_in: Some("io_schedule".to_owned()), stack }];
+        let found = findings(&BLOCKED, &host);
+        let expected = "postgres (process id 7) waits in io_schedule (io_schedule < rq_qos_wait) and";
+        assert!(found[0].reason.starts_with(expected), "{}", found[0].reason);
+    }
+}
