@@ -23,7 +23,8 @@ mod words;
 
 pub use history::history;
 pub use host::{
-    check as host_check, differences as host_differences, facts as host_facts, page as rule_page,
+    check as host_check, config as config_findings, differences as host_differences, facts as host_facts,
+    layout as host_layout, page as rule_page,
 };
 pub use instrument::instrument;
 pub use listing::{listing, listing_json};

@@ -6,6 +6,7 @@
 //! A rule computes its value from the facts of a host and says for today's kernels and servers whether folklore still
 //! holds. Everything here is pure.
 
+mod book;
 mod check;
 mod finding;
 pub mod host;
@@ -13,6 +14,7 @@ mod page;
 mod purpose;
 pub mod settings;
 
+pub use book::{book, pages};
 pub use check::Check;
 pub use finding::{Finding, Standing};
 pub use page::{Gain, Page, Today};

@@ -62,6 +62,7 @@ const ALLOWED: [(&str, &[&str]); 33] = [
             "pgdyno-analysis",
             "pgdyno-rules",
             "pgdyno-rows",
+            "pgdyno-layout",
             "pgdyno-inventory",
             "pgdyno-core",
         ],

@@ -10,9 +10,20 @@ use pgdyno_rules::{Check, Finding, Gain, Page, Standing};
 /// What rules found, as text. Without `all` only what asks for something is listed, and the rest is counted.
 pub fn check(check: &Check, all: bool) -> String {
     let listed: &[Standing] = if all { &ALL } else { &ALL[..4] };
-    let groups = listed.iter().filter_map(|&standing| group(check, standing));
+    let groups = listed.iter().filter_map(|&standing| group(&check.findings, standing));
     let blocks: Vec<Block> = head(check).into_iter().chain(groups).chain([Block::text(next(all))]).collect();
     text_of_blocks(&blocks)
+}
+
+/// What rules found in a configuration, as text. Without `all` what is fine is counted only.
+pub fn config(title: &str, findings: &[Finding], all: bool) -> String {
+    let listed: &[Standing] = if all { &ALL } else { &ALL[..5] };
+    let count = |standing| findings.iter().filter(|finding| finding.standing == standing).count() as u64;
+    let counts: Vec<String> = ALL.iter().map(|&of| format!("{} {}", count(of), of.word())).collect();
+    let head = format!("{}: {}.", printable(title), counts.join(", "));
+    let groups = listed.iter().filter_map(|&standing| group(findings, standing));
+    let more = "`pgdyno explain NAME` tells more of each; `pgdyno config recommend --diff FILE` lists better values.";
+    text_of_blocks(&[Block::text(head)].into_iter().chain(groups).chain([Block::text(more)]).collect::<Vec<_>>())
 }
 
 const ALL: [Standing; 6] = [
@@ -49,8 +60,8 @@ fn head(check: &Check) -> Vec<Block> {
     vec![Block::text(what), Block::text(found)]
 }
 
-fn group(check: &Check, standing: Standing) -> Option<Block> {
-    let items: Vec<Fact> = check.standing(standing).map(fact).collect();
+fn group(findings: &[Finding], standing: Standing) -> Option<Block> {
+    let items: Vec<Fact> = findings.iter().filter(|of| of.standing == standing).map(fact).collect();
     let title = match standing {
         Standing::Dangerous => "Dangerous",
         Standing::Improve => "To improve",

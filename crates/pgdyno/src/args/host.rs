@@ -35,6 +35,8 @@ enum What {
     Apply(host_change::ApplyArgs),
     /// Put back what `apply` changed
     Undo(host_change::UndoArgs),
+    /// Show what `apply` changed, and how it stands now
+    Status,
     /// Derive partitions, volumes, file systems and mount options, and print a script that makes them
     Layout(Box<host_layout::Args>),
 }
@@ -124,8 +126,9 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         What::Facts(args) => facts(args, context),
         What::Check(args) => check(args, context),
         What::Plan(args) => host_change::plan(args),
-        What::Apply(args) => host_change::apply(args, context),
-        What::Undo(args) => host_change::undo(args, context),
+        What::Apply(args) => host_change::apply(args),
+        What::Undo(args) => host_change::undo(args),
+        What::Status => host_change::status(),
         What::Layout(args) => host_layout::run(args),
     }
 }

@@ -10,15 +10,20 @@ pub mod bench;
 pub mod build;
 pub mod builds;
 pub mod clean;
+pub mod config;
 mod connection;
 mod detach;
 pub mod disk;
 mod disk_delay;
 mod disk_run;
 pub mod down;
+pub mod explain;
 mod file;
 pub mod generate;
 pub mod history;
+pub mod host;
+mod host_change;
+mod host_layout;
 mod list;
 pub mod load;
 mod load_option;
@@ -94,6 +99,12 @@ pub enum Command {
     Probe(probe::Args),
     /// Measure storage as PostgreSQL uses it, and the clock
     Disk(disk::Args),
+    /// Know, judge and prepare a host for PostgreSQL
+    Host(Box<host::Args>),
+    /// Recommend a postgresql.conf, or judge one
+    Config(config::Args),
+    /// What is known of a name: a kernel parameter, a mount option, a setting, a doubt, a wait event
+    Explain(explain::Args),
     /// Start a PostgreSQL server
     Up(Box<up::Args>),
     /// Stop servers started by `up`
@@ -187,6 +198,9 @@ impl Command {
             Self::Prewarm(args) => prewarm::run(args, context),
             Self::Probe(args) => probe::run(args, context),
             Self::Disk(args) => disk::run(args, context),
+            Self::Host(args) => host::run(args, context),
+            Self::Config(args) => config::run(args, context),
+            Self::Explain(args) => explain::run(args, context),
             Self::Up(args) => up::run(args, context),
             Self::Down(args) => down::run(args, context),
             Self::Ps(args) => ps::run(args, context),
