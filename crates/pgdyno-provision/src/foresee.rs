@@ -8,7 +8,7 @@ use pgdyno_core::{
 };
 use pgdyno_host::facts;
 use pgdyno_plan::{
-    advice::config::Inputs,
+    advice::config::{Inputs, Purpose},
     preset::{Fit, fit},
 };
 
@@ -118,6 +118,7 @@ pub fn foresee_preset(
         key_workers: request.key_workers,
         wal_segment_bytes: u64::from(request.wal_segsize_mb.unwrap_or(SEGMENT_MB)) << 20,
         server_cpus: (!request.cpus.is_empty()).then_some(request.cpus.len() as u32),
+        purpose: Purpose::Oltp,
     };
     let block_kb = program.named.as_ref().map_or(8, |build| build.manifest.block_kb);
     let fit_here = Fit {

@@ -568,6 +568,7 @@ fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<Strin
         key_workers: request.key_workers,
         wal_segment_bytes: u64::from(segment_mb) << 20,
         server_cpus: (!record.cpus.is_empty()).then_some(record.cpus.len() as u32),
+        purpose: config::Purpose::Oltp,
     };
     let fit = Fit {
         inputs,

@@ -239,7 +239,7 @@ impl Fitting<'_> {
         let needed = config::connections_for(self.on.inputs.clients);
         let published = self.in_force("max_connections").map_or(Some(100), |value| value.trim().parse().ok());
         if published.is_some_and(|published: u32| published < needed)
-            && let Some(choice) = config::max_connections(&self.on.inputs)
+            && let Some(choice) = config::choose("max_connections", &self.on.inputs)
         {
             self.change("max_connections", choice.value, choice.reason);
         }
@@ -248,7 +248,7 @@ impl Fitting<'_> {
     /// Raises `max_locks_per_transaction` for tables of many partitions. The lock table has this number for every
     /// connection and prepared transaction that the preset allows, of which the run needs only those of its clients.
     fn make_room_for_locks(&mut self) {
-        let Some(choice) = config::max_locks_per_transaction(&self.on.inputs) else { return };
+        let Some(choice) = config::choose("max_locks_per_transaction", &self.on.inputs) else { return };
         let number = |name: &str, default: u64| {
             self.in_force(name).map_or(default, |value| value.trim().parse().unwrap_or(default))
         };
@@ -266,7 +266,7 @@ impl Fitting<'_> {
         if self.on.inputs.key_workers.total() == 0 {
             return;
         }
-        let Some(choice) = config::max_worker_processes(&self.on.inputs) else { return };
+        let Some(choice) = config::choose("max_worker_processes", &self.on.inputs) else { return };
         let published = self.in_force("max_worker_processes").and_then(|value| value.trim().parse().ok());
         let needed = choice.value.parse::<u64>().unwrap_or(0);
         if published.unwrap_or(config::DEFAULT_WORKER_PROCESSES) < needed {
@@ -287,9 +287,9 @@ impl Fitting<'_> {
     fn finish(mut self) -> Fitted {
         let mut choices = Vec::new();
         if self.in_force("track_io_timing").is_none() {
-            choices.extend(config::track_io_timing(&self.on.inputs));
+            choices.extend(config::choose("track_io_timing", &self.on.inputs));
         }
-        let log = log_settings(self.on.inputs.version_num).into_iter();
+        let log = log_settings(&self.on.inputs).into_iter();
         choices.extend(log.filter(|choice| self.in_force(&choice.name).is_none()));
         for (name, Taken { value, published, changed }) in std::mem::take(&mut self.taken) {
             let preset = format!("preset {}", self.preset.name);
@@ -356,6 +356,7 @@ mod tests {
             key_workers: config::KeyDemand::default(),
             wal_segment_bytes: 16 * MB,
             server_cpus: None,
+            purpose: config::Purpose::Oltp,
         };
         fit(preset, &Fit { inputs, side_by_side, block_bytes: 8_192, given: &given })
     }
@@ -496,6 +497,7 @@ mod tests {
                 key_workers: config::KeyDemand::default(),
                 wal_segment_bytes: 16 * MB,
                 server_cpus: None,
+                purpose: config::Purpose::Oltp,
             };
             let given = BTreeMap::new();
             let fitted =

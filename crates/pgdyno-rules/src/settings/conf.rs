@@ -7,12 +7,21 @@ use pgdyno_core::{
     problem::Problem,
 };
 
-/// The settings of a configuration file by their names in lower case; of one given twice the last counts.
+/// A configuration file.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct File {
+    /// Values by names in lower case; of a name that is given twice the last value counts.
+    pub settings: BTreeMap<String, String>,
+    /// How often each name is given that is given more than once.
+    pub repeated: BTreeMap<String, u32>,
+}
+
+/// Reads a configuration file; `file` names it in errors.
 ///
 /// # Errors
 /// A wrong request for a line that the server would not accept, or that includes another file.
-pub(super) fn settings(file: &str, text: &str) -> Result<BTreeMap<String, String>, Problem> {
-    let mut settings = BTreeMap::new();
+pub fn read(file: &str, text: &str) -> Result<File, Problem> {
+    let mut found = File::default();
     for (at, line) in text.strip_prefix('\u{feff}').unwrap_or(text).lines().enumerate() {
         let wrong = |what: &str, hint: &str| {
             Problem::wrong_request(format!("could not read {file}: line {} {what}", at + 1)).hint(hint)
@@ -28,9 +37,11 @@ pub(super) fn settings(file: &str, text: &str) -> Result<BTreeMap<String, String
             let hint = "write the settings of that file into this one";
             return Err(wrong(&format!("has {name}, which is not followed"), hint));
         }
-        settings.insert(name, value);
+        if found.settings.insert(name.clone(), value).is_some() {
+            *found.repeated.entry(name).or_insert(1) += 1;
+        }
     }
-    Ok(settings)
+    Ok(found)
 }
 
 #[cfg(test)]
@@ -40,7 +51,13 @@ mod tests {
     use super::*;
 
     fn read(text: &str) -> Result<BTreeMap<String, String>, Problem> {
-        settings("x.conf", text)
+        super::read("x.conf", text).map(|file| file.settings)
+    }
+
+    #[test]
+    fn repeated_names_are_counted() {
+        let file = super::read("x.conf", "jit = on\nport = 1\nJIT = off\njit = on\n").expect("it is right");
+        assert_eq!(file.repeated, [("jit".to_owned(), 3)].into());
     }
 
     #[test]

@@ -1,0 +1,137 @@
+//! Facts that the rules of settings use, and sizes that several of them share.
+
+use pgdyno_core::{
+    facts::{
+        HostFacts, StorageFacts,
+        amount::{GB, MB},
+    },
+    units::plural,
+};
+
+use crate::Purpose;
+
+/// Facts that the rules use.
+#[derive(Debug, Clone, Copy)]
+pub struct Inputs<'a> {
+    /// The machine that the server will run on.
+    pub host: &'a HostFacts,
+    /// Storage of the data directory.
+    pub data: &'a StorageFacts,
+    /// Storage of WAL if it is separate from the data directory.
+    pub wal: Option<&'a StorageFacts>,
+    /// `server_version_num`, for example 180004.
+    pub version_num: u32,
+    /// Number of client sessions open at the same time.
+    pub clients: u32,
+    /// Most tables and indexes that one statement locks; 0 if there are few.
+    pub relations: u64,
+    /// Parallel workers that a load requests for its keys.
+    pub key_workers: KeyDemand,
+    /// Size of a WAL segment in bytes.
+    pub wal_segment_bytes: u64,
+    /// Number of processors that the server is pinned to; `None` means all that are allowed.
+    pub server_cpus: Option<u32>,
+    /// What the server is for.
+    pub purpose: Purpose,
+}
+
+impl<'a> Inputs<'a> {
+    /// Storage that WAL lies on.
+    pub fn wal_storage(&self) -> &'a StorageFacts {
+        self.wal.unwrap_or(self.data)
+    }
+
+    /// Processors that the server may use, at least 1: those allowed, or fewer by a quota or by pinning.
+    pub fn cpus(&self) -> u32 {
+        let allowed = (self.host.cpu.allowed.len() as u32).max(1);
+        let quota = self.host.cgroup.cpus.map_or(allowed, |cpus| (cpus.ceil() as u32).max(1));
+        allowed.min(quota).min(self.server_cpus.unwrap_or(u32::MAX)).max(1)
+    }
+
+    /// Whether the kernel reports that the data is on storage without moving parts.
+    pub fn is_fast(&self) -> bool {
+        self.data.rotational == Some(false)
+    }
+
+    /// `shared_buffers` that the rule chooses, in bytes.
+    pub fn shared_buffers_bytes(&self) -> u64 {
+        let usable = usable_memory_bytes(self.host);
+        // On a tiny machine a minimum of 16 MB would be over 40 % of memory, so the share wins.
+        whole_mb(usable / 4, (16 * MB).min(usable * 2 / 5).max(MB / 8))
+    }
+
+    /// `max_connections` that the rule chooses.
+    pub fn connections(&self) -> u32 {
+        connections_for(self.clients)
+    }
+}
+
+/// Parallel workers that were requested for building keys.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct KeyDemand {
+    /// Workers of each key; 0 if none were requested.
+    pub each: u64,
+    /// Keys that are built at the same time.
+    pub keys: u64,
+}
+
+impl KeyDemand {
+    /// Workers of all keys that are built at the same time, at most as many as PostgreSQL ever starts.
+    pub fn total(self) -> u64 {
+        self.each.saturating_mul(self.keys).min(MOST_WORKERS.max(self.each))
+    }
+
+    pub(crate) fn reason(self) -> String {
+        let keys = plural(self.keys, "key");
+        format!("{} requested for each key, {keys} at a time", plural(self.each, "worker"))
+    }
+}
+
+/// Most parallel workers of one command (`MAX_PARALLEL_WORKER_LIMIT`): more keys at a time share them.
+pub(crate) const MOST_WORKERS: u64 = 1_024;
+/// Default of `max_worker_processes`.
+pub const DEFAULT_WORKER_PROCESSES: u64 = 8;
+/// Default of `max_locks_per_transaction`.
+pub const DEFAULT_LOCKS: u64 = 64;
+
+/// Memory in bytes that a server may count on: physical memory, or less if a control group or the kernel's
+/// commit limit is lower.
+pub fn usable_memory_bytes(host: &HostFacts) -> u64 {
+    let memory = &host.memory;
+    let granted = memory.total_bytes.min(host.cgroup.memory_bytes.unwrap_or(u64::MAX));
+    if memory.overcommit_mode == 2 {
+        granted.min(memory.commit_limit_bytes.saturating_sub(memory.committed_bytes))
+    } else {
+        granted
+    }
+}
+
+/// Names the source of the memory figure, for a reason.
+pub(crate) fn memory_words(host: &HostFacts) -> String {
+    let usable = usable_memory_bytes(host);
+    let source = if usable == host.memory.total_bytes {
+        "memory"
+    } else if Some(usable) == host.cgroup.memory_bytes {
+        "memory that the control group allows"
+    } else {
+        "memory left under CommitLimit (vm.overcommit_memory is 2)"
+    };
+    format!("{} MB of {source}", usable / MB)
+}
+
+/// Rounds down to whole megabytes, but to no less than `least` bytes.
+pub fn whole_mb(bytes: u64, least: u64) -> u64 {
+    (bytes / MB * MB).max(least)
+}
+
+/// Value of `max_connections` for this many clients: 20 more for administration and observation, never below
+/// the default of 100.
+pub fn connections_for(clients: u32) -> u32 {
+    clients.saturating_add(20).max(100)
+}
+
+/// A twentieth of the free space where WAL lies, in bytes, at least 1 GB and 8 segments.
+pub fn wal_room_bytes(inputs: &Inputs<'_>) -> u64 {
+    const STEP: u64 = 64 * MB;
+    (whole_mb(inputs.wal_storage().available_bytes / 20, GB) / STEP * STEP).max(8 * inputs.wal_segment_bytes)
+}

@@ -1,0 +1,369 @@
+//! Memory: shared, of sessions, of maintenance, and in which pages.
+
+use pgdyno_core::facts::{
+    Choice,
+    amount::{GB, MB, format},
+};
+
+use super::{
+    inputs::{Inputs, memory_words, usable_memory_bytes, whole_mb},
+    rule::{Given, Rule, choice, manual, page},
+};
+use crate::{Finding, Purpose, Today};
+
+/// Rules of this family.
+pub const RULES: &[Rule] = &[
+    Rule::of(
+        page(
+            "shared_buffers",
+            Today::Kept,
+            "Memory in which the server keeps pages.",
+            "A quarter of memory: the rest is page cache, work_mem and the system. Much more holds many \
+             pages twice, here and in the page cache, and a checkpoint has more to write; very much \
+             (three quarters and up) can pay where nearly all of the data fits, with huge pages. What \
+             counts as memory is less if a control group or the commit limit is lower.",
+            manual::RESOURCES,
+        )
+        .can("Above the memory the server does not start, or the kernel swaps and kills processes."),
+    )
+    .recommends(shared_buffers)
+    .judges(judge_shared_buffers),
+    Rule::of(
+        page(
+            "work_mem",
+            Today::Kept,
+            "Memory of one sort or hash of a query, before it spills to temporary files.",
+            "A query may use it several times over, in every parallel worker, and hashes may use \
+             hash_mem_multiplier times as much. Memory beside shared_buffers over three times the \
+             connections, from 4 MB to 256 MB; for few long queries a share for each of them, up to 1 \
+             GB. Reports can have more by ALTER ROLE ... SET work_mem.",
+            manual::RESOURCES,
+        )
+        .can("Times the sessions above free memory: the kernel swaps or kills the server."),
+    )
+    .recommends(work_mem)
+    .judges(judge_work_mem),
+    Rule::of(
+        page(
+            "hash_mem_multiplier",
+            Today::Kept,
+            "How many times work_mem a hash table may use.",
+            "Hashes suffer more from spilling than sorts do. The default is 2 from 15 on, and was 1 before.",
+            "PostgreSQL manual, \"Resource Consumption\" of Server Configuration; release notes of 15",
+        )
+        .since(13),
+    )
+    .recommends(hash_mem_multiplier),
+    Rule::of(page(
+        "maintenance_work_mem",
+        Today::Kept,
+        "Memory of one VACUUM, CREATE INDEX or ALTER TABLE ADD FOREIGN KEY.",
+        "A sixteenth of memory, below 2 GB; for loads an eighth, up to 8 GB, since they sort for \
+         indexes. Every worker of autovacuum may use as much unless autovacuum_work_mem says less. \
+         Before 17 a vacuum uses at most 1 GB of it.",
+        "PostgreSQL manual, \"Resource Consumption\" of Server Configuration; release notes of 17",
+    ))
+    .recommends(maintenance_work_mem)
+    .judges(judge_maintenance),
+    Rule::of(page(
+        "autovacuum_work_mem",
+        Today::Kept,
+        "Memory of each worker of autovacuum; -1, the default, is maintenance_work_mem.",
+        "Where maintenance_work_mem is large for the sake of indexes, autovacuum_max_workers workers \
+         need not have it too: 1 GB at most, all that a vacuum before 17 can use.",
+        manual::RESOURCES,
+    ))
+    .recommends(autovacuum_work_mem)
+    .judges(judge_autovacuum_work_mem),
+    Rule::of(page(
+        "temp_buffers",
+        Today::DefaultIsRight,
+        "Memory of a session for pages of temporary tables.",
+        "Only sessions that use temporary tables take it; they can raise it by SET before the first \
+         use.",
+        manual::RESOURCES,
+    )),
+    Rule::of(
+        page(
+            "vacuum_buffer_usage_limit",
+            Today::DefaultIsRight,
+            "Size of the ring of buffers that VACUUM and ANALYZE reuse.",
+            "2 MB from 17 on, 256 kB in 16. Larger rings flush WAL less often and evict more of what others \
+         use.",
+            manual::RESOURCES,
+        )
+        .since(16),
+    )
+    .recommends(vacuum_buffer_usage_limit),
+    Rule::of(page(
+        "gin_pending_list_limit",
+        Today::Depends,
+        "Size of the list of new entries of a GIN index with fastupdate.",
+        "A longer list makes inserts cheaper, searches slower, and the insert that has to empty it wait \
+         longer. It can be set for each index.",
+        manual::CLIENT,
+    )),
+    Rule::of(
+        page(
+            "huge_pages",
+            Today::Depends,
+            "Whether shared memory is in explicit huge pages: try, on or off.",
+            "Every process has its own page table for shared memory: 8 bytes for each 4 kB that it \
+             touched, which hundreds of sessions and tens of gigabytes turn into gigabytes. Huge pages \
+             of 2 MB make that 512 times less. They must be reserved by vm.nr_hugepages; with try, the \
+             default, the server falls back silently: from 17 on huge_pages_status tells. Transparent \
+             huge pages do not concern this memory unless shmem_enabled says so.",
+            "PostgreSQL manual, Managing Kernel Resources, \"Linux Huge Pages\"",
+        )
+        .can("on with too few free huge pages: the server does not start."),
+    )
+    .judges(huge_pages),
+    Rule::of(
+        page(
+            "huge_page_size",
+            Today::Depends,
+            "Size of the huge pages for shared memory; 0 is the default size of the kernel.",
+            "Pages of 1 GB must be reserved for themselves, usually on the kernel's command line, and shared \
+         memory is rounded up to them.",
+            manual::RESOURCES,
+        )
+        .since(14),
+    ),
+    Rule::of(
+        page(
+            "shared_memory_type",
+            Today::DefaultIsRight,
+            "How the main shared memory is had: mmap or sysv.",
+            "sysv needs kernel.shmmax and kernel.shmall, and on Linux huge pages come with mmap only.",
+            manual::RESOURCES,
+        )
+        .since(12),
+    ),
+    Rule::of(page(
+        "dynamic_shared_memory_type",
+        Today::DefaultIsRight,
+        "How the memory of parallel queries is had: posix, sysv or mmap.",
+        "posix uses /dev/shm, which containers often make too small. mmap uses files in the data \
+         directory, which the kernel writes to storage; sysv counts against kernel.shmmax and \
+         kernel.shmmni.",
+        manual::RESOURCES,
+    ))
+    .judges(dynamic_shared_memory),
+];
+
+fn shared_buffers(inputs: &Inputs<'_>) -> Option<Choice> {
+    let reason = format!("a quarter of {}", memory_words(inputs.host));
+    choice("shared_buffers", format(inputs.shared_buffers_bytes()), reason)
+}
+
+fn judge_shared_buffers(given: &Given<'_>) -> Finding {
+    let memory = usable_memory_bytes(given.inputs.host);
+    let bytes = given.bytes().unwrap_or(0);
+    let share = bytes as f64 / memory.max(1) as f64 * 100.0;
+    let recommended = format(given.inputs.shared_buffers_bytes());
+    let words = memory_words(given.inputs.host);
+    if bytes >= memory {
+        return given.dangerous(
+            &recommended,
+            format!(
+                "more than the {words}: the server will not start, \
+         or swap"
+            ),
+        );
+    }
+    match share {
+        75.0.. => given.dangerous(
+            &recommended,
+            format!(
+                "{share:.0} % of {words}: sessions and system \
+         have the rest"
+            ),
+        ),
+        45.0.. => given.improve(
+            recommended,
+            format!("{share:.0} % of {words}: many pages are held twice, here and in the page cache"),
+        ),
+        12.5.. => given.fine(format!("{share:.0} % of {words}")),
+        _ => given.improve(recommended, format!("only {share:.1} % of {words}")),
+    }
+}
+
+/// Memory beside `shared_buffers` in bytes.
+fn free_bytes(inputs: &Inputs<'_>) -> u64 {
+    usable_memory_bytes(inputs.host) - inputs.shared_buffers_bytes()
+}
+
+fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
+    if inputs.purpose == Purpose::Olap {
+        return work_mem_of_reports(inputs);
+    }
+    let connections = u64::from(inputs.connections());
+    let bytes = whole_mb(free_bytes(inputs) / (3 * connections), 4 * MB).min(256 * MB);
+    let reason =
+        format!("memory beside shared_buffers over 3 x {connections} connections, from 4 MB to 256 MB");
+    choice("work_mem", format(bytes), reason)
+}
+
+/// A share for each of few queries, which have workers and several sorts or hashes.
+fn work_mem_of_reports(inputs: &Inputs<'_>) -> Option<Choice> {
+    let (clients, processes) = (u64::from(inputs.clients.max(4)), u64::from(inputs.cpus().min(16) / 2 + 1));
+    let bytes = whole_mb(free_bytes(inputs) / (4 * clients * processes), 4 * MB).min(GB);
+    let reason = format!(
+        "memory beside shared_buffers over 4 x {clients} queries of {processes} processes, from 4 MB to \
+         1 GB"
+    );
+    choice("work_mem", format(bytes), reason)
+}
+
+fn judge_work_mem(given: &Given<'_>) -> Finding {
+    let bytes = given.bytes().unwrap_or(0);
+    let sessions = given.other_number("max_connections").unwrap_or(100.0);
+    let memory = usable_memory_bytes(given.inputs.host) as f64;
+    let shared = given.other_number("shared_buffers").unwrap_or(128.0 * MB as f64);
+    let left = (memory - shared).max(0.0);
+    let all = bytes as f64 * sessions;
+    let recommended = work_mem(given.inputs).map(|choice| choice.value).unwrap_or_default();
+    if all > left && !given.is(&recommended) {
+        return given.improve(
+            recommended,
+            format!(
+                "once in each of {sessions} connections it is {} MB, more than the {} MB beside \
+                 shared_buffers",
+                (all / MB as f64) as u64,
+                (left / MB as f64) as u64
+            ),
+        );
+    }
+    match bytes < 4 * MB {
+        true => given.improve(
+            recommended,
+            "below the default of 4MB sorts and hashes spill to files \
+         early",
+        ),
+        false => given.fine(format!(
+            "once in each of {sessions} connections it is {} MB of the {} MB beside shared_buffers",
+            (all / MB as f64) as u64,
+            (left / MB as f64) as u64
+        )),
+    }
+}
+
+fn hash_mem_multiplier(inputs: &Inputs<'_>) -> Option<Choice> {
+    let reason = "hashes suffer more from spilling than sorts; the default from version 15 on";
+    let is_early = inputs.version_num < 150_000;
+    let has_reports = matches!(inputs.purpose, Purpose::Olap | Purpose::Mixed);
+    (is_early && has_reports).then(|| choice("hash_mem_multiplier", "2.0", reason))?
+}
+
+fn maintenance_bytes(inputs: &Inputs<'_>) -> u64 {
+    let usable = usable_memory_bytes(inputs.host);
+    match inputs.purpose {
+        Purpose::BulkLoad => whole_mb(usable / 8, MB).min(8 * GB),
+        _ => whole_mb(usable / 16, MB).min(2 * GB - MB),
+    }
+}
+
+fn maintenance_work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
+    let words = memory_words(inputs.host);
+    let reason = match inputs.purpose {
+        Purpose::BulkLoad => format!("an eighth of {words}, up to 8 GB: loads sort for their indexes"),
+        _ => format!("a sixteenth of {words}, below 2 GB"),
+    };
+    choice("maintenance_work_mem", format(maintenance_bytes(inputs)), reason)
+}
+
+fn judge_maintenance(given: &Given<'_>) -> Finding {
+    let bytes = given.bytes().unwrap_or(0);
+    let memory = usable_memory_bytes(given.inputs.host);
+    let recommended = maintenance_bytes(given.inputs);
+    let own = given.other_number("autovacuum_work_mem").filter(|bytes| *bytes >= 0.0);
+    let workers = given.other_number("autovacuum_max_workers").unwrap_or(3.0);
+    let all = own.unwrap_or(bytes as f64) * workers + bytes as f64;
+    if all > memory as f64 / 2.0 && bytes > recommended {
+        let reason = format!(
+            "{workers} workers of autovacuum and one command may take {} of {} MB of memory",
+            format((all as u64) / MB * MB),
+            memory / MB
+        );
+        return given.improve(format(recommended), reason);
+    }
+    match bytes < recommended / 4 {
+        true => given.by_recommendation(),
+        false => given.fine(format!("up to {} MB for autovacuum and one command", (all as u64) / MB)),
+    }
+}
+
+fn autovacuum_work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
+    let reason = "maintenance_work_mem is larger for the sake of indexes; each worker of autovacuum may \
+     take this";
+    (maintenance_bytes(inputs) > GB).then(|| choice("autovacuum_work_mem", "1GB", reason))?
+}
+
+fn judge_autovacuum_work_mem(given: &Given<'_>) -> Finding {
+    match given.bytes() {
+        None => given.fine("maintenance_work_mem applies"),
+        Some(bytes) if bytes > GB && given.inputs.version_num < 170_000 => {
+            given.no_effect("before 17 a vacuum uses at most 1 GB: what is above does nothing")
+        }
+        Some(bytes) => given.fine(format!(
+            "{} workers of autovacuum take up to {} MB",
+            given.other("autovacuum_max_workers"),
+            (bytes as f64 * given.other_number("autovacuum_max_workers").unwrap_or(3.0)) as u64 / MB
+        )),
+    }
+}
+
+fn vacuum_buffer_usage_limit(inputs: &Inputs<'_>) -> Option<Choice> {
+    let reason = "the default from version 17 on: a larger ring flushes WAL less often";
+    (inputs.version_num < 170_000).then(|| choice("vacuum_buffer_usage_limit", "2MB", reason))?
+}
+
+fn huge_pages(given: &Given<'_>) -> Finding {
+    let pool = &given.inputs.host.memory.huge_pages;
+    let shared = given.other_number("shared_buffers").unwrap_or(128.0 * MB as f64) as u64;
+    let needed = shared.div_ceil(pool.page_bytes.max(1));
+    // Of 8 bytes for each 4 kB.
+    let table = shared / 512;
+    let free = format!(
+        "{} huge pages of {} are free, and {needed} or more are needed",
+        pool.free,
+        format(pool.page_bytes)
+    );
+    let is_short = pool.free < needed;
+    match given.value.trim().to_ascii_lowercase().as_str() {
+        "try" if is_short => given.fine(format!("{free}: ordinary pages will be used")),
+        "try" => given.fine("enough huge pages are free"),
+        _ if given.is_off() && shared >= 8 * GB => given.improve(
+            "try",
+            format!("a process that touches all of shared_buffers has a page table of {} MB", table / MB),
+        ),
+        _ if given.is_off() => given.fine("with few shared_buffers page tables stay small"),
+        _ if is_short && given.other("huge_page_size") == "0" => {
+            given.improve("try", format!("the server does not start: {free}"))
+        }
+        _ => given.fine(
+            "a server without huge pages does not start, rather than run with large page \
+         tables",
+        ),
+    }
+}
+
+fn dynamic_shared_memory(given: &Given<'_>) -> Finding {
+    match given.value.trim().to_ascii_lowercase().as_str() {
+        "posix" => given.fine("it is the default on Linux"),
+        "none" if given.inputs.version_num >= 120_000 => {
+            given.improve("posix", "the server does not start: none was removed in 12")
+        }
+        "none" => given.improve(
+            "posix",
+            "parallel queries and some extensions are impossible without \
+         it",
+        ),
+        "mmap" => given.improve(
+            "posix",
+            "its files are in the data directory, and the kernel writes \
+         them to storage",
+        ),
+        _ => given.improve("posix", "System V memory counts against kernel.shmmax and kernel.shmmni"),
+    }
+}

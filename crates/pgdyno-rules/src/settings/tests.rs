@@ -1,0 +1,645 @@
+//! What the rules are to keep, together: names, limits, durability, and the judgements of published configurations.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use pgdyno_core::facts::{
+    CgroupLimits, Choice, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts,
+    amount::{GB, KB, MB},
+    major_of,
+};
+use proptest::prelude::*;
+
+use super::*;
+use crate::{Finding, Purpose, Standing};
+
+/// A version of each major.
+const VERSIONS: [u32; 11] = [
+    90_503, 90_624, 100_023, 110_022, 120_022, 130_023, 140_024, 150_019, 160_015, 170_011, 180_006,
+];
+
+/// The names that the five articles set (appendix A of the list of their items).
+const OF_ARTICLES: &str = "archive_command archive_mode autovacuum autovacuum_analyze_scale_factor \
+    autovacuum_freeze_max_age autovacuum_max_workers autovacuum_multixact_freeze_max_age autovacuum_naptime \
+    autovacuum_vacuum_cost_delay autovacuum_vacuum_scale_factor autovacuum_work_mem backend_flush_after \
+    bgwriter_delay bgwriter_flush_after bgwriter_lru_maxpages bgwriter_lru_multiplier check_function_bodies \
+    checkpoint_completion_target checkpoint_flush_after checkpoint_timeout commit_delay commit_siblings \
+    constraint_exclusion cpu_index_tuple_cost cpu_operator_cost cpu_tuple_cost datestyle deadlock_timeout \
+    default_table_access_method default_text_search_config dynamic_shared_memory_type effective_cache_size \
+    effective_io_concurrency fsync full_page_writes gin_fuzzy_search_limit gin_pending_list_limit huge_pages \
+    idle_in_transaction_session_timeout jit lc_messages lc_monetary lc_numeric lc_time listen_addresses \
+    lock_timeout log_autovacuum_min_duration log_checkpoints log_connections log_destination log_directory \
+    log_disconnections log_error_verbosity log_filename log_line_prefix log_lock_waits log_rotation_age \
+    log_rotation_size log_statement log_timezone log_truncate_on_rotation logging_collector \
+    maintenance_work_mem max_connections max_parallel_maintenance_workers max_parallel_workers \
+    max_parallel_workers_per_gather max_prepared_transactions max_replication_slots max_wal_senders \
+    max_wal_size max_worker_processes min_parallel_index_scan_size min_parallel_table_scan_size min_wal_size \
+    old_snapshot_threshold parallel_leader_participation parallel_setup_cost parallel_tuple_cost port \
+    random_page_cost seq_page_cost shared_buffers statement_timeout superuser_reserved_connections \
+    synchronous_commit tcp_keepalives_count tcp_keepalives_idle tcp_keepalives_interval timezone \
+    track_activities track_functions unix_socket_directories unix_socket_permissions update_process_title \
+    vacuum_cost_delay vacuum_cost_limit vacuum_freeze_table_age vacuum_multixact_freeze_table_age wal_buffers \
+    wal_compression wal_keep_segments wal_level wal_sender_timeout wal_sync_method wal_writer_delay \
+    wal_writer_flush_after work_mem";
+
+/// What no recommendation may contain.
+const UNTOUCHED: [&str; 10] = [
+    "fsync",
+    "full_page_writes",
+    "synchronous_commit",
+    "wal_sync_method",
+    "data_sync_retry",
+    "zero_damaged_pages",
+    "ignore_checksum_failure",
+    "wal_level",
+    "autovacuum",
+    "archive_mode",
+];
+
+fn host(memory_bytes: u64, cpus: u32) -> HostFacts {
+    HostFacts {
+        os: None,
+        kernel: "6.1.0-32-amd64".into(),
+        arch: "x86_64".into(),
+        cpu: CpuFacts { model: None, allowed: (0..cpus).collect(), governor: None },
+        memory: MemoryFacts {
+            total_bytes: memory_bytes,
+            available_bytes: memory_bytes,
+            swap_bytes: 0,
+            overcommit_mode: 0,
+            commit_limit_bytes: memory_bytes / 2,
+            committed_bytes: 0,
+            huge_pages: HugePages { total: 0, free: 0, page_bytes: 2 * MB },
+            transparent_huge_pages: None,
+        },
+        cgroup: CgroupLimits::default(),
+        clocksource: Some("tsc".into()),
+        virtualization: None,
+        open_files_limit: 1_024,
+        memlock_limit_bytes: Some(8 * MB),
+    }
+}
+
+fn storage(available_bytes: u64, rotational: Option<bool>, filesystem: &str) -> StorageFacts {
+    StorageFacts {
+        path: "/data".into(),
+        mount_point: None,
+        filesystem: Some(filesystem.into()),
+        mount_options: None,
+        device: None,
+        rotational,
+        write_cache: None,
+        size_bytes: available_bytes,
+        available_bytes,
+        backing: None,
+    }
+}
+
+fn inputs<'a>(
+    host: &'a HostFacts,
+    data: &'a StorageFacts,
+    version_num: u32,
+    clients: u32,
+    purpose: Purpose,
+) -> Inputs<'a> {
+    Inputs {
+        host,
+        data,
+        wal: None,
+        version_num,
+        clients,
+        relations: 0,
+        key_workers: KeyDemand::default(),
+        wal_segment_bytes: 16 * MB,
+        server_cpus: None,
+        purpose,
+    }
+}
+
+fn map(pairs: &[(&str, &str)]) -> BTreeMap<String, String> {
+    pairs.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect()
+}
+
+/// What is said of the last of these settings on a host of 64 GB and 16 processors.
+fn said_on(version_num: u32, purpose: Purpose, filesystem: &str, pairs: &[(&str, &str)]) -> Finding {
+    let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), filesystem));
+    let inputs = inputs(&host, &data, version_num, 64, purpose);
+    let name = pairs.last().expect("there is one").0;
+    explain(&map(pairs), &inputs).into_iter().find(|finding| finding.name == name).expect("it is judged")
+}
+
+fn said(pairs: &[(&str, &str)]) -> Finding {
+    said_on(180_006, Purpose::Oltp, "ext4", pairs)
+}
+
+#[test]
+fn every_name_of_the_articles_has_a_page() {
+    let names: Vec<&str> = OF_ARTICLES.split_whitespace().collect();
+    assert_eq!(names.len(), 108);
+    for name in names {
+        let page = page(name).unwrap_or_else(|| panic!("{name} has no page"));
+        assert!(page.why.len() > 10 && page.what.len() > 10 && !page.source.is_empty(), "{name}");
+    }
+}
+
+#[test]
+fn pages_are_sentences_of_settings_that_exist() {
+    let mut seen = BTreeSet::new();
+    for page in pages() {
+        assert!(seen.insert(page.name), "{} has two pages", page.name);
+        assert!(page.what.ends_with('.') && page.why.ends_with('.') && !page.source.ends_with('.'), "{}", page.name);
+        assert!(page.danger.is_empty() || page.danger.ends_with('.'), "{}", page.name);
+        for text in [page.what, page.why, page.danger] {
+            assert!(!text.contains('\n') && !text.contains("  "), "{}: {text}", page.name);
+        }
+        let version = |major: u32| if major == 9 { 90_600 } else { major * 10_000 };
+        let of_page = (page.since_major.map_or(90_500, version), page.until_major.map_or(u32::MAX, version));
+        assert_eq!(catalogue::bounds(page.name), Some(of_page), "{}", page.name);
+    }
+    assert!(page("SHARED_BUFFERS").is_some() && page("nothing").is_none());
+    assert_eq!(page("old_snapshot_threshold").map(|page| page.majors()).as_deref(), Some("9.6 to 16"));
+    assert_eq!(page("wal_keep_segments").map(|page| page.majors()).as_deref(), Some("9.5 to 12"));
+    assert_eq!(page("io_method").map(|page| page.majors()).as_deref(), Some("18 and later"));
+    assert_eq!(page("fsync").map(|page| page.majors()).as_deref(), Some(""));
+}
+
+/// Of each purpose the settings of 9.5, and what each later major changes.
+fn recommended() -> String {
+    let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));
+    let mut text = String::new();
+    for purpose in Purpose::ALL {
+        let mut before = BTreeMap::new();
+        for version in VERSIONS {
+            text.push_str(&format!("{} {}\n", purpose.name(), major_of(version)));
+            let inputs = inputs(&host, &data, version, 64, purpose);
+            let now: BTreeMap<String, String> =
+                recommend(&inputs).into_iter().map(|choice| (choice.name, choice.value)).collect();
+            for name in before.keys().filter(|name| !now.contains_key(*name)) {
+                text.push_str(&format!("- {name}\n"));
+            }
+            for (name, value) in now.iter().filter(|(name, value)| before.get(*name) != Some(value)) {
+                text.push_str(&format!("+ {name} = {value}\n"));
+            }
+            before = now;
+        }
+    }
+    text
+}
+
+#[test]
+fn what_is_recommended_per_major_and_purpose() {
+    let (found, golden) = (recommended(), include_str!("golden/recommended.txt"));
+    assert!(found == golden, "golden/recommended.txt differs; now it is\n{found}");
+}
+
+#[test]
+fn the_default_purpose_is_unchanged_for_servers_of_the_tool() {
+    let (host, data) = (host(16 * GB, 4), storage(100 * GB, Some(false), "ext4"));
+    let of = |name| choose(name, &inputs(&host, &data, 180_004, 64, Purpose::Oltp)).map(|choice| choice.value);
+    for (name, value) in [
+        ("shared_buffers", "4GB"),
+        ("work_mem", "40MB"),
+        ("maintenance_work_mem", "1GB"),
+        ("max_wal_size", "5GB"),
+        ("checkpoint_timeout", "15min"),
+        ("max_parallel_workers_per_gather", "2"),
+    ] {
+        assert_eq!(of(name).as_deref(), Some(value), "{name}");
+    }
+    assert_eq!((of("max_worker_processes"), of("nothing")), (None, None));
+}
+
+#[test]
+fn hints_are_comments_and_the_rest_is_set() {
+    let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));
+    let load = inputs(&host, &data, 180_006, 8, Purpose::BulkLoad);
+    let hints = hints(&load);
+    assert!(hints.iter().any(|hint| hint.name == "wal_level" && hint.value == "minimal"));
+    assert!(render_hints(&hints).lines().all(|line| line.is_empty() || line.starts_with('#')));
+    let text = render(&recommend(&load));
+    assert!(text.lines().all(|line| line.chars().count() <= 100), "{text}");
+    let settings = read("it", &text).expect("the server reads it").settings;
+    let chosen: BTreeMap<String, String> =
+        recommend(&load).into_iter().map(|choice| (choice.name, choice.value)).collect();
+    assert_eq!(settings, chosen);
+}
+
+#[test]
+fn texts_are_quoted_where_the_server_asks_for_it() {
+    let of = |value: &str| {
+        render(&[Choice { name: "a".into(), value: value.into(), reason: "it\nis so ".repeat(40) }])
+    };
+    for value in ["%m [%p] ", "", "it's", "back\\slash", "4GB", "0.9", "-1"] {
+        let text = of(value);
+        let read = read("it", &text).expect("it is a setting").settings;
+        assert_eq!(read.get("a").map(String::as_str), Some(value), "{text}");
+        assert_eq!(text.lines().filter(|line| line.starts_with('#')).count(), 1);
+        assert!(text.lines().all(|line| line.len() <= 100));
+    }
+}
+
+#[test]
+fn only_what_means_something_else_is_a_difference() {
+    let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));
+    let inputs = inputs(&host, &data, 180_006, 64, Purpose::Oltp);
+    let choice = |name: &str, value: &str| Choice { name: name.into(), value: value.into(), reason: String::new() };
+    let choices = [
+        choice("shared_buffers", "8GB"),
+        choice("log_lock_waits", "on"),
+        choice("jit", "off"),
+        choice("random_page_cost", "4"),
+        choice("work_mem", "8MB"),
+    ];
+    let present = map(&[("shared_buffers", "8192MB"), ("log_lock_waits", "true"), ("work_mem", "4MB")]);
+    let of = |name: &str, present: Option<&str>, recommended: &str| Difference {
+        name: name.into(),
+        present: present.map(str::to_owned),
+        recommended: recommended.into(),
+    };
+    // The default of random_page_cost is 4, that of jit is on.
+    assert_eq!(
+        difference(&choices, &present, &inputs),
+        [of("jit", None, "off"), of("work_mem", Some("4MB"), "8MB")]
+    );
+}
+
+#[test]
+fn what_is_recommended_is_fine() {
+    let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));
+    for (version, purpose) in VERSIONS.into_iter().flat_map(|version| Purpose::ALL.map(|purpose| (version, purpose))) {
+        let inputs = inputs(&host, &data, version, 64, purpose);
+        let chosen: BTreeMap<String, String> =
+            recommend(&inputs).into_iter().map(|choice| (choice.name, choice.value)).collect();
+        assert_eq!(difference(&recommend(&inputs), &chosen, &inputs), []);
+        for finding in explain(&chosen, &inputs) {
+            assert_eq!(finding.standing, Standing::Fine, "{version} {purpose:?} {finding:?}");
+        }
+    }
+}
+
+#[test]
+fn defaults_are_never_dangerous_and_always_start() {
+    let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, None, "ext4"));
+    for version in VERSIONS {
+        let here = |entry: &&Entry| (entry.since..entry.until).contains(&version);
+        let defaults = ENTRIES.iter().filter(here).map(|entry| (entry.name.to_owned(), entry.default.to_owned()));
+        for finding in explain(&defaults.collect(), &inputs(&host, &data, version, 64, Purpose::Oltp)) {
+            assert_ne!(finding.standing, Standing::Dangerous, "{version} {finding:?}");
+            assert!(!finding.reason.contains("does not start"), "{version} {finding:?}");
+        }
+    }
+}
+
+#[test]
+fn judgements() {
+    use Standing::{Dangerous, Fine, Improve, NoEffect, Obsolete, Unknown};
+    type Case<'a> = (&'a [(&'a str, &'a str)], Standing, &'a str);
+    let cases: &[Case<'_>] = &[
+        (&[("fsync", "off")], Dangerous, "corrupt beyond repair"),
+        (&[("fsync", "on")], Fine, ""),
+        (&[("full_page_writes", "off")], Dangerous, "half written"),
+        (&[("synchronous_commit", "off")], Dangerous, "last 600 ms"),
+        (&[("wal_writer_delay", "10ms"), ("synchronous_commit", "off")], Dangerous, "last 30 ms"),
+        (&[("synchronous_commit", "local")], Fine, "local disk"),
+        (&[("synchronous_standby_names", "a"), ("synchronous_commit", "local")], Improve, "do not wait"),
+        (&[("synchronous_commit", "off"), ("commit_delay", "10")], NoEffect, "no commit flushes WAL"),
+        (&[("fsync", "off"), ("commit_delay", "100")], NoEffect, "fsync = off"),
+        (&[("commit_delay", "10")], Improve, "timer slack"),
+        (&[("commit_siblings", "16")], NoEffect, "commit_delay is 0"),
+        (&[("wal_writer_delay", "10ms")], NoEffect, "themselves"),
+        (&[("wal_sync_method", "open_datasync")], Improve, "fdatasync"),
+        (&[("zero_damaged_pages", "on")], Dangerous, ""),
+        (&[("wal_level", "minimal")], Improve, "max_wal_senders is 10"),
+        (&[("max_wal_senders", "0"), ("wal_level", "minimal")], Improve, "no base backup"),
+        (&[("max_wal_senders", "0"), ("archive_mode", "on"), ("wal_level", "minimal")], Improve, "archive_mode is on"),
+        (&[("wal_level", "hot_standby")], Fine, "replica"),
+        (&[("shared_buffers", "16GB"), ("wal_buffers", "1981MB")], Improve, "more than a segment of 16MB"),
+        (&[("shared_buffers", "16GB"), ("wal_buffers", "16MB")], Fine, ""),
+        (&[("wal_buffers", "-1")], Fine, "4MB"),
+        (&[("full_page_writes", "off"), ("wal_compression", "on")], NoEffect, "full_page_writes is off"),
+        (&[("archive_mode", "on"), ("archive_command", "/bin/date")], Dangerous, "stores nothing"),
+        (&[("archive_mode", "on"), ("archive_command", "cp %p /a/%f")], Fine, ""),
+        (&[("archive_mode", "on"), ("archive_command", "/bin/false")], Dangerous, "fills"),
+        (&[("archive_mode", "on"), ("archive_command", "")], Dangerous, "nothing archives"),
+        (&[("archive_command", "/bin/true")], NoEffect, "archive_mode is off"),
+        (&[("archive_command", "true"), ("archive_mode", "on")], Improve, "no archive"),
+        (&[("max_wal_size", "2TB")], Dangerous, "free"),
+        (&[("max_wal_size", "1GB")], Improve, "twentieth"),
+        (&[("max_wal_size", "128GB")], Fine, "replayed"),
+        (&[("max_wal_size", "1GB"), ("min_wal_size", "2GB")], NoEffect, "above max_wal_size"),
+        (&[("checkpoint_timeout", "5min")], Improve, "full-page images"),
+        (&[("checkpoint_timeout", "55min")], Fine, "110 min"),
+        (&[("checkpoint_timeout", "20min"), ("checkpoint_completion_target", "0.1")], Improve, "2.0 of 20 min"),
+        (&[("checkpoint_timeout", "55min"), ("checkpoint_completion_target", "0.99")], Improve, "33 s"),
+        (&[("bgwriter_delay", "10ms"), ("bgwriter_lru_maxpages", "1000")], Fine, "781 MB/s"),
+        (&[("bgwriter_lru_maxpages", "0")], Improve, "off"),
+        (&[("bgwriter_flush_after", "256")], Improve, "512 kB"),
+        (&[("shared_buffers", "41GB")], Improve, "64 % of 65536 MB"),
+        (&[("shared_buffers", "70GB")], Dangerous, "more than"),
+        (&[("shared_buffers", "60GB")], Dangerous, "94 %"),
+        (&[("shared_buffers", "128MB")], Improve, "only 0.2 %"),
+        (&[("shared_buffers", "16GB")], Fine, "25 %"),
+        (&[("max_connections", "2000"), ("work_mem", "32MB")], Improve, "64000 MB"),
+        (&[("work_mem", "64kB")], Improve, "spill"),
+        (&[("autovacuum_max_workers", "16"), ("maintenance_work_mem", "4GB")], Improve, "16 workers"),
+        (&[("maintenance_work_mem", "2GB")], Fine, ""),
+        (&[("shared_buffers", "16GB"), ("huge_pages", "on")], Improve, "8192 or more are needed"),
+        (&[("shared_buffers", "16GB"), ("huge_pages", "off")], Improve, "32 MB"),
+        (&[("huge_pages", "try")], Fine, "ordinary pages"),
+        (&[("dynamic_shared_memory_type", "mmap")], Improve, "data directory"),
+        (&[("autovacuum", "off")], Dangerous, "dead rows"),
+        (&[("track_counts", "off"), ("autovacuum", "on")], NoEffect, "track_counts"),
+        (&[("autovacuum_max_workers", "17")], NoEffect, "autovacuum_worker_slots"),
+        (&[("autovacuum_max_workers", "8")], Fine, "share one cost limit"),
+        (&[("autovacuum_freeze_max_age", "1600000000")], Dangerous, "547,483,648"),
+        (&[("autovacuum_freeze_max_age", "1200000000")], Improve, "947,483,648"),
+        (&[("autovacuum_freeze_max_age", "800000000")], Fine, "1,347,483,648"),
+        (&[("autovacuum_freeze_max_age", "1200000000"), ("vacuum_freeze_table_age", "1150000000")], NoEffect, "95 %"),
+        (&[("vacuum_multixact_freeze_table_age", "150000000")], Fine, ""),
+        (&[("autovacuum_vacuum_cost_delay", "0ms")], Fine, "3 workers"),
+        (&[("autovacuum_vacuum_cost_delay", "20ms")], Improve, "39 MB/s"),
+        (&[("vacuum_cost_delay", "10")], Improve, "sleeps 10 ms"),
+        (&[("vacuum_cost_delay", "0")], Fine, "full speed"),
+        (&[("autovacuum_vacuum_cost_delay", "0"), ("vacuum_cost_limit", "10000")], NoEffect, "nothing is limited"),
+        (&[("vacuum_cost_limit", "10000")], Fine, "autovacuum has it too"),
+        (&[("old_snapshot_threshold", "-1")], Obsolete, "17 removed it"),
+        (&[("max_worker_processes", "8"), ("max_parallel_workers", "64")], NoEffect, "allows no more"),
+        (&[("max_worker_processes", "128"), ("max_parallel_workers", "64")], Improve, "16 processors"),
+        (&[("max_parallel_workers_per_gather", "0")], Fine, "no query is parallel"),
+        (&[("max_parallel_workers_per_gather", "0"), ("parallel_setup_cost", "0")], NoEffect, "is 0"),
+        (&[("parallel_setup_cost", "0")], Improve, "short queries"),
+        (&[("maintenance_work_mem", "64MB"), ("max_parallel_maintenance_workers", "4")], NoEffect, "32 MB"),
+        (&[("parallel_leader_participation", "off")], Improve, ""),
+        (&[("effective_cache_size", "128GB")], Improve, "cannot be cached"),
+        (&[("shared_buffers", "16GB"), ("effective_cache_size", "8GB")], Improve, "less than shared_buffers"),
+        (&[("effective_cache_size", "40GB")], Fine, "close to 48GB"),
+        (&[("seq_page_cost", "0.014329")], Improve, "70 times"),
+        (&[("seq_page_cost", "0.014329"), ("random_page_cost", "0.016")], Fine, "1.12 times"),
+        (&[("seq_page_cost", "0.014329"), ("cpu_index_tuple_cost", "0.00433497")], Improve, "60.5 times"),
+        (&[("seq_page_cost", "0.014329"), ("cpu_tuple_cost", "0.00018884")], Fine, "1.3 times"),
+        (&[("random_page_cost", "4")], Improve, "4.00 times"),
+        (&[("random_page_cost", "0.5")], Improve, "no page is cheaper"),
+        (&[("constraint_exclusion", "on")], Improve, "every query"),
+        (&[("jit", "on")], Improve, "100000"),
+        (&[("jit", "off")], Fine, ""),
+        (&[("gin_fuzzy_search_limit", "10")], Improve, "random part"),
+        (&[("effective_io_concurrency", "0")], Improve, "nothing is read ahead"),
+        (&[("effective_io_concurrency", "2")], Improve, ""),
+        (&[("io_method", "sync")], Improve, ""),
+        (&[("io_method", "sync"), ("io_workers", "8")], NoEffect, "io_method is sync"),
+        (&[("max_connections", "2000")], Improve, "pooler"),
+        (&[("max_connections", "50")], Improve, "do not get in"),
+        (&[("max_connections", "100")], Fine, ""),
+        (&[("max_connections", "100"), ("superuser_reserved_connections", "100")], Improve, "does not start"),
+        (&[("max_prepared_transactions", "2000")], Improve, "holds back vacuum"),
+        (&[("max_prepared_transactions", "0")], Fine, ""),
+        (
+            &[("tcp_keepalives_interval", "10"), ("tcp_keepalives_count", "10"), ("tcp_keepalives_idle", "60")],
+            Fine,
+            "after 160 s",
+        ),
+        (&[("lock_timeout", "6s")], Fine, "after 6 s in every session"),
+        (&[("deadlock_timeout", "10s")], Improve, "1 s"),
+        (&[("log_destination", "csvlog")], Improve, "logging_collector"),
+        (&[("log_filename", "x.log")], NoEffect, "logging_collector is off"),
+        (&[("log_statement", "all")], Improve, "each statement"),
+        (&[("log_min_duration_statement", "0")], Improve, "each statement"),
+        (&[("log_line_prefix", "")], Improve, "lack"),
+        (&[("log_line_prefix", "%m [%p] ")], Fine, ""),
+        (&[("track_activities", "off")], Improve, "blind"),
+        (&[("track_io_timing", "off")], Improve, ""),
+        (&[("update_process_title", "off")], Improve, "not measured"),
+        (&[("port", "1921")], Fine, ""),
+        (&[("port", "70000")], Improve, "accepts 1 to 65535"),
+        (&[("work_mem", "8mb")], Improve, "does not start"),
+        (&[("wal_keep_segments", "0")], Obsolete, "13 removed it"),
+        (&[("checkpoint_segments", "64")], Obsolete, "max_wal_size"),
+        (&[("my.setting", "1")], Unknown, "extension"),
+        (&[("shared_bufers", "1GB")], Unknown, "no setting of this name"),
+        (&[("geqo", "off")], Unknown, "no rule"),
+        (&[("geqo", "true")], Fine, "default"),
+    ];
+    for (pairs, standing, words) in cases {
+        let finding = said(pairs);
+        assert!(
+            finding.standing == *standing && finding.reason.contains(words),
+            "{pairs:?}: expected {standing:?} {words:?}, found {finding:?}"
+        );
+    }
+}
+
+#[test]
+fn judgements_follow_major_purpose_and_storage() {
+    use Standing::{Dangerous, Fine, Improve, NoEffect};
+    type Case<'a> = (u32, Purpose, &'a str, &'a [(&'a str, &'a str)], Standing, &'a str);
+    let cases: &[Case<'_>] = &[
+        (180_006, Purpose::Oltp, "zfs", &[("full_page_writes", "off")], Fine, "recordsize"),
+        (180_006, Purpose::Oltp, "xfs", &[("full_page_writes", "off")], Dangerous, "on xfs"),
+        (180_006, Purpose::Olap, "ext4", &[("max_parallel_workers_per_gather", "0")], Improve, "at most 16"),
+        (180_006, Purpose::Olap, "ext4", &[("jit", "on")], Fine, "compiled"),
+        (180_006, Purpose::BulkLoad, "ext4", &[("max_wal_senders", "0"), ("wal_level", "minimal")], Fine, "loads"),
+        (90_624, Purpose::Oltp, "ext4", &[("wal_level", "minimal")], Improve, "no base backup"),
+        (90_503, Purpose::Oltp, "ext4", &[("max_parallel_workers", "8")], Improve, "10 brought it"),
+        (90_503, Purpose::Oltp, "ext4", &[("max_wal_size", "1024")], Fine, "twentieth"),
+        (90_503, Purpose::Oltp, "ext4", &[("wal_compression", "lz4")], Improve, "neither on nor off"),
+        (130_023, Purpose::Oltp, "ext4", &[("old_snapshot_threshold", "-1")], Fine, "default"),
+        (130_023, Purpose::Oltp, "ext4", &[("track_activities", "off")], Improve, "wait events"),
+        (160_015, Purpose::Oltp, "ext4", &[("autovacuum_work_mem", "2GB")], NoEffect, "at most 1 GB"),
+        (170_011, Purpose::Oltp, "ext4", &[("autovacuum_work_mem", "2GB")], Fine, "6144 MB"),
+        (170_011, Purpose::Oltp, "ext4", &[("io_method", "worker")], Improve, "18 brought it"),
+    ];
+    for (version, purpose, filesystem, pairs, standing, words) in cases {
+        let finding = said_on(*version, *purpose, filesystem, pairs);
+        assert!(
+            finding.standing == *standing && finding.reason.contains(words),
+            "{version} {pairs:?}: expected {standing:?} {words:?}, found {finding:?}"
+        );
+    }
+}
+
+#[test]
+fn the_last_of_repeated_names_counts() {
+    let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));
+    let inputs = inputs(&host, &data, 180_006, 64, Purpose::Oltp);
+    let findings = explain_text("x", "fsync = off\nfsync = on\nFsync = on\n", &inputs).expect("it is right");
+    assert_eq!(findings.len(), 1);
+    assert_eq!((findings[0].standing, findings[0].present.as_deref()), (Standing::Fine, Some("on")));
+    assert!(findings[0].reason.ends_with("(set 3 times: the last one counts)"), "{}", findings[0].reason);
+    assert!(explain_text("x", "include 'y'", &inputs).is_err());
+}
+
+#[test]
+fn copy_on_write_storage_keeps_no_old_segments() {
+    let names = |filesystem| -> Vec<String> {
+        let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), filesystem));
+        let chosen = recommend(&inputs(&host, &data, 180_006, 64, Purpose::Oltp));
+        chosen.into_iter().map(|choice| choice.name).filter(|name| name.starts_with("wal_")).collect()
+    };
+    assert_eq!(names("zfs"), ["wal_recycle", "wal_init_zero"]);
+    assert_eq!(names("ext4"), [""; 0]);
+}
+
+/// The configurations of the articles, with the version that they were published for, the memory and the processors of
+/// their hosts, and what must be found dangerous.
+const PRESETS: [(&str, u32, u64, u32, &[&str]); 8] = [
+    (
+        include_str!("../../../pgdyno-plan/presets/scaleup-9.5.toml"),
+        90_503,
+        512,
+        64,
+        &["full_page_writes", "synchronous_commit"],
+    ),
+    (
+        include_str!("../../../pgdyno-plan/presets/scaleup-9.6.toml"),
+        90_624,
+        512,
+        64,
+        &["full_page_writes", "synchronous_commit"],
+    ),
+    (
+        include_str!("../../../pgdyno-plan/presets/storage-12.toml"),
+        120_022,
+        512,
+        64,
+        &["archive_command", "synchronous_commit"],
+    ),
+    (include_str!("../../../pgdyno-plan/presets/ten-billion-11.toml"), 110_022, 503, 64, &["synchronous_commit"]),
+    (
+        include_str!("../../../pgdyno-plan/presets/trillion-11.toml"),
+        110_022,
+        503,
+        64,
+        &["full_page_writes", "synchronous_commit"],
+    ),
+    (
+        include_str!("../../../pgdyno-plan/presets/tpcc-9.5.toml"),
+        90_503,
+        256,
+        32,
+        &["full_page_writes", "synchronous_commit"],
+    ),
+    (
+        include_str!("../../../pgdyno-plan/presets/tpcc-9.5-stage-3.toml"),
+        90_503,
+        256,
+        32,
+        &["full_page_writes", "synchronous_commit"],
+    ),
+    (
+        include_str!("../../../pgdyno-plan/presets/tpcc-9.5-stage-4.toml"),
+        90_503,
+        256,
+        32,
+        &["full_page_writes", "synchronous_commit"],
+    ),
+];
+
+#[test]
+fn the_configurations_of_the_articles_are_judged_value_by_value() {
+    for (text, version, gigabytes, cpus, dangerous) in PRESETS {
+        let settings = text.split_once("[settings]\n").expect("it has settings").1.replace('"', "'");
+        let (host, data) = (host(gigabytes * GB, cpus), storage(8_192 * GB, Some(false), "ext4"));
+        let inputs = inputs(&host, &data, version, 64, Purpose::Oltp);
+        let findings = explain_text("preset", &settings, &inputs).expect("it is a configuration");
+        assert_eq!(findings.len(), settings.lines().count(), "every value is judged");
+        let of = |standing| -> Vec<&Finding> {
+            findings.iter().filter(|finding| finding.standing == standing).collect()
+        };
+        let names: Vec<&str> = of(Standing::Dangerous).iter().map(|finding| finding.name.as_str()).collect();
+        assert_eq!(names, dangerous, "{findings:#?}");
+        assert_eq!((of(Standing::Unknown), of(Standing::Obsolete)), (vec![], vec![]));
+        let refused = findings.iter().filter(|finding| finding.reason.contains("does not start"));
+        let refused: Vec<&str> = refused.map(|finding| finding.name.as_str()).collect();
+        // Huge pages have to be reserved, and none are here.
+        assert!(refused.iter().all(|name| *name == "huge_pages"), "{refused:?}");
+    }
+}
+
+fn amount(choices: &BTreeMap<String, String>, inputs: &Inputs<'_>, name: &str) -> Option<f64> {
+    let entry = entry(name, inputs.version_num)?;
+    let (Kind::Int(unit) | Kind::Real(unit)) = entry.kind else { return None };
+    let text = choices.get(name).map_or(entry.default, String::as_str);
+    value::number(text, unit, inputs.wal_segment_bytes)
+}
+
+proptest! {
+    #[test]
+    fn recommendations_are_within_what_server_and_host_allow(
+        memory_mb in 1_024_u64..4 << 20,
+        cpus in 1_u32..=512,
+        version in prop::sample::select(VERSIONS.to_vec()),
+        purpose in prop::sample::select(Purpose::ALL.to_vec()),
+        clients in 1_u32..=10_000,
+        free in 0_u64..1 << 50,
+        rotational in prop::option::of(any::<bool>()),
+        filesystem in prop::sample::select(vec!["ext4", "zfs"]),
+        (relations, each, keys) in (0_u64..100_000, 0_u64..2_000, 0_u64..100),
+        shift in 20_u32..=30,
+    ) {
+        let memory = memory_mb * MB;
+        let (host, data) = (host(memory, cpus), storage(free, rotational, filesystem));
+        let inputs = Inputs {
+            relations,
+            key_workers: KeyDemand { each: each.min(1_024), keys },
+            wal_segment_bytes: 1 << shift,
+            ..inputs(&host, &data, version, clients, purpose)
+        };
+        let chosen = recommend(&inputs);
+        for choice in &chosen {
+            let entry = entry(&choice.name, version);
+            prop_assert!(entry.is_some(), "{} in {version}", choice.name);
+            let refused = entry.and_then(|entry| refusal(entry, &choice.value, inputs.wal_segment_bytes));
+            prop_assert_eq!(refused, None, "{} = {}", &choice.name, &choice.value);
+            prop_assert!(!UNTOUCHED.contains(&choice.name.as_str()), "{}", &choice.name);
+            prop_assert!(!choice.reason.is_empty());
+        }
+        let names: BTreeSet<&str> = chosen.iter().map(|choice| choice.name.as_str()).collect();
+        prop_assert_eq!(names.len(), chosen.len());
+        let chosen: BTreeMap<String, String> =
+            chosen.into_iter().map(|choice| (choice.name, choice.value)).collect();
+        let of = |name: &str| amount(&chosen, &inputs, name);
+        let number = |name: &str| of(name).expect("every major has it");
+        let (memory, clients) = (memory as f64, f64::from(clients));
+        prop_assert!(number("shared_buffers") <= memory / 2.0);
+        prop_assert!(number("shared_buffers") + number("maintenance_work_mem") <= memory);
+        prop_assert!(number("effective_cache_size") <= memory);
+        prop_assert!(number("max_connections") >= clients + number("superuser_reserved_connections"));
+        // Four megabytes are the default: below that the rule does not go.
+        let sessions = if purpose == Purpose::Olap { clients } else { number("max_connections") };
+        prop_assert!(
+            number("work_mem") <= (4 * MB) as f64
+                || number("work_mem") * sessions + number("shared_buffers") <= memory
+        );
+        prop_assert!(number("max_wal_size") >= 2.0 * inputs.wal_segment_bytes as f64);
+        prop_assert!(number("min_wal_size") >= 2.0 * inputs.wal_segment_bytes as f64);
+        prop_assert!(number("min_wal_size") <= number("max_wal_size"));
+        if let Some(workers) = of("max_parallel_workers") {
+            prop_assert!(number("max_worker_processes") >= workers);
+            prop_assert!(workers >= number("max_parallel_workers_per_gather"));
+            if let Some(of_maintenance) = of("max_parallel_maintenance_workers") {
+                prop_assert!(workers >= of_maintenance);
+            }
+        }
+        if let Some(own) = of("autovacuum_work_mem").filter(|own| *own > 0.0) {
+            prop_assert!(own <= number("maintenance_work_mem") && own >= (64 * KB) as f64);
+        }
+    }
+
+    #[test]
+    fn no_configuration_panics(
+        pairs in prop::collection::btree_map("[a-z_.]{1,20}", "\\PC*", 0..4),
+        name in prop::sample::select(ENTRIES.iter().map(|entry| entry.name).collect::<Vec<_>>()),
+        value in "-?[0-9a-zA-Z%./ ]{0,9}",
+        version in prop::sample::select(VERSIONS.to_vec()),
+    ) {
+        let (host, data) = (host(GB, 1), storage(0, None, "ext4"));
+        let mut conf = pairs;
+        conf.insert(name.to_owned(), value);
+        for purpose in Purpose::ALL {
+            let findings = explain(&conf, &inputs(&host, &data, version, 1, purpose));
+            prop_assert_eq!(findings.len(), conf.len());
+            for finding in findings {
+                prop_assert!(!finding.reason.is_empty());
+            }
+        }
+    }
+}
