@@ -7,7 +7,10 @@ use std::{
 };
 
 use rustix::{
-    fs::{AtFlags, Gid, Mode, OFlags, Uid, chmodat, fchmod, fchown, fstatfs, mkdirat, openat, renameat, unlinkat},
+    fs::{
+        AtFlags, Gid, Mode, OFlags, Uid, chmodat, fchmod, fchown, fstatfs, mkdirat, openat, renameat,
+        unlinkat,
+    },
     io::Errno,
 };
 

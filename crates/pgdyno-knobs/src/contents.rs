@@ -53,7 +53,9 @@ fn limit_of(line: &str) -> Option<(&str, &str, &str)> {
 pub fn limit_in(text: &str, domain: &str, item: &str) -> Option<String> {
     let (mut soft, mut hard) = (None, None);
     for line in text.lines() {
-        let Some((_, _, value)) = limit_of(line).filter(|of| (of.0, of.1) == (domain, item)) else { continue };
+        let Some((_, _, value)) = limit_of(line).filter(|of| (of.0, of.1) == (domain, item)) else {
+            continue;
+        };
         let kind = line.split_whitespace().nth(1);
         if kind != Some("hard") {
             soft = Some(value);
@@ -76,9 +78,10 @@ fn merged(
     wanted: Vec<(String, String)>,
 ) -> String {
     let is_ours = |line: &str| key(line).is_some_and(|key| wanted.iter().any(|(ours, _)| *ours == key));
-    let mut text = present.map_or_else(|| HEADER.to_owned(), |present| {
-        present.lines().filter(|line| !is_ours(line)).map(|line| format!("{line}\n")).collect()
-    });
+    let mut text = present.map_or_else(
+        || HEADER.to_owned(),
+        |present| present.lines().filter(|line| !is_ours(line)).map(|line| format!("{line}\n")).collect(),
+    );
     for (_, line) in &wanted {
         text.push_str(line);
         text.push('\n');
@@ -150,7 +153,8 @@ mod tests {
 
     #[test]
     fn a_limit_has_a_soft_and_a_hard_side() {
-        let text = "postgres soft nofile 1024 # low\npostgres hard nofile 4096\n* - nofile 9\npostgres - core 0\n";
+        let text =
+            "postgres soft nofile 1024 # low\npostgres hard nofile 4096\n* - nofile 9\npostgres - core 0\n";
         assert_eq!(limit_in(text, "postgres", "nofile").as_deref(), Some("1024:4096"));
         assert_eq!(limit_in(text, "*", "nofile").as_deref(), Some("9"));
         assert_eq!(limit_in(text, "postgres", "core").as_deref(), Some("0"));

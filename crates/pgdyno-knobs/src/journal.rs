@@ -98,6 +98,7 @@ impl<'a> Store<'a> {
         let sealed = Sealed { format: FORMAT, sha256: digest(journal)?, journal: journal.clone() };
         let gid = rustix::process::getegid().as_raw();
         let text = text(&sealed)?;
+        self.clean()?;
         self.calls.replace(&self.dir, NAME, &State::File { text, mode: 0o600, uid: self.user, gid })
     }
 
@@ -106,7 +107,7 @@ impl<'a> Store<'a> {
     /// # Errors
     /// Those of the system calls.
     pub fn remove(&self) -> io::Result<()> {
-        self.calls.remove(&self.dir, &new_name(NAME))?;
+        self.clean()?;
         self.calls.remove(&self.dir, NAME)
     }
 
@@ -116,6 +117,13 @@ impl<'a> Store<'a> {
     /// Those of the system calls.
     pub fn clean(&self) -> io::Result<()> {
         self.calls.remove(&self.dir, &new_name(NAME))
+    }
+}
+
+impl Drop for Store<'_> {
+    /// Closing would not do while a process that was just forked has the descriptor, until it executes its program.
+    fn drop(&mut self) {
+        let _ = flock(&self.dir.fd, FlockOperation::Unlock);
     }
 }
 
@@ -144,7 +152,7 @@ fn open(place: &Place, missing: &Missing<'_>) -> Result<Option<Dir>, Problem> {
             status.st_uid,
             status.st_mode & 0o7777
         ))
-        .hint(format!("`chmod 700 {0}`, `chown` it, or remove it if it is empty. Nothing was changed.", dir.path.display()))),
+        .hint("give it to this user with mode 0700, or remove it if it is empty. Nothing was changed.")),
     }
 }
 

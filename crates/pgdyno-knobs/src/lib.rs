@@ -1,8 +1,8 @@
 //! The host is changed here, and put back.
 //!
-//! [`plan`] only reads. [`apply`] writes a journal of what was there, then changes one value or file after another and
-//! reads each back. [`undo`] restores from the journal what is still as `apply` left it. A process that is killed at any
-//! point leaves a journal from which `undo` restores everything.
+//! [`plan`] only reads. [`apply`] writes a journal of what was there, then changes one value or file after another
+//! and reads each back. [`undo`] restores from the journal what is still as `apply` left it. A process that is killed
+//! at any point leaves a journal from which `undo` restores everything.
 //!
 //! Values are files of `/proc/sys` and `/sys`; what shall outlast a reboot is written to files in `/etc` as well.
 

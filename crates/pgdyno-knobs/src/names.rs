@@ -60,7 +60,18 @@ pub enum SideEffect {
 pub fn sysctl_path(name: &str) -> Result<String, String> {
     let first = name.find(['.', '/']).map(|at| name.as_bytes()[at]);
     let path: String = match first {
-        Some(b'.') => name.chars().map(|c| if c == '.' { '/' } else if c == '/' { '.' } else { c }).collect(),
+        Some(b'.') => name
+            .chars()
+            .map(|c| {
+                if c == '.' {
+                    '/'
+                } else if c == '/' {
+                    '.'
+                } else {
+                    c
+                }
+            })
+            .collect(),
         _ => name.to_owned(),
     };
     checked(&path).map(|()| format!("proc/sys/{path}"))
@@ -69,7 +80,17 @@ pub fn sysctl_path(name: &str) -> Result<String, String> {
 /// The name of a kernel parameter by its file, in the form of dots.
 pub fn sysctl_name(path: &str) -> String {
     let path = path.strip_prefix("proc/sys/").unwrap_or(path);
-    path.chars().map(|c| if c == '/' { '.' } else if c == '.' { '/' } else { c }).collect()
+    path.chars()
+        .map(|c| {
+            if c == '/' {
+                '.'
+            } else if c == '.' {
+                '/'
+            } else {
+                c
+            }
+        })
+        .collect()
 }
 
 /// The path of a file of sysfs below the root.
@@ -173,7 +194,10 @@ mod tests {
         for path in ["/proc/x", "/sys/", "/sys/../etc/passwd", "/sys/a b", "/sysx/a", "sys/a", "/sys/a//b"] {
             assert!(sysfs_path(path).is_err(), "{path:?}");
         }
-        assert_eq!(sysfs_path("/sys/block/cciss!c0d0/queue/x"), Ok("sys/block/cciss!c0d0/queue/x".to_owned()));
+        assert_eq!(
+            sysfs_path("/sys/block/cciss!c0d0/queue/x"),
+            Ok("sys/block/cciss!c0d0/queue/x".to_owned())
+        );
         assert!(is_value_path("proc/sys/vm/swappiness") && is_value_path("sys/block/sda/queue/scheduler"));
         assert!(!is_value_path("etc/passwd") && !is_value_path("proc/sys/../../etc/passwd"));
     }
@@ -189,7 +213,9 @@ mod tests {
         ] {
             assert!(one_way(path).is_some(), "{path}");
         }
-        for path in ["proc/sys/vm/swappiness", "sys/block/md0/queue/scheduler", "sys/block/sda/queue/nr_requests"] {
+        for path in
+            ["proc/sys/vm/swappiness", "sys/block/md0/queue/scheduler", "sys/block/sda/queue/nr_requests"]
+        {
             assert_eq!(one_way(path), None, "{path}");
         }
     }

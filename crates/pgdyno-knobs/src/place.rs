@@ -43,8 +43,9 @@ impl Place {
     /// If this is the host, and the process is not root's.
     pub(crate) fn refuse_others(&self, what: &str) -> Result<(), Problem> {
         match self.is_host() && self.user != 0 {
-            true => Err(Problem::wrong_request(format!("only root may {what} this host"))
-                .hint("run it with sudo, or run the script of `pgdyno host plan` as root. Nothing was changed.")),
+            true => Err(Problem::wrong_request(format!("only root may {what} this host")).hint(
+                "run it with sudo, or run the script of `pgdyno host plan` as root. Nothing was changed.",
+            )),
             false => Ok(()),
         }
     }

@@ -1,6 +1,11 @@
 //! What would be changed, and what cannot or need not be. Only reads.
 
-use std::{collections::BTreeMap, io, os::unix::fs::MetadataExt, path::{Path, PathBuf}};
+use std::{
+    collections::BTreeMap,
+    io,
+    os::unix::fs::MetadataExt,
+    path::{Path, PathBuf},
+};
 
 use pgdyno_core::problem::Problem;
 use pgdyno_inventory::{Change, Knob};
@@ -42,7 +47,7 @@ pub struct Item {
     pub change: Change,
     /// Where the value is, relative to the root; absent if the name is none.
     pub path: Option<String>,
-    /// The present value; absent if there is none or it cannot be read. Limits of logins are those of pgdyno's own file.
+    /// The present value; absent if there is none or it cannot be read. Of a limit, the one in pgdyno's own file.
     pub present: Option<String>,
     /// What becomes of it.
     pub verdict: Verdict,
@@ -159,7 +164,8 @@ impl Plan {
         let Some((name, objection)) = objections.next() else { return Ok(()) };
         let more = objections.count();
         let problem = Problem::wrong_request(format!("{name} {objection}"));
-        let problem = if more > 0 { problem.detail(format!("{more} more cannot be applied")) } else { problem };
+        let problem =
+            if more > 0 { problem.detail(format!("{more} more cannot be applied")) } else { problem };
         Err(problem.hint("leave it out; `pgdyno host plan` lists them. Nothing was changed."))
     }
 
@@ -183,12 +189,15 @@ impl Plan {
             return None;
         }
         let refused = |why: String| (None, Verdict::Refused(why));
-        let (present, verdict) = match (&path, value::fault(&change.value), self.conflict(&change, known.as_deref())) {
-            (Err(why), _, _) => refused(why.clone()),
-            (_, Some(fault), _) => refused(format!("cannot be set: {fault}")),
-            (_, _, Some(other)) => refused(format!("cannot be set as well as {other}: only one value can hold")),
-            (Ok(path), None, None) => self.judge(place, &change, path),
-        };
+        let (present, verdict) =
+            match (&path, value::fault(&change.value), self.conflict(&change, known.as_deref())) {
+                (Err(why), _, _) => refused(why.clone()),
+                (_, Some(fault), _) => refused(format!("cannot be set: {fault}")),
+                (_, _, Some(other)) => {
+                    refused(format!("cannot be set as well as {other}: only one value can hold"))
+                }
+                (Ok(path), None, None) => self.judge(place, &change, path),
+            };
         Some(Item { change, path: known, present, verdict })
     }
 
@@ -199,7 +208,8 @@ impl Plan {
             return Some(format!("the value {}", same.change.value));
         }
         let other = path.and_then(names::counterpart);
-        let is_other = |item: &&Item| item.path.as_deref().is_some_and(|at| Some(at) == path || Some(at) == other);
+        let is_other =
+            |item: &&Item| item.path.as_deref().is_some_and(|at| Some(at) == path || Some(at) == other);
         let found = self.items.iter().find(is_other)?;
         Some(format!("{} = {}", name(&found.change.knob), found.change.value))
     }
@@ -226,8 +236,7 @@ impl Plan {
     }
 
     fn judge_limit(&self, domain: &str, item: &str, value: &str, place: &Place) -> (Option<String>, Verdict) {
-        let present =
-            self.present(contents::LIMITS).and_then(|text| contents::limit_in(text, domain, item));
+        let present = self.present(contents::LIMITS).and_then(|text| contents::limit_in(text, domain, item));
         let verdict = match &present {
             Some(present) if present == value => Verdict::AlreadySo,
             _ if !place.at("etc/security").is_dir() => Verdict::Missing,
@@ -237,17 +246,22 @@ impl Plan {
     }
 
     fn note_what_lasts(&mut self, place: &Place) {
-        let sysctls: Vec<String> = self.changes().filter_map(|item| match item.change.knob {
-            Knob::Sysctl(_) => item.path.as_deref().map(names::sysctl_name),
-            _ => None,
-        }).collect();
+        let sysctls: Vec<String> = self
+            .changes()
+            .filter_map(|item| match item.change.knob {
+                Knob::Sysctl(_) => item.path.as_deref().map(names::sysctl_name),
+                _ => None,
+            })
+            .collect();
         for (file, text) in later_files(place) {
             for key in text.lines().filter_map(contents::sysctl_key).filter(|key| sysctls.contains(key)) {
                 self.notes.push(format!("/{file} sets {key} too, and is read later at boot"));
             }
         }
         if !self.systemd && self.changes().any(|item| matches!(item.change.knob, Knob::Sysfs(_))) {
-            self.notes.push("there is no /etc/systemd/system, so values of sysfs end with the next reboot".to_owned());
+            self.notes.push(
+                "there is no /etc/systemd/system, so values of sysfs end with the next reboot".to_owned(),
+            );
         }
     }
 }
@@ -263,7 +277,8 @@ pub(crate) fn name(knob: &Knob) -> String {
 }
 
 fn path_of(knob: &Knob) -> Result<String, String> {
-    let administrator = |file: &str| Err(format!("is set by the administrator, in {file}: pgdyno never does"));
+    let administrator =
+        |file: &str| Err(format!("is set by the administrator, in {file}: pgdyno never does"));
     match knob {
         Knob::Sysctl(name) => sysctl(name),
         Knob::Sysfs(path) => names::sysfs_path(path).map_err(|why| format!("is no file of sysfs: it {why}")),

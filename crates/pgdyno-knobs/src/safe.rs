@@ -166,8 +166,9 @@ impl Walk<'_> {
         let path = self.at(part);
         let Some(name) = part.to_str() else { return Err(refused(&path, "is not a name in UTF-8")) };
         calls.make_dir(self.last(), name, mode).map_err(|error| {
-            Problem::could_not(format!("could not make the directory {}: {error}", path.display()))
-                .hint(format!("the directory {} must be writable. Nothing was changed.", self.start.display()))
+            Problem::could_not(format!("could not make the directory {}: {error}", path.display())).hint(
+                format!("the directory {} must be writable. Nothing was changed.", self.start.display()),
+            )
         })?;
         self.enter(part)
     }

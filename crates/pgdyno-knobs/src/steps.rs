@@ -66,7 +66,10 @@ fn file(place: &Place, path: &str, text: String, planned: Option<&str>) -> Resul
     if let Some((dir, name)) = read::parent(place, path)? {
         let new = new_name(name);
         if dir.has(&new).map_err(|error| Problem::could_not(format!("could not look for {new}: {error}")))? {
-            return Err(not_replaced(path, &format!("about to be replaced by something: {new} is beside it")));
+            return Err(not_replaced(
+                path,
+                &format!("about to be replaced by something: {new} is beside it"),
+            ));
         }
     }
     if present == Some(text.as_str()) {

@@ -127,8 +127,12 @@ fn remove_new_files(journal: &Journal, place: &Place, calls: &Calls<'_>) -> Resu
     for step in journal.steps.iter().filter(|step| step.kind == Kind::File) {
         if let Some((dir, name)) = read::parent(place, &step.path)? {
             calls.remove(&dir, &new_name(name)).map_err(|error| {
-                Problem::could_not(format!("could not remove {} beside {}: {error}", new_name(name), step.name))
-                    .hint("the journal stays; undo again when it can be removed")
+                Problem::could_not(format!(
+                    "could not remove {} beside {}: {error}",
+                    new_name(name),
+                    step.name
+                ))
+                .hint("the journal stays; undo again when it can be removed")
             })?;
         }
     }
@@ -195,7 +199,12 @@ fn unless_changed_by_others(step: &Step) -> Phase {
 
 fn left(step: &Step, present: &State) -> Left {
     let ours = step.became.as_ref().or(step.wanted.as_ref()).unwrap_or(&step.before);
-    Left { name: step.name.clone(), present: present.words(), ours: ours.words(), before: step.before.words() }
+    Left {
+        name: step.name.clone(),
+        present: present.words(),
+        ours: ours.words(),
+        before: step.before.words(),
+    }
 }
 
 /// Values in the order in which they were written, causes first; then files, and directories from within.
@@ -246,7 +255,8 @@ enum Fault {
 
 /// Writes what was there before, unless it is there, and returns what is read then.
 fn restore_once(journal: &Journal, step: &Step, place: &Place, calls: &Calls<'_>) -> Result<State, Fault> {
-    let read = || read::state(place, step.kind, &step.path).map_err(|problem| Fault::Failed(problem.to_string()));
+    let read =
+        || read::state(place, step.kind, &step.path).map_err(|problem| Fault::Failed(problem.to_string()));
     let present = read()?;
     if present == step.before || is_zero_of_pair(journal, step) {
         return Ok(present);
@@ -279,7 +289,9 @@ fn verify(journal: &Journal, place: &Place, calls: &Calls<'_>) -> Vec<String> {
     let concerned = of_values.filter(|step| step.phase == Phase::Restoring);
     let faults = concerned.filter_map(|step| match restore_once(journal, step, place, calls) {
         Ok(present) if present == step.before => None,
-        Ok(present) => Some(format!("{} is {} instead of {}", step.name, present.words(), step.before.words())),
+        Ok(present) => {
+            Some(format!("{} is {} instead of {}", step.name, present.words(), step.before.words()))
+        }
         Err(Fault::Gone(_)) => None,
         Err(Fault::Failed(why)) => Some(format!("{}: {why}", step.name)),
     });

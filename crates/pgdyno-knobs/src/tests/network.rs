@@ -37,7 +37,8 @@ fn parameters_of_a_real_kernel_are_restored_after_deaths() {
     if !rustix::process::geteuid().is_root() {
         return left_out("in a user namespace of another user, root's directories have no owner");
     }
-    let probe = Command::new("unshare").args(["-rn", "test", "-w", "/proc/sys/net/ipv4/tcp_keepalive_time"]).status();
+    let probe =
+        Command::new("unshare").args(["-rn", "test", "-w", "/proc/sys/net/ipv4/tcp_keepalive_time"]).status();
     if !probe.is_ok_and(|status| status.success()) {
         return left_out("no network namespace can be made, or its parameters cannot be set");
     }
@@ -106,7 +107,8 @@ fn in_a_network_of_its_own() {
 fn kernel_refuses(place: &Place, before: &[String]) {
     let changes = [sysctl("net.ipv4.tcp_keepalive_time", "77"), sysctl("net.ipv4.tcp_rmem", "no numbers")];
     let plan = plan(&changes, "/".as_ref()).until_reboot();
-    let problem = apply_with(&plan, place, &Stop::default(), &Calls(&Unwatched)).expect_err("the kernel refuses it");
+    let problem =
+        apply_with(&plan, place, &Stop::default(), &Calls(&Unwatched)).expect_err("the kernel refuses it");
     assert!(problem.what.contains("Invalid argument"), "{problem:?}");
     assert!(problem.hint.is_some_and(|hint| hint.contains("this kernel refuses the value")));
     assert_eq!(values(), before);

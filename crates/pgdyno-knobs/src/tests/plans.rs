@@ -86,7 +86,10 @@ fn two_values_of_one_thing_are_refused() {
     ] {
         let plan = tree.plan(&[first, second]);
         assert_eq!(plan.items[0].verdict, Verdict::Change);
-        assert!(matches!(&plan.items[1].verdict, Verdict::Refused(why) if why.contains("only one")), "{plan:?}");
+        assert!(
+            matches!(&plan.items[1].verdict, Verdict::Refused(why) if why.contains("only one")),
+            "{plan:?}"
+        );
     }
 }
 
@@ -109,11 +112,17 @@ fn files_keep_what_else_is_in_them() {
     let sysctls = &files[1].1;
     assert!(sysctls.starts_with("# by hand\nkernel.sysrq = 0\nvm.swappiness = 10\n"), "{sysctls}");
     assert!(sysctls.contains("net.ipv4.conf.eth0/1.rp_filter = 2\n"), "{sysctls}");
-    assert_eq!(plan.notes, ["/etc/sysctl.d/99-sysctl.conf sets vm.swappiness too, and is read later at boot"]);
+    assert_eq!(
+        plan.notes,
+        ["/etc/sysctl.d/99-sysctl.conf sets vm.swappiness too, and is read later at boot"]
+    );
     assert_eq!(plan.until_reboot().files().len(), 1);
     fs::remove_dir_all(tree.at("etc/systemd")).expect("it is ours");
     let plan = tree.plan(&all_kinds());
-    assert!(plan.files().len() == 2 && plan.notes.iter().any(|note| note.contains("next reboot")), "{plan:?}");
+    assert!(
+        plan.files().len() == 2 && plan.notes.iter().any(|note| note.contains("next reboot")),
+        "{plan:?}"
+    );
 }
 
 fn run(script: &str) -> (bool, String) {
@@ -138,11 +147,16 @@ fn a_script_does_the_same_and_refuses_another_host() {
     assert_eq!(tree.snapshot(), before);
     let (done, said) = run(&script);
     assert!(done, "{said}");
-    for item in plan.changes().filter(|item| item.path.as_deref() != Some("etc/security/limits.d/99-pgdyno.conf")) {
+    for item in
+        plan.changes().filter(|item| item.path.as_deref() != Some("etc/security/limits.d/99-pgdyno.conf"))
+    {
         let path = item.path.as_deref().expect("it has one");
         assert_eq!(tree.read(path), item.change.value, "{path}");
     }
     for (path, text) in plan.files() {
-        assert_eq!(fs::read_to_string(tree.at(path.to_str().expect("it is plain"))).expect("it is there"), text);
+        assert_eq!(
+            fs::read_to_string(tree.at(path.to_str().expect("it is plain"))).expect("it is there"),
+            text
+        );
     }
 }

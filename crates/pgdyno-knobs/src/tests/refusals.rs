@@ -73,10 +73,22 @@ fn only_root_changes_the_host() {
 #[test]
 fn a_failing_change_undoes_those_before_it() {
     for (call, path, errno, says, hint) in [
-        ("write value", "rp_filter", Errno::INVAL, "could not set net.ipv4.conf.eth0/1.rp_filter to 2", "refuses"),
+        (
+            "write value",
+            "rp_filter",
+            Errno::INVAL,
+            "could not set net.ipv4.conf.eth0/1.rp_filter to 2",
+            "refuses",
+        ),
         ("write value", "rp_filter", Errno::ROFS, "could not set", "read-only"),
         ("write value", "rp_filter", Errno::PERM, "could not set", "container"),
-        ("create", "sysctl.d/.99-pgdyno.conf.pgdyno-new", Errno::ROFS, "could not set /etc/sysctl.d", "read-only"),
+        (
+            "create",
+            "sysctl.d/.99-pgdyno.conf.pgdyno-new",
+            Errno::ROFS,
+            "could not set /etc/sysctl.d",
+            "read-only",
+        ),
         ("rename", "sysctl.d/99-pgdyno.conf", Errno::PERM, "could not set /etc/sysctl.d", "immutable"),
         ("make directory", "limits.d", Errno::ROFS, "could not set /etc/security/limits.d", "read-only"),
         ("write", "journal.json.pgdyno-new", Errno::NOSPC, "could not write the journal", "free space"),
@@ -84,7 +96,8 @@ fn a_failing_change_undoes_those_before_it() {
     ] {
         let tree = Tree::new();
         let before = tree.snapshot();
-        let problem = tree.apply(&all_kinds(), &Fake::failing(&tree, call, path, errno)).expect_err("it fails");
+        let problem =
+            tree.apply(&all_kinds(), &Fake::failing(&tree, call, path, errno)).expect_err("it fails");
         is_sentence(&problem, says);
         assert!(problem.hint.as_deref().is_some_and(|text| text.contains(hint)), "{problem:?}");
         tree.assert_restored(&before, says);
@@ -99,7 +112,8 @@ fn a_failure_whose_undoing_fails_keeps_the_journal() {
     assert!(problem.detail.as_deref().is_some_and(|detail| detail.contains("failed too")), "{problem:?}");
     assert!(problem.hint.is_some_and(|hint| hint.contains("undo")));
     assert!(tree.journal_files().contains(&"journal.json".to_owned()));
-    let problem = tree.apply(&[sysctl("vm.overcommit_memory", "2")], &Fake::new(&tree)).expect_err("it is refused");
+    let problem =
+        tree.apply(&[sysctl("vm.overcommit_memory", "2")], &Fake::new(&tree)).expect_err("it is refused");
     is_sentence(&problem, "applied already");
 }
 
@@ -207,7 +221,10 @@ fn links_and_directories_of_other_users_are_refused() {
     tree.apply(&all_kinds(), &Fake::new(&tree)).expect("all is root's");
     let journal = tree.place().journal.join("journal.json");
     chown(&journal, Some(1000), None).expect("root may");
-    is_sentence(&tree.undo(&Fake::new(&tree)).expect_err("it is refused"), "is not a file of this user alone");
+    is_sentence(
+        &tree.undo(&Fake::new(&tree)).expect_err("it is refused"),
+        "is not a file of this user alone",
+    );
     fs::rename(&journal, tree.at("var/elsewhere")).expect("it is ours");
     symlink("../../elsewhere", &journal).expect("it is ours");
     is_sentence(&tree.undo(&Fake::new(&tree)).expect_err("it is refused"), "is a symbolic link");

@@ -145,8 +145,13 @@ impl Tree {
     /// Nothing differs from a snapshot, and no journal is left.
     pub fn assert_restored(&self, before: &BTreeMap<String, String>, when: &str) {
         let now = self.snapshot();
-        let differing: Vec<_> = before.keys().chain(now.keys()).filter(|path| before.get(*path) != now.get(*path)).collect();
-        assert!(differing.is_empty(), "{when}: {differing:?}\n{:?}", differing.iter().map(|path| now.get(*path)).collect::<Vec<_>>());
+        let differing: Vec<_> =
+            before.keys().chain(now.keys()).filter(|path| before.get(*path) != now.get(*path)).collect();
+        assert!(
+            differing.is_empty(),
+            "{when}: {differing:?}\n{:?}",
+            differing.iter().map(|path| now.get(*path)).collect::<Vec<_>>()
+        );
         assert_eq!(self.journal_files(), [""; 0], "{when}");
     }
 }
@@ -164,7 +169,10 @@ pub fn sysfs(path: &str, value: &str) -> Change {
 }
 
 pub fn limit(domain: &str, item: &str, value: &str) -> Change {
-    Change { knob: Knob::LoginLimit { domain: domain.to_owned(), item: item.to_owned() }, value: value.to_owned() }
+    Change {
+        knob: Knob::LoginLimit { domain: domain.to_owned(), item: item.to_owned() },
+        value: value.to_owned(),
+    }
 }
 
 /// Changes of every kind, with side effects, a pair, and a value of which the kernel grants a part.
@@ -198,7 +206,7 @@ pub enum Then {
 
 /// Counts calls, lets one fail, and is the kernel of a tree.
 pub struct Fake {
-    root: PathBuf,
+    pub root: PathBuf,
     pub calls: Cell<u32>,
     pub at: Option<(u32, Then)>,
     /// Calls of this name on paths that end so fail.
@@ -234,7 +242,8 @@ impl Fake {
         match path {
             "sys/block/sda/queue/scheduler" => self.switch_scheduler(value),
             "sys/kernel/mm/transparent_hugepage/enabled" => {
-                let mark = |choice: &str| if choice == value { format!("[{choice}]") } else { choice.to_owned() };
+                let mark =
+                    |choice: &str| if choice == value { format!("[{choice}]") } else { choice.to_owned() };
                 self.set(path, &format!("{} {} {}\n", mark("always"), mark("madvise"), mark("never")));
                 self.set("proc/sys/vm/min_free_kbytes", if value == "never" { "11584\n" } else { "67584\n" });
             }

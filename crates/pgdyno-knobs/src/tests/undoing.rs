@@ -3,16 +3,15 @@
 use pgdyno_core::stop::Stop;
 
 use super::tree::{Fake, SCHEDULER, Tree, all_kinds, limit, sysctl, sysfs};
-use crate::{
-    Standing, apply::apply_with, calls::Calls, state::State, status, undo::undo_with,
-};
+use crate::{Standing, apply::apply_with, calls::Calls, state::State, status, undo::undo_with};
 
 #[test]
 fn all_is_applied_and_restored() {
     let tree = Tree::new();
     let before = tree.snapshot();
     let applied = tree.apply(&all_kinds(), &Fake::new(&tree)).expect("it is possible");
-    let changed = |name: &str| applied.changed.iter().find(|changed| changed.name == name).expect("it is listed");
+    let changed =
+        |name: &str| applied.changed.iter().find(|changed| changed.name == name).expect("it is listed");
     let pages = changed("vm.nr_hugepages");
     assert_eq!((pages.wanted.as_deref(), pages.became.as_str(), pages.partly), (Some("1000"), "900", true));
     assert!(!changed("net.ipv4.tcp_rmem").partly && !changed(SCHEDULER).partly);
@@ -98,7 +97,10 @@ fn after_a_reboot_only_files_are_restored() {
     assert_eq!(undone.ended_by_reboot, ["vm.swappiness"]);
     assert_eq!(tree.read("proc/sys/vm/swappiness"), "10");
     tree.write("proc/sys/vm/swappiness", "60\n");
-    tree.write("proc/sys/kernel/random/boot_id", before["proc/sys/kernel/random/boot_id"].rsplit(' ').next().expect("it has words"));
+    tree.write(
+        "proc/sys/kernel/random/boot_id",
+        before["proc/sys/kernel/random/boot_id"].rsplit(' ').next().expect("it has words"),
+    );
     tree.assert_restored(&before, "after a reboot");
 }
 
@@ -141,7 +143,8 @@ fn a_stop_ends_it_between_two_changes() {
     assert!(problem.what.contains("stopped after 1 of 2 changes (Ctrl-C)"), "{problem:?}");
     assert_eq!(tree.read("proc/sys/vm/overcommit_memory"), "0");
     assert!(status(&tree.place()).expect("it can be read").unfinished);
-    let problem = undo_with(&tree.place(), false, &stop, &Calls(&Fake::new(&tree))).expect_err("it was stopped");
+    let problem =
+        undo_with(&tree.place(), false, &stop, &Calls(&Fake::new(&tree))).expect_err("it was stopped");
     assert!(problem.hint.is_some_and(|hint| hint.contains("undo again")));
     tree.undo(&Fake::new(&tree)).expect("it is possible");
     tree.assert_restored(&before, "after a stop");

@@ -431,7 +431,9 @@ fn keep(run: &Run) {
     let test = thread::current().name().unwrap_or("test").replace("::", "-");
     let to = Path::new(&kept).join(format!("{test}-{}", run.record.id));
     fs::create_dir_all(&to).expect("runs can be kept there");
-    for file in fs::read_dir(&run.path).expect("it is there").flatten() {
+    // Some tests put a directory where a file should be.
+    let files = fs::read_dir(&run.path).expect("it is there").flatten();
+    for file in files.filter(|file| file.path().is_file()) {
         fs::copy(file.path(), to.join(file.file_name())).expect("there is room");
     }
 }
