@@ -31,7 +31,7 @@ pub use numbers::Number;
 pub use request::{
     Amount, Disk, FilesystemKind, Manager, Overrides, Purpose, Raid, Request, Volume, VolumeKind,
 };
-pub use script::{fstab, script, takedown_script};
+pub use script::{fstab, old_stack_script, script, takedown_script};
 pub use stripes::Stripes;
 pub use units::{parse_size, size_text};
 pub use xfs::{AllocationGroups, Xfs, allocation_groups};

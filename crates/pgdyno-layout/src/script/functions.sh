@@ -184,3 +184,15 @@ only_planned() {
         esac
     done
 }
+
+# Removes the volume group that a physical volume belongs to, unless that was done already.
+remove_group() {
+    group=$(pvs --noheadings -o vg_name "$1" 2>/dev/null | tr -d ' ')
+    if [ -n "$group" ]; then
+        step vgchange -an "$group"
+        step vgremove --yes "$group"
+    fi
+    if pvs "$1" >/dev/null 2>&1; then
+        step pvremove "$1"
+    fi
+}

@@ -2,9 +2,11 @@
 
 mod create;
 mod fstab;
+mod old;
 mod shell;
 mod takedown;
 
 pub use create::script;
 pub use fstab::fstab;
+pub use old::old_stack_script;
 pub use takedown::takedown_script;

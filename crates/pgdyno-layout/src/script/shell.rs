@@ -132,9 +132,14 @@ impl Script {
                 text(facts.logical_block_bytes.to_string()),
                 text(facts.serial.clone().unwrap_or_default()),
             ];
-            self.call("identify", words);
-            self.raw(&format!("{}=$disk", disk(index).name()));
+            self.identify_disk(index, words);
         }
+    }
+
+    /// Checks one disk: path, bytes, bytes of a logical block, serial number or nothing; and names it.
+    pub fn identify_disk(&mut self, index: usize, words: [Word; 4]) {
+        self.call("identify", words);
+        self.raw(&format!("{}=$disk", disk(index).name()));
     }
 
     /// Names the partitions of the disks.
