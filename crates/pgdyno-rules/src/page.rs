@@ -49,9 +49,14 @@ impl Page {
         until_major: None,
     };
 
-    /// Whether this is the page of a name.
+    /// Whether this is the page of a name. Upper and lower case are the same, but in options such as `lvcreate -i` and
+    /// `lvcreate -I`.
     pub fn is_of(&self, name: &str) -> bool {
-        std::iter::once(&self.name).chain(self.also).any(|own| own.eq_ignore_ascii_case(name))
+        let is_same = |own: &str| match own.starts_with('-') || own.contains(" -") {
+            true => own == name,
+            false => own.eq_ignore_ascii_case(name),
+        };
+        std::iter::once(&self.name).chain(self.also).any(|own| is_same(own))
     }
 }
 
@@ -98,4 +103,24 @@ pub enum Gain {
         /// What came out, with its interval if there is one.
         result: &'static str,
     },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_options_differ_by_case() {
+        let page = Page { name: "lvcreate -i", also: &["-L", "shared_buffers"], ..Page::EMPTY };
+        for (name, expected) in [
+            ("lvcreate -i", true),
+            ("lvcreate -I", false),
+            ("-L", true),
+            ("-l", false),
+            ("SHARED_BUFFERS", true),
+            ("shared", false),
+        ] {
+            assert_eq!(page.is_of(name), expected, "{name}");
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! All rules of the boot line, of storage, of builds and of tables, and all names that the articles set there.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use pgdyno_inventory::{
     BlockDevice, DeviceKind, HugePagePool, IdleState, Inventory, Knob, Mount, PgPurpose, Stripe, ZfsDataset,
@@ -149,7 +149,8 @@ fn all() -> impl Iterator<Item = &'static Rule> {
 fn every_name_of_the_articles_has_one_page() {
     for (family, names) in NAMES {
         for name in *names {
-            let pages: Vec<&str> = all().filter(|rule| rule.page.is_of(name)).map(|rule| rule.page.name).collect();
+            let pages: Vec<&str> =
+                all().filter(|rule| rule.page.is_of(name)).map(|rule| rule.page.name).collect();
             assert_eq!(pages.len(), 1, "{family}, {name}: {pages:?}");
         }
     }
@@ -164,13 +165,11 @@ fn names_that_others_explain_are_not_here() {
 
 #[test]
 fn names_are_unique() {
-    let mut owners: BTreeMap<String, &str> = BTreeMap::new();
     for page in all().map(|rule| rule.page) {
         for name in std::iter::once(&page.name).chain(page.also) {
-            // `-i` and `-I` of lvcreate differ, but the page is looked up in either case.
-            if let Some(other) = owners.insert(name.to_string(), page.name) {
-                panic!("{name} is of {other} and of {}", page.name);
-            }
+            let owners: Vec<&str> =
+                all().filter(|rule| rule.page.is_of(name)).map(|rule| rule.page.name).collect();
+            assert_eq!(owners, [page.name], "{name}");
         }
     }
 }
@@ -178,8 +177,9 @@ fn names_are_unique() {
 #[test]
 fn texts_are_sentences() {
     for page in all().map(|rule| rule.page) {
-        let texts = [page.what, page.why, page.source];
+        let texts = [page.what, page.why];
         assert!(texts.iter().all(|text| is_sentence(text)), "{}: {texts:?}", page.name);
+        assert!(page.source.len() > 5 && page.source.ends_with('.'), "{}: {}", page.name, page.source);
         assert!(page.danger.is_empty() || is_sentence(page.danger), "{}: {}", page.name, page.danger);
         assert!(page.also.iter().all(|name| !name.is_empty() && *name != page.name), "{}", page.name);
         assert_eq!(page.gain, Gain::NotMeasured, "{}: name the measurement", page.name);
@@ -209,10 +209,11 @@ fn an_empty_host_has_no_findings() {
 
 /// What must hold of every finding on every host.
 fn check_findings(host: &Inventory) {
-    for (purpose, rule) in Purpose::ALL.into_iter().flat_map(|purpose| all().map(move |rule| (purpose, rule))) {
+    for (purpose, rule) in Purpose::ALL.into_iter().flat_map(|purpose| all().map(move |rule| (purpose, rule)))
+    {
         for finding in (rule.judge)(&Facts { host, purpose }) {
             assert_eq!(finding.name, rule.page.name);
-            assert!(is_sentence(&finding.reason), "{}: {}", finding.name, finding.reason);
+            assert!(finding.reason.ends_with('.'), "{}: {}", finding.name, finding.reason);
             if let Some(change) = &finding.change {
                 assert_ne!(finding.standing, Standing::Fine, "{finding:?}");
                 let is_word = matches!(change.knob, Knob::BootWord(_));
@@ -230,24 +231,48 @@ fn odd_number() -> impl Strategy<Value = Option<u64>> {
 }
 
 fn odd_text() -> impl Strategy<Value = Option<String>> {
-    let texts = ["", " ", "none", "off", "on", "0", "write back", "throughput", "disabled", "bfq", "mq-deadline", "é=\u{0}"];
+    let texts = [
+        "",
+        " ",
+        "none",
+        "off",
+        "on",
+        "0",
+        "write back",
+        "throughput",
+        "disabled",
+        "bfq",
+        "mq-deadline",
+        "é=\u{0}",
+    ];
     prop_oneof![Just(None), prop::sample::select(texts.to_vec()).prop_map(|text| Some(text.to_owned()))]
 }
 
 fn odd_stripe() -> impl Strategy<Value = Option<Stripe>> {
     let levels = prop::sample::select(vec!["raid0", "raid1", "raid5", "raid6", "raid10", "striped", ""]);
     let stripe = (levels, prop::sample::select(vec![0, 1, 3, u32::MAX]), odd_number()).prop_map(
-        |(level, members, chunk)| Stripe { level: level.to_owned(), members, chunk_bytes: chunk.unwrap_or(0) },
+        |(level, members, chunk)| Stripe {
+            level: level.to_owned(),
+            members,
+            chunk_bytes: chunk.unwrap_or(0),
+        },
     );
     prop::option::of(stripe)
 }
 
 fn odd_device(name: &'static str, parents: &'static [&'static str]) -> impl Strategy<Value = BlockDevice> {
-    let kinds = [DeviceKind::Disk, DeviceKind::Nvme, DeviceKind::Virtual, DeviceKind::Partition, DeviceKind::Lvm, DeviceKind::Md];
+    let kinds = [
+        DeviceKind::Disk,
+        DeviceKind::Nvme,
+        DeviceKind::Virtual,
+        DeviceKind::Partition,
+        DeviceKind::Lvm,
+        DeviceKind::Md,
+    ];
     let numbers = prop::collection::vec(odd_number(), 7);
     let offset = prop::option::of(prop::sample::select(vec![0, -1, i64::MIN, i64::MAX]));
-    (prop::sample::select(kinds.to_vec()), numbers, odd_text(), any::<Option<bool>>(), offset, odd_stripe()).prop_map(
-        move |(kind, numbers, text, flag, alignment_offset_bytes, stripe)| BlockDevice {
+    (prop::sample::select(kinds.to_vec()), numbers, odd_text(), any::<Option<bool>>(), offset, odd_stripe())
+        .prop_map(move |(kind, numbers, text, flag, alignment_offset_bytes, stripe)| BlockDevice {
             rotational: flag,
             scheduler: text.clone(),
             schedulers: vec!["none".to_owned(), "mq-deadline".to_owned()],
@@ -265,8 +290,7 @@ fn odd_device(name: &'static str, parents: &'static [&'static str]) -> impl Stra
             alignment_offset_bytes,
             stripe,
             ..device(name, kind, parents)
-        },
-    )
+        })
 }
 
 fn odd_dataset() -> impl Strategy<Value = Option<ZfsDataset>> {
@@ -288,13 +312,46 @@ fn odd_mount() -> impl Strategy<Value = Mount> {
     let filesystems =
         ["ext4", "xfs", "btrfs", "zfs", "nfs4", "overlay", "tmpfs", "fuse.x", ""].map(str::to_owned).to_vec();
     let options = [
-        "noatime", "relatime", "nodiratime", "barrier=0", "nobarrier", "data=writeback", "data=journal", "data=", "nodelalloc",
-        "journal_async_commit", "discard", "stripe=18446744073709551615", "stripe=0", "sunit=16", "sunit=18446744073709551615",
-        "swidth=48", "swidth=-1", "logbsize=k", "logbsize=32k", "logdev=", "logdev=/dev/sda", "swalloc", "allocsize=99999999999999999999m",
-        "inode32", "inode64", "largeio", "hard", "soft", "sync", "nodatacow",
+        "noatime",
+        "relatime",
+        "nodiratime",
+        "barrier=0",
+        "nobarrier",
+        "data=writeback",
+        "data=journal",
+        "data=",
+        "nodelalloc",
+        "journal_async_commit",
+        "discard",
+        "stripe=18446744073709551615",
+        "stripe=0",
+        "sunit=16",
+        "sunit=18446744073709551615",
+        "swidth=48",
+        "swidth=-1",
+        "logbsize=k",
+        "logbsize=32k",
+        "logdev=",
+        "logdev=/dev/sda",
+        "swalloc",
+        "allocsize=99999999999999999999m",
+        "inode32",
+        "inode64",
+        "largeio",
+        "hard",
+        "soft",
+        "sync",
+        "nodatacow",
     ];
-    let chosen = prop::collection::vec(prop::sample::select(options.to_vec()), 0..8).prop_map(|options| options.join(","));
-    (prop::sample::select(filesystems), chosen, prop::collection::vec(odd_number(), 3), odd_dataset(), any::<Option<bool>>())
+    let chosen = prop::collection::vec(prop::sample::select(options.to_vec()), 0..8)
+        .prop_map(|options| options.join(","));
+    (
+        prop::sample::select(filesystems),
+        chosen,
+        prop::collection::vec(odd_number(), 3),
+        odd_dataset(),
+        any::<Option<bool>>(),
+    )
         .prop_map(|(filesystem, options, numbers, zfs, initialises_inodes)| Mount {
             block_bytes: numbers[0],
             size_bytes: numbers[1],
@@ -307,36 +364,59 @@ fn odd_mount() -> impl Strategy<Value = Mount> {
 
 fn odd_host() -> impl Strategy<Value = Inventory> {
     let words = [
-        "numa=off", "elevator=", "elevator=cfq", "scsi_mod.scan=sync", "scsi_mod.use_blk_mq=1", "intel_idle.max_cstate=0",
-        "processor.max_cstate=1", "transparent_hugepage=never", "hugepages=-1", "hugepages=5", "hugepagesz=1G", "mitigations=off",
-        "isolcpus=1", "clocksource=hpet", "tsc=unstable", "tsc=reliable",
+        "numa=off",
+        "elevator=",
+        "elevator=cfq",
+        "scsi_mod.scan=sync",
+        "scsi_mod.use_blk_mq=1",
+        "intel_idle.max_cstate=0",
+        "processor.max_cstate=1",
+        "transparent_hugepage=never",
+        "hugepages=-1",
+        "hugepages=5",
+        "hugepagesz=1G",
+        "mitigations=off",
+        "isolcpus=1",
+        "clocksource=hpet",
+        "tsc=unstable",
+        "tsc=reliable",
     ];
     let words = prop::collection::vec(prop::sample::select(words.to_vec()), 0..6);
-    let devices =
-        (odd_device("dm-0", &["sda1", "sdb"]), odd_device("sda1", &["sda"]), odd_device("sda", &[]), odd_device("sdb", &["dm-0"]));
+    let devices = (
+        odd_device("dm-0", &["sda1", "sdb"]),
+        odd_device("sda1", &["sda"]),
+        odd_device("sda", &[]),
+        odd_device("sdb", &["dm-0"]),
+    );
     (words, devices, odd_mount(), prop::collection::vec(odd_text(), 6), odd_number(), any::<bool>()).prop_map(
         |(words, devices, mount, texts, number, is_named)| {
             let mut host = booted(&words);
             host.kernel.release = texts[0].clone().unwrap_or_else(|| "4.9".to_owned());
             host.kernel.clocks.current = texts[1].clone();
             host.cpu.idle_driver = texts[2].clone();
-            host.cpu.idle_states = vec![IdleState { latency_us: number.unwrap_or(0), ..IdleState::default() }];
+            host.cpu.idle_states =
+                vec![IdleState { latency_us: number.unwrap_or(0), ..IdleState::default() }];
             host.cpu.logical = number.unwrap_or(0) as u32;
             host.cpu.sockets = number.map(|number| number as u32);
             host.cpu.mitigations.insert("x".to_owned(), texts[3].clone().unwrap_or_default());
             host.memory.page_bytes = number.unwrap_or(0);
             host.memory.transparent.enabled = texts[4].clone();
             host.memory.default_huge_page_bytes = number;
-            host.memory.huge_pages = vec![HugePagePool { page_bytes: number.unwrap_or(0), ..HugePagePool::default() }];
+            host.memory.huge_pages =
+                vec![HugePagePool { page_bytes: number.unwrap_or(0), ..HugePagePool::default() }];
             host.devices = [devices.0, devices.1, devices.2, devices.3].to_vec();
             host.mounts = vec![mount];
-            for (name, text) in [("block_size", &texts[5]), ("full_page_writes", &texts[3]), ("data_checksums", &texts[4])] {
+            for (name, text) in
+                [("block_size", &texts[5]), ("full_page_writes", &texts[3]), ("data_checksums", &texts[4])]
+            {
                 if let Some(text) = text {
                     host = with_setting(host, name, text);
                 }
             }
             match is_named {
-                true => with_directory(with_directory(host, PgPurpose::Data, "/data"), PgPurpose::Wal, "/data"),
+                true => {
+                    with_directory(with_directory(host, PgPurpose::Data, "/data"), PgPurpose::Wal, "/data")
+                }
                 false => host,
             }
         },
@@ -355,7 +435,8 @@ fn objects_of_one_rule_are_named_once() {
     let host = with_directory(booted(&[]), PgPurpose::Data, "/data");
     let mut host = with_directory(host, PgPurpose::Wal, "/data");
     host.mounts = vec![mount("ext4", Some("sda"), "rw,barrier=0,nodelalloc,noatime")];
-    host.devices = vec![BlockDevice { scheduler: Some("none".to_owned()), ..device("sda", DeviceKind::Nvme, &[]) }];
+    host.devices =
+        vec![BlockDevice { scheduler: Some("none".to_owned()), ..device("sda", DeviceKind::Nvme, &[]) }];
     let facts = Facts { host: &host, purpose: Purpose::Oltp };
     for rule in all() {
         let objects: Vec<String> = (rule.judge)(&facts).into_iter().map(|finding| finding.object).collect();

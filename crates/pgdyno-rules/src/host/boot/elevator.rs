@@ -25,7 +25,9 @@ pub static RULE: Rule = Rule {
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let kernel = &facts.host.kernel;
-    let (Some(word), Some(version)) = (kernel.boot_word("elevator"), kernel.version()) else { return Vec::new() };
+    let (Some(word), Some(version)) = (kernel.boot_word("elevator"), kernel.version()) else {
+        return Vec::new();
+    };
     let finding = if version >= (5, 0) {
         RULE.finding(
             Standing::Obsolete,
@@ -34,7 +36,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         .better("without the word")
         .by(Knob::BootWord("elevator".to_owned()), "")
     } else if matches!(word, "deadline" | "noop") {
-        RULE.finding(Standing::Fine, format!("Linux {} still heeds it for disks with one queue.", kernel.release))
+        RULE.finding(
+            Standing::Fine,
+            format!("Linux {} still heeds it for disks with one queue.", kernel.release),
+        )
     } else {
         RULE.finding(
             Standing::Improve,

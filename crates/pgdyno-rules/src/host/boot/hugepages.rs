@@ -31,7 +31,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     if kernel.boot_word("hugepagesz").is_some() || kernel.boot_word("default_hugepagesz").is_some() {
         return Vec::new();
     }
-    let Some(asked) = kernel.boot_word("hugepages").and_then(|word| word.parse::<u64>().ok()) else { return Vec::new() };
+    let Some(asked) = kernel.boot_word("hugepages").and_then(|word| word.parse::<u64>().ok()) else {
+        return Vec::new();
+    };
     let default = host.memory.default_huge_page_bytes;
     let Some(pool) = host.memory.huge_pages.iter().find(|pool| Some(pool.page_bytes) == default) else {
         return Vec::new();

@@ -64,7 +64,8 @@ mod tests {
 
     #[test]
     fn sizes_are_read() {
-        for (word, bytes) in [("2M", Some(2 << 20)), ("1g", Some(1 << 30)), ("64K", Some(65536)), ("1GG", None), ("", None)]
+        for (word, bytes) in
+            [("2M", Some(2 << 20)), ("1g", Some(1 << 30)), ("64K", Some(65536)), ("1GG", None), ("", None)]
         {
             assert_eq!(bytes_of(word), bytes, "{word}");
         }

@@ -28,7 +28,9 @@ pub static RULE: Rule = Rule {
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let kernel = &facts.host.kernel;
     let cpu = &facts.host.cpu;
-    if kernel.boot_word("intel_idle.max_cstate") != Some("0") || kernel.boot_word("processor.max_cstate").is_some() {
+    if kernel.boot_word("intel_idle.max_cstate") != Some("0")
+        || kernel.boot_word("processor.max_cstate").is_some()
+    {
         return Vec::new();
     }
     let deepest = cpu.idle_states.iter().filter(|state| !state.disabled).max_by_key(|state| state.latency_us);
@@ -46,7 +48,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             .by(Knob::BootWord("intel_idle.max_cstate".to_owned()), ""),
         false => RULE.finding(
             Standing::Fine,
-            format!("The driver is {driver}, and its deepest state takes {} µs to leave.", deepest.latency_us),
+            format!(
+                "The driver is {driver}, and its deepest state takes {} µs to leave.",
+                deepest.latency_us
+            ),
         ),
     };
     vec![finding.seen("intel_idle.max_cstate=0")]
@@ -78,7 +83,9 @@ mod tests {
 
     #[test]
     fn other_words_are_not_judged() {
-        for words in [&["intel_idle.max_cstate=1"][..], &["intel_idle.max_cstate=0", "processor.max_cstate=1"], &[]] {
+        for words in
+            [&["intel_idle.max_cstate=1"][..], &["intel_idle.max_cstate=0", "processor.max_cstate=1"], &[]]
+        {
             assert_eq!(standings(&RULE, &host(words, 41)), [], "{words:?}");
         }
     }

@@ -26,7 +26,9 @@ pub static RULE: Rule = Rule {
 };
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
-    let Some(word) = facts.host.kernel.boot_word("isolcpus").filter(|word| !word.is_empty()) else { return Vec::new() };
+    let Some(word) = facts.host.kernel.boot_word("isolcpus").filter(|word| !word.is_empty()) else {
+        return Vec::new();
+    };
     vec![
         RULE.finding(
             Standing::Improve,

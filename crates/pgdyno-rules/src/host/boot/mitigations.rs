@@ -49,7 +49,12 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             format!("These vulnerabilities are open to any code that runs on the host: {}.", open.join(", ")),
         ),
     };
-    vec![finding.seen("mitigations=off").better("mitigations=auto").by(Knob::BootWord("mitigations".to_owned()), "auto")]
+    vec![
+        finding
+            .seen("mitigations=off")
+            .better("mitigations=auto")
+            .by(Knob::BootWord("mitigations".to_owned()), "auto"),
+    ]
 }
 
 #[cfg(test)]

@@ -26,7 +26,8 @@ pub static RULE: Rule = Rule {
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let host = facts.host;
-    let (Some(word), Some(driver)) = (host.kernel.boot_word("processor.max_cstate"), &host.cpu.idle_driver) else {
+    let (Some(word), Some(driver)) = (host.kernel.boot_word("processor.max_cstate"), &host.cpu.idle_driver)
+    else {
         return Vec::new();
     };
     let finding = match driver.as_str() {
@@ -49,11 +50,9 @@ mod tests {
     fn the_driver_decides() {
         let mut host = booted(&["processor.max_cstate=1"]);
         assert_eq!(standings(&RULE, &host), [], "driver unknown");
-        for (driver, expected) in [
-            ("intel_idle", &[Standing::NoEffect][..]),
-            ("acpi_idle", &[Standing::Fine]),
-            ("haltpoll", &[]),
-        ] {
+        for (driver, expected) in
+            [("intel_idle", &[Standing::NoEffect][..]), ("acpi_idle", &[Standing::Fine]), ("haltpoll", &[])]
+        {
             host.cpu.idle_driver = Some(driver.to_owned());
             assert_eq!(standings(&RULE, &host), expected, "{driver}");
         }

@@ -26,7 +26,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let finding = match word {
         // Then only an explicit write to sysfs finds disks, or the word is wrong: neither is ours to judge.
         "sync" | "async" => RULE
-            .finding(Standing::NoEffect, "Disks were found when the host booted: the word does nothing to their speed.")
+            .finding(
+                Standing::NoEffect,
+                "Disks were found when the host booted: the word does nothing to their speed.",
+            )
             .better("without the word")
             .by(Knob::BootWord("scsi_mod.scan".to_owned()), ""),
         _ => return Vec::new(),

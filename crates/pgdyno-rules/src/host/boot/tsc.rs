@@ -31,15 +31,21 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(current) = &host.kernel.clocks.current else { return Vec::new() };
     let knob = Knob::BootWord("tsc".to_owned());
     let finding = if word == "unstable" {
-        RULE.finding(Standing::Improve, format!("The word forbids tsc; the present clock source is {current}."))
-            .better("without the word")
-            .by(knob, "")
+        RULE.finding(
+            Standing::Improve,
+            format!("The word forbids tsc; the present clock source is {current}."),
+        )
+        .better("without the word")
+        .by(knob, "")
     } else if current == "tsc" {
         RULE.finding(Standing::Fine, "The present clock source is tsc, which the word concerns.")
     } else {
-        RULE.finding(Standing::NoEffect, format!("The present clock source is {current}, which the word does not concern."))
-            .better("without the word")
-            .by(knob, "")
+        RULE.finding(
+            Standing::NoEffect,
+            format!("The present clock source is {current}, which the word does not concern."),
+        )
+        .better("without the word")
+        .by(knob, "")
     };
     vec![finding.seen(format!("tsc={word}"))]
 }

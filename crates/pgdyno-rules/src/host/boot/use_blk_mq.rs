@@ -25,10 +25,15 @@ pub static RULE: Rule = Rule {
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let kernel = &facts.host.kernel;
-    let (Some(word), Some(version)) = (kernel.boot_word(RULE.page.name), kernel.version()) else { return Vec::new() };
+    let (Some(word), Some(version)) = (kernel.boot_word(RULE.page.name), kernel.version()) else {
+        return Vec::new();
+    };
     let finding = match version >= (5, 0) {
         true => RULE
-            .finding(Standing::Obsolete, format!("Linux {} has no other block layer to choose.", kernel.release))
+            .finding(
+                Standing::Obsolete,
+                format!("Linux {} has no other block layer to choose.", kernel.release),
+            )
             .better("without the word")
             .by(Knob::BootWord(RULE.page.name.to_owned()), ""),
         false => RULE.finding(

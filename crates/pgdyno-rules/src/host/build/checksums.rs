@@ -26,7 +26,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let finding = match setting.map(String::as_str) {
         Some("on") => RULE.finding(Standing::Fine, "Damaged blocks are found when they are read.").seen("on"),
         Some("off") => RULE
-            .finding(Standing::Improve, "Damaged blocks are returned to queries and copied into backups unnoticed.")
+            .finding(
+                Standing::Improve,
+                "Damaged blocks are returned to queries and copied into backups unnoticed.",
+            )
             .seen("off")
             .better("on, by pg_checksums --enable while the server is stopped"),
         _ => return Vec::new(),
@@ -41,8 +44,14 @@ mod tests {
 
     #[test]
     fn missing_checksums_are_found() {
-        for (value, expected) in [("on", &[Standing::Fine][..]), ("off", &[Standing::Improve]), ("inprogress", &[])] {
-            assert_eq!(standings(&RULE, &with_setting(booted(&[]), "data_checksums", value)), expected, "{value}");
+        for (value, expected) in
+            [("on", &[Standing::Fine][..]), ("off", &[Standing::Improve]), ("inprogress", &[])]
+        {
+            assert_eq!(
+                standings(&RULE, &with_setting(booted(&[]), "data_checksums", value)),
+                expected,
+                "{value}"
+            );
         }
         assert_eq!(standings(&RULE, &booted(&[])), []);
     }

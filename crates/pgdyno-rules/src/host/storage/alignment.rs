@@ -37,7 +37,9 @@ fn judge_partition(partition: &BlockDevice, disk: &BlockDevice) -> Option<Findin
     let start = partition.start_bytes?;
     let physical = disk.physical_block_bytes.filter(|&bytes| bytes > 0)?;
     // Disks without stripes report odd values here, such as 33553920 of some USB bridges.
-    let stripe = disk.optimal_io_bytes.filter(|&bytes| bytes > 0 && bytes.is_multiple_of(4096) && disk.stripe.is_some());
+    let stripe = disk
+        .optimal_io_bytes
+        .filter(|&bytes| bytes > 0 && bytes.is_multiple_of(4096) && disk.stripe.is_some());
     let finding = if !start.is_multiple_of(physical) {
         RULE.finding(
             Standing::Improve,
@@ -51,11 +53,18 @@ fn judge_partition(partition: &BlockDevice, disk: &BlockDevice) -> Option<Findin
     } else if let Some(stripe) = stripe.filter(|&stripe| !start.is_multiple_of(stripe)) {
         RULE.finding(
             Standing::Improve,
-            format!("It does not begin on a multiple of the full stripe of {}, which is {}.", disk.name, bytes(stripe)),
+            format!(
+                "It does not begin on a multiple of the full stripe of {}, which is {}.",
+                disk.name,
+                bytes(stripe)
+            ),
         )
         .better("a partition that begins on a multiple of the stripe")
     } else {
-        RULE.finding(Standing::Fine, format!("It begins on a multiple of the physical block, {}.", bytes(physical)))
+        RULE.finding(
+            Standing::Fine,
+            format!("It begins on a multiple of the physical block, {}.", bytes(physical)),
+        )
     };
     Some(finding.about(&partition.name).seen(bytes(start)))
 }
@@ -67,7 +76,11 @@ mod tests {
     use super::*;
     use crate::host::example::{mount, mounted, standings};
 
-    fn host(start: Option<u64>, physical: Option<u64>, full_stripe: Option<u64>) -> pgdyno_inventory::Inventory {
+    fn host(
+        start: Option<u64>,
+        physical: Option<u64>,
+        full_stripe: Option<u64>,
+    ) -> pgdyno_inventory::Inventory {
         let device = crate::host::example::device;
         let disk = BlockDevice {
             physical_block_bytes: physical,
@@ -92,7 +105,11 @@ mod tests {
             (Some(1 << 20), None, None, &[]),
             (Some(1 << 20), Some(0), None, &[]),
         ] {
-            assert_eq!(standings(&RULE, &host(start, physical, stripe)), expected, "{start:?} {physical:?} {stripe:?}");
+            assert_eq!(
+                standings(&RULE, &host(start, physical, stripe)),
+                expected,
+                "{start:?} {physical:?} {stripe:?}"
+            );
         }
     }
 

@@ -31,7 +31,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                 .finding(Standing::Improve, "The kernel cannot align its parts with each other.")
                 .better("parts that begin at 1 MiB"),
             _ => RULE
-                .finding(Standing::Improve, format!("It begins {offset} bytes off the alignment of the device below."))
+                .finding(
+                    Standing::Improve,
+                    format!("It begins {offset} bytes off the alignment of the device below."),
+                )
                 .better("0"),
         };
         findings.push(finding.about(&device.name).seen(offset.to_string()));

@@ -35,10 +35,16 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         let largest = disks.iter().filter_map(|disk| disk.physical_block_bytes).max()?;
         let smallest = disks.iter().filter_map(|disk| disk.physical_block_bytes).min()?;
         let finding = if sector >= largest {
-            RULE.finding(Standing::Fine, format!("The disks write {} at once, which is not more.", bytes(largest)))
+            RULE.finding(
+                Standing::Fine,
+                format!("The disks write {} at once, which is not more.", bytes(largest)),
+            )
         } else if sector < smallest {
-            RULE.finding(Standing::Improve, format!("The disks write {} at once and read before smaller writes.", bytes(smallest)))
-                .better(smallest.next_power_of_two().trailing_zeros().to_string())
+            RULE.finding(
+                Standing::Improve,
+                format!("The disks write {} at once and read before smaller writes.", bytes(smallest)),
+            )
+            .better(smallest.next_power_of_two().trailing_zeros().to_string())
         } else {
             // Which of the disks of this host belong to the pool is unknown.
             return None;
@@ -49,7 +55,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 fn all_disks(host: &Inventory) -> Vec<&BlockDevice> {
     let is_disk = |device: &&BlockDevice| {
-        device.parents.is_empty() && matches!(device.kind, DeviceKind::Disk | DeviceKind::Nvme | DeviceKind::Virtual)
+        device.parents.is_empty()
+            && matches!(device.kind, DeviceKind::Disk | DeviceKind::Nvme | DeviceKind::Virtual)
     };
     host.devices.iter().filter(is_disk).collect()
 }

@@ -44,7 +44,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                 "fsync returns while data is in a volatile cache of a disk: a power failure loses confirmed commits.",
             ),
         };
-        Some(finding.seen(present).better("barrier=1").by(Knob::MountOption(mount.point.clone()), "barrier=1"))
+        Some(
+            finding.seen(present).better("barrier=1").by(Knob::MountOption(mount.point.clone()), "barrier=1"),
+        )
     })
 }
 
@@ -94,7 +96,10 @@ mod tests {
         host.mounts[0].device = None;
         assert_eq!(standings(&RULE, &host), [Standing::Dangerous]);
         let change = judged(&RULE, &host).remove(0).change.expect("it must be mounted otherwise");
-        assert_eq!((change.knob, change.value.as_str()), (Knob::MountOption("/data".to_owned()), "barrier=1"));
+        assert_eq!(
+            (change.knob, change.value.as_str()),
+            (Knob::MountOption("/data".to_owned()), "barrier=1")
+        );
     }
 
     #[test]

@@ -36,7 +36,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         Some(match (wrong, layers.is_empty()) {
             (_, true) => return None,
             (Some(layer), _) => RULE.finding(Standing::Improve, layer.fault(server)).seen(present),
-            (None, _) => RULE.finding(Standing::Fine, "Each layer holds whole units of the one below.").seen(present),
+            (None, _) => {
+                RULE.finding(Standing::Fine, "Each layer holds whole units of the one below.").seen(present)
+            }
         })
     })
 }
@@ -60,7 +62,12 @@ impl Layer {
     fn fault(&self, server: u64) -> String {
         match self.is_container {
             true => format!("The {} of {} splits blocks of {}.", self.what, bytes(self.bytes), bytes(server)),
-            false => format!("A block of {} does not fill the {} of {}.", bytes(server), self.what, bytes(self.bytes)),
+            false => format!(
+                "A block of {} does not fill the {} of {}.",
+                bytes(server),
+                self.what,
+                bytes(self.bytes)
+            ),
         }
     }
 }
@@ -99,7 +106,8 @@ mod tests {
         mount.block_bytes = Some(block_bytes);
         let stripe = Some(Stripe { level: "raid0".to_owned(), members: 1, chunk_bytes });
         let array = BlockDevice { stripe, ..device("md0", DeviceKind::Md, &["sda"]) };
-        let disk = BlockDevice { physical_block_bytes: Some(physical), ..device("sda", DeviceKind::Disk, &[]) };
+        let disk =
+            BlockDevice { physical_block_bytes: Some(physical), ..device("sda", DeviceKind::Disk, &[]) };
         mounted(mount, vec![array, disk])
     }
 
@@ -112,20 +120,29 @@ mod tests {
             (16384, 65536, 512, Standing::Improve),
             (4096, 65536, 16384, Standing::Improve),
         ] {
-            assert_eq!(standings(&RULE, &host(block, chunk, physical)), [expected], "{block} {chunk} {physical}");
+            assert_eq!(
+                standings(&RULE, &host(block, chunk, physical)),
+                [expected],
+                "{block} {chunk} {physical}"
+            );
         }
         let said = judged(&RULE, &host(4096, 4096, 512)).remove(0);
         assert_eq!(said.reason, "The chunk of md0 of 4 KiB splits blocks of 8 KiB.");
         assert_eq!(
             said.present.as_deref(),
-            Some("server 8 KiB, block of the file system 4 KiB, chunk of md0 4 KiB, physical block of sda 512 B")
+            Some(
+                "server 8 KiB, block of the file system 4 KiB, chunk of md0 4 KiB, physical block of sda 512 B"
+            )
         );
     }
 
     #[test]
     fn large_blocks_of_the_server_need_large_chunks() {
         // The last article: blocks of 32 KiB over stripes and records of 8 KiB.
-        assert_eq!(standings(&RULE, &with_setting(host(4096, 8192, 512), "block_size", "32768")), [Standing::Improve]);
+        assert_eq!(
+            standings(&RULE, &with_setting(host(4096, 8192, 512), "block_size", "32768")),
+            [Standing::Improve]
+        );
         let mut dataset = mount("zfs", None, "rw");
         dataset.block_bytes = Some(131_072);
         dataset.zfs = Some(ZfsDataset { record_bytes: Some(8192), ..ZfsDataset::default() });

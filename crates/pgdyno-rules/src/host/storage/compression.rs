@@ -26,13 +26,18 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_datasets(facts.host, |_, zfs| {
         let present = zfs.compression.as_deref().filter(|value| !value.is_empty() && *value != "-")?;
         let sector = zfs.ashift.filter(|&shift| shift < 32).map(|shift| 1_u64 << shift);
-        let is_one_sector = zfs.record_bytes.zip(sector).is_some_and(|(record, sector)| record > 0 && record <= sector);
+        let is_one_sector =
+            zfs.record_bytes.zip(sector).is_some_and(|(record, sector)| record > 0 && record <= sector);
         let finding = match (present, is_one_sector) {
-            ("off", true) => RULE.finding(Standing::Fine, "A record is one sector, which compression cannot shrink."),
+            ("off", true) => {
+                RULE.finding(Standing::Fine, "A record is one sector, which compression cannot shrink.")
+            }
             ("off", false) => {
                 RULE.finding(Standing::Improve, "Tables are stored and read at full size.").better("lz4")
             }
-            (_, true) => RULE.finding(Standing::NoEffect, "A record is one sector, which compression cannot shrink."),
+            (_, true) => {
+                RULE.finding(Standing::NoEffect, "A record is one sector, which compression cannot shrink.")
+            }
             (_, false) => RULE.finding(Standing::Fine, "Records are compressed."),
         };
         Some(finding.seen(present))

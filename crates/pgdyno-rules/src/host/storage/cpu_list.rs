@@ -37,9 +37,14 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             let queues = disk.queues.len();
             let finding = match queues == 1 && processors >= MANY {
                 true => RULE
-                    .finding(Standing::Improve, format!("All {processors} processors send their requests through one queue."))
+                    .finding(
+                        Standing::Improve,
+                        format!("All {processors} processors send their requests through one queue."),
+                    )
                     .better("several queues, set in the hypervisor or the driver"),
-                false => RULE.finding(Standing::Fine, format!("{processors} processors share {queues} queues.")),
+                false => {
+                    RULE.finding(Standing::Fine, format!("{processors} processors share {queues} queues."))
+                }
             };
             finding.about(&disk.name).seen(queues.to_string())
         })

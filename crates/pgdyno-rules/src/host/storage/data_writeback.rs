@@ -29,7 +29,8 @@ pub static RULE: Rule = Rule {
 };
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
-    judge_each(mounts_with(facts.host, &["ext3", "ext4"]), |mount| match mount.option("data")? {
+    judge_each(mounts_with(facts.host, &["ext3", "ext4"]), |mount| {
+        match mount.option("data")? {
         "writeback" => Some(
             RULE.finding(
                 Standing::Improve,
@@ -43,6 +44,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             RULE.finding(Standing::Fine, "New blocks are written before the journal refers to them.").seen("data=ordered"),
         ),
         _ => None,
+    }
     })
 }
 

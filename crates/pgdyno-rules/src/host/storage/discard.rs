@@ -24,8 +24,13 @@ pub static RULE: Rule = Rule {
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_each(mounts_with(facts.host, &["ext4", "xfs", "jfs"]), |mount| {
         mount.option("discard")?;
-        let reason = "Dropping large tables waits for discards; fstrim tells the disk the same at a time of its own.";
-        Some(RULE.finding(Standing::Improve, reason).seen("discard").better("without the option, and with fstrim.timer"))
+        let reason =
+            "Dropping large tables waits for discards; fstrim tells the disk the same at a time of its own.";
+        Some(
+            RULE.finding(Standing::Improve, reason)
+                .seen("discard")
+                .better("without the option, and with fstrim.timer"),
+        )
     })
 }
 

@@ -28,7 +28,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         let block = mount.block_bytes.filter(|&bytes| bytes > 0)?;
         let finding = match block < 4096 {
             true => RULE
-                .finding(Standing::Improve, format!("Each page is mapped by {} blocks instead of one.", 4096_u64.div_ceil(block)))
+                .finding(
+                    Standing::Improve,
+                    format!("Each page is mapped by {} blocks instead of one.", 4096_u64.div_ceil(block)),
+                )
                 .better("4 KiB, with a new file system"),
             false => RULE.finding(Standing::Fine, "It is what current disks write without reading before."),
         };
@@ -52,7 +55,11 @@ mod tests {
         ] {
             let mut mount = mount(filesystem, Some("sda"), "");
             mount.block_bytes = block_bytes;
-            assert_eq!(standings(&RULE, &mounted(mount, Vec::new())), expected, "{filesystem} {block_bytes:?}");
+            assert_eq!(
+                standings(&RULE, &mounted(mount, Vec::new())),
+                expected,
+                "{filesystem} {block_bytes:?}"
+            );
         }
     }
 }

@@ -29,12 +29,15 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_each(mounts(facts.host), |mount| {
         let (size, free) = (mount.size_bytes.filter(|&size| size > 0)?, mount.available_bytes?);
         let percent = free as f64 / size as f64 * 100.0;
-        let holds_wal = mounts_of(facts.host, &[PgPurpose::Wal]).iter().any(|other| other.point == mount.point);
+        let holds_wal =
+            mounts_of(facts.host, &[PgPurpose::Wal]).iter().any(|other| other.point == mount.point);
         let told = format!("{} of {} are free, {percent:.1} %", bytes(free), bytes(size));
         let finding = if percent < 3.0 && holds_wal {
-            RULE.finding(Standing::Dangerous, format!("{told}: the server stops when WAL finds no space.")).better("10 %")
+            RULE.finding(Standing::Dangerous, format!("{told}: the server stops when WAL finds no space."))
+                .better("10 %")
         } else if percent < 10.0 {
-            RULE.finding(Standing::Improve, format!("{told}: loads and checkpoints may find no space.")).better("10 %")
+            RULE.finding(Standing::Improve, format!("{told}: loads and checkpoints may find no space."))
+                .better("10 %")
         } else {
             RULE.finding(Standing::Fine, format!("{told}."))
         };

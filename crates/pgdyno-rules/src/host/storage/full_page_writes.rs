@@ -40,7 +40,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let block = server_block_bytes(host);
     mounts_of(host, &[PgPurpose::Data, PgPurpose::Tablespace])
         .into_iter()
-        .map(|mount| judge_mount(host, mount, block, is_on).about(&mount.point).seen(if is_on { "on" } else { "off" }))
+        .map(|mount| {
+            judge_mount(host, mount, block, is_on).about(&mount.point).seen(if is_on { "on" } else { "off" })
+        })
         .collect()
 }
 
@@ -69,8 +71,12 @@ fn why_not(host: &Inventory, mount: &Mount, block: u64) -> String {
     let block_text = bytes(block);
     if mount.filesystem == "zfs" {
         return match mount.zfs.as_ref().and_then(|zfs| zfs.record_bytes) {
-            Some(record) => format!("Records of {} split blocks of {block_text}, which a crash may tear.", bytes(record)),
-            None => format!("Whether records of this dataset hold blocks of {block_text} is unknown, so that a crash may tear them."),
+            Some(record) => {
+                format!("Records of {} split blocks of {block_text}, which a crash may tear.", bytes(record))
+            }
+            None => format!(
+                "Whether records of this dataset hold blocks of {block_text} is unknown, so that a crash may tear them."
+            ),
         };
     }
     let disks = mount.device.as_deref().map(|name| host.disks_below(name)).unwrap_or_default();
@@ -138,7 +144,10 @@ mod tests {
             assert_eq!(standings(&RULE, &on_disk(atomic, "off")), [Standing::Dangerous], "{atomic:?}");
         }
         let said = &judged(&RULE, &on_disk(Some(64 << 10), "off"))[0].reason;
-        assert!(said.starts_with("The disks can write 64 KiB at once, but PostgreSQL does not request it"), "{said}");
+        assert!(
+            said.starts_with("The disks can write 64 KiB at once, but PostgreSQL does not request it"),
+            "{said}"
+        );
     }
 
     #[test]
@@ -162,7 +171,9 @@ mod tests {
 
     #[test]
     fn booleans_are_read_as_the_server_does() {
-        for (text, expected) in [("ON", Some(true)), (" no ", Some(false)), ("1", Some(true)), ("", None), ("x", None)] {
+        for (text, expected) in
+            [("ON", Some(true)), (" no ", Some(false)), ("1", Some(true)), ("", None), ("x", None)]
+        {
             assert_eq!(switched(text), expected, "{text}");
         }
     }

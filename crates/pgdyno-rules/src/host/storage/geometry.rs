@@ -63,7 +63,9 @@ mod tests {
 
     #[test]
     fn the_uppermost_stripes_count() {
-        let stripe = |level: &str, members, chunk_bytes| Some(Stripe { level: level.to_owned(), members, chunk_bytes });
+        let stripe = |level: &str, members, chunk_bytes| {
+            Some(Stripe { level: level.to_owned(), members, chunk_bytes })
+        };
         let mut devices = vec![device("dm-0", DeviceKind::Lvm, &["md0"]), device("md0", DeviceKind::Md, &[])];
         devices[1].stripe = stripe("raid5", 4, 65536);
         let mut host = mounted(mount("xfs", Some("dm-0"), ""), devices);

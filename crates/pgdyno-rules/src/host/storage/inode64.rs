@@ -34,7 +34,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         let size = mount.size_bytes?;
         let finding = match size > ONE_TIB {
             true => RULE
-                .finding(Standing::Improve, format!("All inodes of {} are kept in the first TiB.", bytes(size)))
+                .finding(
+                    Standing::Improve,
+                    format!("All inodes of {} are kept in the first TiB.", bytes(size)),
+                )
                 .better("inode64"),
             false => RULE.finding(Standing::NoEffect, "Up to 1 TiB, inodes are placed as with inode64."),
         };

@@ -26,7 +26,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_each(mounts_with(facts.host, &["ext4"]), |mount| {
         mount.option("journal_async_commit")?;
         let reason = "It is allowed only without data=ordered, and trusts checksums where the default waits.";
-        Some(RULE.finding(Standing::Improve, reason).seen("journal_async_commit").better("without the option"))
+        Some(
+            RULE.finding(Standing::Improve, reason).seen("journal_async_commit").better("without the option"),
+        )
     })
 }
 

@@ -27,13 +27,19 @@ pub static RULE: Rule = Rule {
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_datasets(facts.host, |mount, zfs| {
         let present = zfs.log_bias.as_deref()?;
-        let holds_wal = mounts_of(facts.host, &[PgPurpose::Wal]).iter().any(|other| other.point == mount.point);
+        let holds_wal =
+            mounts_of(facts.host, &[PgPurpose::Wal]).iter().any(|other| other.point == mount.point);
         let finding = match present {
             "latency" => RULE.finding(Standing::Fine, "Commits wait for one write of the intent log."),
             "throughput" if holds_wal => RULE
-                .finding(Standing::Improve, "WAL is here, whose small synchronous writes go to scattered places.")
+                .finding(
+                    Standing::Improve,
+                    "WAL is here, whose small synchronous writes go to scattered places.",
+                )
                 .better("latency"),
-            "throughput" => RULE.finding(Standing::Fine, "No WAL is known to be here; data is not written twice."),
+            "throughput" => {
+                RULE.finding(Standing::Fine, "No WAL is known to be here; data is not written twice.")
+            }
             _ => return None,
         };
         Some(finding.seen(present))

@@ -53,9 +53,13 @@ mod tests {
 
     #[test]
     fn sizes_are_read() {
-        for (text, expected) in
-            [("32k", Some(32768)), ("262144", Some(262_144)), ("16M", Some(16 << 20)), ("k", None), ("", None)]
-        {
+        for (text, expected) in [
+            ("32k", Some(32768)),
+            ("262144", Some(262_144)),
+            ("16M", Some(16 << 20)),
+            ("k", None),
+            ("", None),
+        ] {
             assert_eq!(size(text), expected, "{text}");
         }
         assert_eq!(size("18446744073709551615k"), None);
@@ -63,7 +67,9 @@ mod tests {
 
     #[test]
     fn buffers_are_told() {
-        for (options, present) in [("logbsize=32k", Some("32 KiB")), ("logbsize=262144", Some("256 KiB")), ("rw", None)] {
+        for (options, present) in
+            [("logbsize=32k", Some("32 KiB")), ("logbsize=262144", Some("256 KiB")), ("rw", None)]
+        {
             let findings = judged(&RULE, &mounted(mount("xfs", Some("sda"), options), Vec::new()));
             assert_eq!(findings.first().and_then(|finding| finding.present.as_deref()), present, "{options}");
             assert!(findings.iter().all(|finding| finding.standing == Standing::Fine));

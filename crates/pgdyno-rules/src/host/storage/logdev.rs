@@ -34,7 +34,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             return None;
         }
         let finding = match log.is_disjoint(&data) {
-            true => RULE.finding(Standing::Fine, "The log is on disks of its own; without them the file system is lost."),
+            true => RULE.finding(
+                Standing::Fine,
+                "The log is on disks of its own; without them the file system is lost.",
+            ),
             false => RULE
                 .finding(Standing::NoEffect, "The log is on disks that data is on too.")
                 .better("an internal log, with a new file system"),
@@ -46,7 +49,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 /// The disks of a device that is named as in `/dev`.
 fn disks_of<'a>(host: &'a Inventory, path: &str) -> Option<BTreeSet<&'a str>> {
     let name = path.rsplit('/').next()?;
-    let is_it = |device: &&pgdyno_inventory::BlockDevice| device.name == name || device.alias.as_deref() == Some(name);
+    let is_it = |device: &&pgdyno_inventory::BlockDevice| {
+        device.name == name || device.alias.as_deref() == Some(name)
+    };
     Some(disks_below(host, &host.devices.iter().find(is_it)?.name))
 }
 
@@ -68,7 +73,8 @@ mod tests {
     use crate::host::example::{device, mount, mounted, standings};
 
     fn host(options: &str, log_on: &str) -> Inventory {
-        let log = BlockDevice { alias: Some("vg-log".to_owned()), ..device("dm-1", DeviceKind::Lvm, &[log_on]) };
+        let log =
+            BlockDevice { alias: Some("vg-log".to_owned()), ..device("dm-1", DeviceKind::Lvm, &[log_on]) };
         let data = device("dm-0", DeviceKind::Lvm, &["sda"]);
         let disks = ["sda", "sdb"].map(|name| device(name, DeviceKind::Disk, &[]));
         mounted(mount("xfs", Some("dm-0"), options), [vec![data, log], disks.to_vec()].concat())

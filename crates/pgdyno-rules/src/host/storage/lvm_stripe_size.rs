@@ -33,20 +33,26 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let block = server_block_bytes(facts.host);
     let mut findings = Vec::new();
     for volume in devices(facts.host).into_iter().filter(|device| device.kind == DeviceKind::Lvm) {
-        let Some(stripe) = volume.stripe.as_ref().filter(|stripe| stripe.level == "striped" && stripe.members > 1) else {
+        let Some(stripe) =
+            volume.stripe.as_ref().filter(|stripe| stripe.level == "striped" && stripe.members > 1)
+        else {
             continue;
         };
         let chunk = stripe.chunk_bytes;
         let finding = if chunk == 0 {
             continue;
         } else if !chunk.is_multiple_of(block) {
-            let reason = format!("A block of the server ({}) is spread over two disks now and then.", bytes(block));
+            let reason =
+                format!("A block of the server ({}) is spread over two disks now and then.", bytes(block));
             RULE.finding(Standing::Improve, reason).better(bytes(DEFAULT.max(block)))
         } else if chunk < DEFAULT {
             let reason = format!("A read of 128 KiB becomes {} requests.", (128 << 10) / chunk);
             RULE.finding(Standing::Improve, reason).better(bytes(DEFAULT.max(block)))
         } else {
-            RULE.finding(Standing::Fine, "It is a multiple of the server's block, and does not cut reads into small pieces.")
+            RULE.finding(
+                Standing::Fine,
+                "It is a multiple of the server's block, and does not cut reads into small pieces.",
+            )
         };
         findings.push(finding.about(volume.alias.as_deref().unwrap_or(&volume.name)).seen(bytes(chunk)));
     }
@@ -62,7 +68,8 @@ mod tests {
 
     fn host(chunk_bytes: u64) -> Inventory {
         let stripe = Some(Stripe { level: "striped".to_owned(), members: 8, chunk_bytes });
-        let volume = BlockDevice { stripe, alias: Some("vg-lv".to_owned()), ..device("dm-0", DeviceKind::Lvm, &[]) };
+        let volume =
+            BlockDevice { stripe, alias: Some("vg-lv".to_owned()), ..device("dm-0", DeviceKind::Lvm, &[]) };
         mounted(mount("ext4", Some("dm-0"), ""), vec![volume])
     }
 
@@ -78,7 +85,10 @@ mod tests {
             assert_eq!(standings(&RULE, &host(chunk)), expected, "{chunk}");
         }
         let said = judged(&RULE, &host(8 << 10)).remove(0);
-        assert_eq!((said.object.as_str(), said.reason.as_str()), ("vg-lv", "A read of 128 KiB becomes 16 requests."));
+        assert_eq!(
+            (said.object.as_str(), said.reason.as_str()),
+            ("vg-lv", "A read of 128 KiB becomes 16 requests.")
+        );
     }
 
     #[test]

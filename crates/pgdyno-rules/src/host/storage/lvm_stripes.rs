@@ -34,13 +34,17 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 fn judge_volume(host: &Inventory, volume: &BlockDevice) -> Option<Finding> {
     let stripes = volume.stripe.as_ref().filter(|stripe| stripe.level == "striped")?.members as usize;
-    let disks: BTreeSet<&str> = volume.parents.iter().map(|parent| below_partition(host, parent)).collect::<Option<_>>()?;
+    let disks: BTreeSet<&str> =
+        volume.parents.iter().map(|parent| below_partition(host, parent)).collect::<Option<_>>()?;
     let finding = if disks.is_empty() {
         return None;
     } else if disks.len() < stripes {
         RULE.finding(
             Standing::Improve,
-            format!("{stripes} stripes lie on {}: a disk holds several and moves between them.", counted(disks.len())),
+            format!(
+                "{stripes} stripes lie on {}: a disk holds several and moves between them.",
+                counted(disks.len())
+            ),
         )
         .better(disks.len().to_string())
     } else if disks.len() > stripes {
@@ -78,7 +82,8 @@ mod tests {
     fn host(members: u32, parents: &[&str]) -> Inventory {
         let stripe = Some(Stripe { level: "striped".to_owned(), members, chunk_bytes: 65536 });
         let volume = BlockDevice { stripe, ..device("dm-0", DeviceKind::Lvm, parents) };
-        let mut devices = vec![volume, device("sda", DeviceKind::Disk, &[]), device("sdb", DeviceKind::Disk, &[])];
+        let mut devices =
+            vec![volume, device("sda", DeviceKind::Disk, &[]), device("sdb", DeviceKind::Disk, &[])];
         for (partition, disk) in [("sda1", "sda"), ("sda2", "sda"), ("sdb1", "sdb")] {
             devices.push(device(partition, DeviceKind::Partition, &[disk]));
         }

@@ -28,10 +28,13 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         let soft = ["soft", "softerr"].into_iter().find(|&name| mount.option(name).is_some());
         match soft {
             Some(present) => Some(
-                RULE.finding(Standing::Dangerous, "An interruption of the network makes writes of the server fail.")
-                    .seen(present)
-                    .better("hard")
-                    .by(Knob::MountOption(mount.point.clone()), "hard"),
+                RULE.finding(
+                    Standing::Dangerous,
+                    "An interruption of the network makes writes of the server fail.",
+                )
+                .seen(present)
+                .better("hard")
+                .by(Knob::MountOption(mount.point.clone()), "hard"),
             ),
             None => mount.option("hard").map(|_| {
                 RULE.finding(Standing::Fine, "Requests wait until the network is back.").seen("hard")

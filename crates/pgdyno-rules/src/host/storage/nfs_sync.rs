@@ -50,7 +50,11 @@ mod tests {
             ("nfs4", "rw,sync,hard", &[Standing::Improve]),
             ("ext4", "rw,sync", &[]),
         ] {
-            let host = with_directory(mounted(mount(filesystem, None, options), Vec::new()), PgPurpose::Wal, "/data");
+            let host = with_directory(
+                mounted(mount(filesystem, None, options), Vec::new()),
+                PgPurpose::Wal,
+                "/data",
+            );
             assert_eq!(standings(&RULE, &host), expected, "{filesystem} {options}");
         }
     }

@@ -28,13 +28,20 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let judge_one = |(name, depth): (&str, u64)| {
         let finding = match depth < FEW {
             true => RULE
-                .finding(Standing::Improve, format!("Only {depth} requests fit into its queue: others wait before it."))
+                .finding(
+                    Standing::Improve,
+                    format!("Only {depth} requests fit into its queue: others wait before it."),
+                )
                 .better("the default of the driver"),
             false => RULE.finding(Standing::Fine, "The queue holds enough requests to keep the disk busy."),
         };
         finding.about(name).seen(depth.to_string())
     };
-    disks(facts.host).into_iter().filter_map(|disk| Some((disk.name.as_str(), disk.queue_depth?))).map(judge_one).collect()
+    disks(facts.host)
+        .into_iter()
+        .filter_map(|disk| Some((disk.name.as_str(), disk.queue_depth?)))
+        .map(judge_one)
+        .collect()
 }
 
 #[cfg(test)]

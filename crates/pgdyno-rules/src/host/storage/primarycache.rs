@@ -26,9 +26,14 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_datasets(facts.host, |_, zfs| {
         let present = zfs.primary_cache.as_deref()?;
         let finding = match present {
-            "all" => RULE.finding(Standing::Fine, "Data that shared_buffers does not hold may still be in memory."),
+            "all" => {
+                RULE.finding(Standing::Fine, "Data that shared_buffers does not hold may still be in memory.")
+            }
             "metadata" | "none" => RULE
-                .finding(Standing::Improve, "Every miss of shared_buffers reads the disk, and read-ahead has no place to go.")
+                .finding(
+                    Standing::Improve,
+                    "Every miss of shared_buffers reads the disk, and read-ahead has no place to go.",
+                )
                 .better("all"),
             _ => return None,
         };

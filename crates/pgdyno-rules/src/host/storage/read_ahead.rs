@@ -41,7 +41,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     for mount in mounts(facts.host) {
         let top = mount.device.as_deref().and_then(|name| facts.host.device(name));
         let Some(top) = top.and_then(|device| queue_of(facts.host, device)) else { continue };
-        let found = std::iter::once(judge_top(facts.purpose, top)).chain(judge_below(facts.host, top)).flatten();
+        let found =
+            std::iter::once(judge_top(facts.purpose, top)).chain(judge_below(facts.host, top)).flatten();
         for finding in found {
             // Two file systems may be on one disk.
             if !findings.contains(&finding) {
@@ -58,14 +59,17 @@ fn judge_top(purpose: Purpose, device: &BlockDevice) -> Option<Finding> {
     // The kernel itself chooses twice the full stripe for arrays and striped volumes.
     let stripes = device.optimal_io_bytes.unwrap_or(0).saturating_mul(2);
     let (wanted, reason) = match purpose {
-        Purpose::Oltp if present > MUCH.max(stripes) => {
-            (DEFAULT.max(stripes), "Short transactions read little in sequence, and a scan that stops early read too much.")
-        }
-        Purpose::Olap | Purpose::BulkLoad if present < SCAN.max(stripes) => {
-            (SCAN.max(stripes), "Long scans are read in small pieces; what a larger value brings here was not measured.")
-        }
+        Purpose::Oltp if present > MUCH.max(stripes) => (
+            DEFAULT.max(stripes),
+            "Short transactions read little in sequence, and a scan that stops early read too much.",
+        ),
+        Purpose::Olap | Purpose::BulkLoad if present < SCAN.max(stripes) => (
+            SCAN.max(stripes),
+            "Long scans are read in small pieces; what a larger value brings here was not measured.",
+        ),
         _ => {
-            let finding = RULE.finding(Standing::Fine, "The file system reads ahead by this much, which fits the purpose.");
+            let finding = RULE
+                .finding(Standing::Fine, "The file system reads ahead by this much, which fits the purpose.");
             return Some(finding.about(&device.name).seen(bytes(present)));
         }
     };
@@ -87,7 +91,8 @@ fn judge_below<'a>(host: &'a Inventory, top: &'a BlockDevice) -> impl Iterator<I
         if present == DEFAULT || Some(present) == own || Some(present) == top.read_ahead_bytes {
             return None;
         }
-        let reason = format!("The file system is on {}, whose own value counts: this one is not used.", top.name);
+        let reason =
+            format!("The file system is on {}, whose own value counts: this one is not used.", top.name);
         Some(RULE.finding(Standing::NoEffect, reason).about(&device.name).seen(bytes(present)))
     })
 }
@@ -111,12 +116,14 @@ mod tests {
         ];
         let host = mounted(mount("ext4", Some("dm-0"), ""), devices);
         let said = judged_for(&RULE, &host, purpose).into_iter();
-        said.map(|finding| (finding.object, finding.standing, finding.change.map(|change| change.value))).collect()
+        said.map(|finding| (finding.object, finding.standing, finding.change.map(|change| change.value)))
+            .collect()
     }
 
     #[test]
     fn the_purpose_decides_what_is_right() {
-        let one = |standing, value: Option<&str>| vec![("dm-0".to_owned(), standing, value.map(str::to_owned))];
+        let one =
+            |standing, value: Option<&str>| vec![("dm-0".to_owned(), standing, value.map(str::to_owned))];
         for (purpose, present, expected) in [
             (Purpose::Oltp, 128 << 10, one(Standing::Fine, None)),
             (Purpose::Oltp, 8 << 20, one(Standing::Improve, Some("128"))),
@@ -137,8 +144,10 @@ mod tests {
 
     #[test]
     fn the_disk_of_a_partition_counts() {
-        let devices =
-            vec![device("sda1", DeviceKind::Partition, &["sda"]), with(device("sda", DeviceKind::Disk, &[]), 8 << 20)];
+        let devices = vec![
+            device("sda1", DeviceKind::Partition, &["sda"]),
+            with(device("sda", DeviceKind::Disk, &[]), 8 << 20),
+        ];
         let host = mounted(mount("ext4", Some("sda1"), ""), devices);
         let said = judged_for(&RULE, &host, Purpose::Oltp);
         assert_eq!((said.len(), said[0].object.as_str(), said[0].standing), (1, "sda", Standing::Improve));

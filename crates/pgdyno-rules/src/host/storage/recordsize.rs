@@ -33,8 +33,11 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_datasets(facts.host, |mount, zfs| {
         let record = zfs.record_bytes.filter(|&bytes| bytes > 0)?;
         let finding = if record < block || !record.is_multiple_of(block) {
-            RULE.finding(Standing::Improve, format!("A block of the server ({}) is split between records.", bytes(block)))
-                .better(bytes(block))
+            RULE.finding(
+                Standing::Improve,
+                format!("A block of the server ({}) is split between records.", bytes(block)),
+            )
+            .better(bytes(block))
         } else if holds_only_wal(facts.host, mount) {
             RULE.finding(Standing::Fine, "WAL is written in sequence, which suits records of any size.")
         } else if facts.purpose == Purpose::Oltp && record > LARGE.max(block) {

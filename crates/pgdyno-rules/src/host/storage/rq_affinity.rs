@@ -36,9 +36,15 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                 .by(Knob::Sysfs(sysfs(disk, "queue/rq_affinity")), "1"),
             2 if has_a_queue_each => RULE.finding(
                 Standing::NoEffect,
-                format!("The disk has {} queues for {processors} processors: completions arrive there anyway.", disk.queues.len()),
+                format!(
+                    "The disk has {} queues for {processors} processors: completions arrive there anyway.",
+                    disk.queues.len()
+                ),
             ),
-            _ => RULE.finding(Standing::Fine, "Completions are processed near the processor that sent the request."),
+            _ => RULE.finding(
+                Standing::Fine,
+                "Completions are processed near the processor that sent the request.",
+            ),
         };
         findings.push(finding.about(&disk.name).seen(present.to_string()));
     }

@@ -40,10 +40,13 @@ fn judge_disk(disk: &BlockDevice, is_guest: bool) -> Option<Finding> {
             ["mq-deadline", "deadline"],
             "The disk rotates: without a scheduler reads wait behind all writes of a checkpoint.",
         ),
-        "bfq" | "cfq" if rotates => {
-            (["mq-deadline", "deadline"], "It shares the disk fairly between programs, which a server does not need.")
+        "bfq" | "cfq" if rotates => (
+            ["mq-deadline", "deadline"],
+            "It shares the disk fairly between programs, which a server does not need.",
+        ),
+        "bfq" | "cfq" => {
+            (["none", "noop"], "It costs CPU time per request, and the disk needs no order of requests.")
         }
-        "bfq" | "cfq" => (["none", "noop"], "It costs CPU time per request, and the disk needs no order of requests."),
         "mq-deadline" | "deadline" | "kyber" if disk.kind == DeviceKind::Nvme => {
             (["none", "noop"], "An NVMe disk has queues of its own and needs no order of requests.")
         }

@@ -48,11 +48,14 @@ fn may_hold_data(mount: &Mount) -> bool {
 /// devices and memory.
 pub fn devices(host: &Inventory) -> Vec<&BlockDevice> {
     if host.directories.is_empty() {
-        let is_storage = |device: &&BlockDevice| !matches!(device.kind, DeviceKind::Loop | DeviceKind::Memory);
+        let is_storage =
+            |device: &&BlockDevice| !matches!(device.kind, DeviceKind::Loop | DeviceKind::Memory);
         return host.devices.iter().filter(is_storage).collect();
     }
     let mut found: Vec<&BlockDevice> = Vec::new();
-    for device in mounts(host).iter().filter_map(|mount| mount.device.as_ref()).flat_map(|name| host.stack(name)) {
+    for device in
+        mounts(host).iter().filter_map(|mount| mount.device.as_ref()).flat_map(|name| host.stack(name))
+    {
         if !found.contains(&device) {
             found.push(device);
         }
@@ -63,7 +66,8 @@ pub fn devices(host: &Inventory) -> Vec<&BlockDevice> {
 /// The disks of [`devices`]: what consists of nothing else.
 pub fn disks(host: &Inventory) -> Vec<&BlockDevice> {
     let is_disk = |device: &&BlockDevice| {
-        device.parents.is_empty() && matches!(device.kind, DeviceKind::Disk | DeviceKind::Nvme | DeviceKind::Virtual)
+        device.parents.is_empty()
+            && matches!(device.kind, DeviceKind::Disk | DeviceKind::Nvme | DeviceKind::Virtual)
     };
     devices(host).into_iter().filter(is_disk).collect()
 }
@@ -102,9 +106,12 @@ mod tests {
                 device("loop0", DeviceKind::Loop, &[]),
             ],
         );
-        for (point, filesystem, options) in
-            [("/other", "xfs", "rw"), ("/boot", "ext4", "rw"), ("/boot/efi", "vfat", "rw"), ("/image", "ext4", "ro")]
-        {
+        for (point, filesystem, options) in [
+            ("/other", "xfs", "rw"),
+            ("/boot", "ext4", "rw"),
+            ("/boot/efi", "vfat", "rw"),
+            ("/image", "ext4", "ro"),
+        ] {
             let device = Some("vda");
             host.mounts.push(Mount { point: point.to_owned(), ..mount(filesystem, device, options) });
         }

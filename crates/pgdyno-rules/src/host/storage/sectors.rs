@@ -28,7 +28,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let server = server_block_bytes(facts.host);
     let mut findings = Vec::new();
     for disk in disks(facts.host) {
-        let (Some(logical), Some(physical)) = (disk.logical_block_bytes, disk.physical_block_bytes) else { continue };
+        let (Some(logical), Some(physical)) = (disk.logical_block_bytes, disk.physical_block_bytes) else {
+            continue;
+        };
         let finding = match physical > server {
             true => RULE.finding(
                 Standing::Improve,
@@ -38,9 +40,16 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                     bytes(server)
                 ),
             ),
-            false => RULE.finding(Standing::Fine, format!("A block of the server ({}) fills whole physical blocks.", bytes(server))),
+            false => RULE.finding(
+                Standing::Fine,
+                format!("A block of the server ({}) fills whole physical blocks.", bytes(server)),
+            ),
         };
-        findings.push(finding.about(&disk.name).seen(format!("{} logical, {} physical", bytes(logical), bytes(physical))));
+        findings.push(finding.about(&disk.name).seen(format!(
+            "{} logical, {} physical",
+            bytes(logical),
+            bytes(physical)
+        )));
     }
     findings
 }

@@ -36,9 +36,15 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         };
         let name = &below.device.name;
         let finding = match present {
-            0 => RULE.finding(Standing::Improve, format!("{name} is striped, and the file system does not know it.")),
+            0 => RULE.finding(
+                Standing::Improve,
+                format!("{name} is striped, and the file system does not know it."),
+            ),
             _ if present == below.chunk => return Some(fine(name).seen(bytes(present))),
-            _ => RULE.finding(Standing::Improve, format!("A disk of {name} holds {} at a time.", bytes(below.chunk))),
+            _ => RULE.finding(
+                Standing::Improve,
+                format!("A disk of {name} holds {} at a time.", bytes(below.chunk)),
+            ),
         };
         Some(finding.seen(bytes(present)).better(bytes(below.chunk)))
     })
@@ -57,7 +63,8 @@ mod tests {
 
     fn host(options: &str, is_striped: bool) -> Inventory {
         // 3 stripes of 8 KiB, as the second article lays them out: sunit 16, swidth 48.
-        let stripe = is_striped.then(|| Stripe { level: "striped".to_owned(), members: 3, chunk_bytes: 8192 });
+        let stripe =
+            is_striped.then(|| Stripe { level: "striped".to_owned(), members: 3, chunk_bytes: 8192 });
         let volume = BlockDevice { stripe, ..device("dm-0", DeviceKind::Lvm, &[]) };
         mounted(mount("xfs", Some("dm-0"), options), vec![volume])
     }

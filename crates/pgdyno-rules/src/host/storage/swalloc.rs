@@ -34,7 +34,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                 Standing::NoEffect,
                 "Without parity, an array reads nothing to write a partial stripe: stripe units are enough.",
             ),
-            Some(_) => RULE.finding(Standing::Fine, "The array has parity, so that it gains by writes of whole stripes."),
+            Some(_) => RULE.finding(
+                Standing::Fine,
+                "The array has parity, so that it gains by writes of whole stripes.",
+            ),
             None => return None,
         };
         Some(finding.seen("swalloc"))

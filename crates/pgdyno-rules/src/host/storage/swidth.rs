@@ -28,7 +28,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         let present = mount.option("swidth")?.parse::<u64>().ok()?.checked_mul(512)?;
         let below = striped(facts.host, mount)?;
         let disks = below.full / below.chunk;
-        let reason = format!("{} has {disks} disks with data, of {} each.", below.device.name, bytes(below.chunk));
+        let reason =
+            format!("{} has {disks} disks with data, of {} each.", below.device.name, bytes(below.chunk));
         let finding = match present == below.full {
             true => RULE.finding(Standing::Fine, reason),
             false => RULE.finding(Standing::Improve, reason).better(bytes(below.full)),

@@ -56,17 +56,27 @@ pub static FUSE: Rule = Rule {
 };
 
 fn judge_overlay(facts: &Facts<'_>) -> Vec<Finding> {
-    judge_directories(facts, |mount| mount.filesystem == "overlay", |directory, mount| {
-        let reason = format!("The {} directory is in the writable layer of a container.", directory.purpose.words());
-        OVERLAY.finding(Standing::Dangerous, reason).seen(mount.filesystem.as_str()).better("a volume")
-    })
+    judge_directories(
+        facts,
+        |mount| mount.filesystem == "overlay",
+        |directory, mount| {
+            let reason = format!(
+                "The {} directory is in the writable layer of a container.",
+                directory.purpose.words()
+            );
+            OVERLAY.finding(Standing::Dangerous, reason).seen(mount.filesystem.as_str()).better("a volume")
+        },
+    )
 }
 
 fn judge_tmpfs(facts: &Facts<'_>) -> Vec<Finding> {
     let is_memory = |mount: &Mount| matches!(mount.filesystem.as_str(), "tmpfs" | "ramfs");
     judge_directories(facts, is_memory, |directory, mount| {
         let reason = format!("The {} directory is in memory.", directory.purpose.words());
-        TMPFS.finding(Standing::Dangerous, reason).seen(mount.filesystem.as_str()).better("a file system on a disk")
+        TMPFS
+            .finding(Standing::Dangerous, reason)
+            .seen(mount.filesystem.as_str())
+            .better("a file system on a disk")
     })
 }
 
@@ -81,7 +91,9 @@ fn judge_fuse(facts: &Facts<'_>) -> Vec<Finding> {
             directory.purpose.words(),
             mount.filesystem
         );
-        FUSE.finding(Standing::Improve, reason).seen(mount.filesystem.as_str()).better("a file system of the kernel")
+        FUSE.finding(Standing::Improve, reason)
+            .seen(mount.filesystem.as_str())
+            .better("a file system of the kernel")
     })
 }
 
@@ -129,6 +141,9 @@ mod tests {
     fn the_directory_is_named() {
         let host = with_directory(mounted(mount("tmpfs", None, "rw"), Vec::new()), PgPurpose::Wal, "/data");
         let said = judged(&TMPFS, &host).remove(0);
-        assert_eq!((said.object.as_str(), said.reason.as_str()), ("/data/pg", "The WAL directory is in memory."));
+        assert_eq!(
+            (said.object.as_str(), said.reason.as_str()),
+            ("/data/pg", "The WAL directory is in memory.")
+        );
     }
 }

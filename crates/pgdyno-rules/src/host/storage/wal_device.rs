@@ -31,19 +31,32 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let mut findings = Vec::new();
     for wal in mounts_of(host, &[PgPurpose::Wal]) {
         let own = disks_of_mount(host, wal);
-        if own.is_empty() || data.is_empty() || data.iter().any(|mount| disks_of_mount(host, mount).is_empty()) {
+        if own.is_empty()
+            || data.is_empty()
+            || data.iter().any(|mount| disks_of_mount(host, mount).is_empty())
+        {
             continue;
         }
-        let shared: Vec<&str> =
-            own.iter().copied().filter(|disk| data.iter().any(|mount| disks_of_mount(host, mount).contains(disk))).collect();
-        let rotates = shared.iter().any(|disk| host.device(disk).and_then(|disk| disk.rotational) == Some(true));
+        let shared: Vec<&str> = own
+            .iter()
+            .copied()
+            .filter(|disk| data.iter().any(|mount| disks_of_mount(host, mount).contains(disk)))
+            .collect();
+        let rotates =
+            shared.iter().any(|disk| host.device(disk).and_then(|disk| disk.rotational) == Some(true));
         let finding = if shared.is_empty() {
             RULE.finding(Standing::Fine, "WAL has disks of its own.")
         } else if rotates && host.cpu.hypervisor.is_none() {
-            RULE.finding(Standing::Improve, format!("WAL and data move the heads of the same disk: {}.", shared.join(", ")))
-                .better("WAL on disks of its own")
+            RULE.finding(
+                Standing::Improve,
+                format!("WAL and data move the heads of the same disk: {}.", shared.join(", ")),
+            )
+            .better("WAL on disks of its own")
         } else {
-            RULE.finding(Standing::Fine, format!("WAL and data share {}, which need not move heads.", shared.join(", ")))
+            RULE.finding(
+                Standing::Fine,
+                format!("WAL and data share {}, which need not move heads.", shared.join(", ")),
+            )
         };
         findings.push(finding.about(&wal.point));
     }

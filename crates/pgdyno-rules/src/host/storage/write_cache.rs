@@ -29,9 +29,13 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     for disk in disks(facts.host) {
         let Some(present) = &disk.write_cache else { continue };
         let reason = match (present.as_str(), disk.force_unit_access) {
-            ("write back", Some(true)) => "The kernel flushes its cache at fsync, and can write single requests through it.",
+            ("write back", Some(true)) => {
+                "The kernel flushes its cache at fsync, and can write single requests through it."
+            }
             ("write back", _) => "The kernel flushes its cache at fsync.",
-            ("write through", _) => "The kernel sends no flush, as the disk says that it has no volatile cache.",
+            ("write through", _) => {
+                "The kernel sends no flush, as the disk says that it has no volatile cache."
+            }
             _ => continue,
         };
         findings.push(RULE.finding(Standing::Fine, reason).about(&disk.name).seen(present.as_str()));
@@ -50,12 +54,16 @@ mod tests {
     fn the_cache_is_told() {
         for (write_cache, said) in [
             (Some("write back"), Some("The kernel flushes its cache at fsync.")),
-            (Some("write through"), Some("The kernel sends no flush, as the disk says that it has no volatile cache.")),
+            (
+                Some("write through"),
+                Some("The kernel sends no flush, as the disk says that it has no volatile cache."),
+            ),
             (Some("?"), None),
             (None, None),
         ] {
             let write_cache = write_cache.map(str::to_owned);
-            let disk = BlockDevice { write_cache: write_cache.clone(), ..device("sda", DeviceKind::Disk, &[]) };
+            let disk =
+                BlockDevice { write_cache: write_cache.clone(), ..device("sda", DeviceKind::Disk, &[]) };
             let findings = judged(&RULE, &mounted(mount("ext4", Some("sda"), ""), vec![disk]));
             assert_eq!(findings.first().map(|finding| finding.reason.as_str()), said, "{write_cache:?}");
         }

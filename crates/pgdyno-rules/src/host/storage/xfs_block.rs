@@ -30,7 +30,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_each(mounts_with(facts.host, &["xfs"]), |mount| {
         let block = mount.block_bytes.filter(|&bytes| bytes > 0)?;
         let finding = if block < 4096 {
-            RULE.finding(Standing::Improve, "More blocks are mapped per page than needed.").better("4 KiB, with a new file system")
+            RULE.finding(Standing::Improve, "More blocks are mapped per page than needed.")
+                .better("4 KiB, with a new file system")
         } else if page > 0 && block > page {
             RULE.finding(
                 Standing::Improve,

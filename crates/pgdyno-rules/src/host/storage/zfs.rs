@@ -8,14 +8,18 @@ use crate::host::compose::{Compose, explained};
 use crate::{Finding, Page, Today};
 
 /// What is said of each dataset, with its mount point as the object.
-pub fn judge_datasets(host: &Inventory, judge: impl Fn(&Mount, &ZfsDataset) -> Option<Finding>) -> Vec<Finding> {
+pub fn judge_datasets(
+    host: &Inventory,
+    judge: impl Fn(&Mount, &ZfsDataset) -> Option<Finding>,
+) -> Vec<Finding> {
     let datasets = mounts(host).into_iter().filter_map(|mount| Some((mount, mount.zfs.as_ref()?)));
     datasets.filter_map(|(mount, zfs)| Some(judge(mount, zfs)?.about(&mount.point))).collect()
 }
 
 /// Whether a mount of the named server holds its WAL and no data or tablespace.
 pub fn holds_only_wal(host: &Inventory, mount: &Mount) -> bool {
-    let holds = |purposes: &[PgPurpose]| mounts_of(host, purposes).iter().any(|other| other.point == mount.point);
+    let holds =
+        |purposes: &[PgPurpose]| mounts_of(host, purposes).iter().any(|other| other.point == mount.point);
     holds(&[PgPurpose::Wal]) && !holds(&[PgPurpose::Data, PgPurpose::Tablespace])
 }
 

@@ -24,7 +24,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_datasets(facts.host, |_, zfs| {
         let present = zfs.atime.as_deref()?;
         let finding = match present {
-            "on" => RULE.finding(Standing::Improve, "Reads of files copy metadata to record their time.").better("off"),
+            "on" => RULE
+                .finding(Standing::Improve, "Reads of files copy metadata to record their time.")
+                .better("off"),
             "off" => RULE.finding(Standing::Fine, "Reads write no times of access."),
             _ => return None,
         };

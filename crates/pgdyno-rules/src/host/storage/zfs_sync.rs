@@ -29,10 +29,16 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         let finding = match present {
             "standard" => RULE.finding(Standing::Fine, "fsync waits until data is safe."),
             "always" => RULE
-                .finding(Standing::Improve, "Every write of a checkpoint waits by itself, though one fsync is enough.")
+                .finding(
+                    Standing::Improve,
+                    "Every write of a checkpoint waits by itself, though one fsync is enough.",
+                )
                 .better("standard"),
             "disabled" => RULE
-                .finding(Standing::Dangerous, "fsync returns before data is safe: a crash loses confirmed commits.")
+                .finding(
+                    Standing::Dangerous,
+                    "fsync returns before data is safe: a crash loses confirmed commits.",
+                )
                 .better("standard"),
             _ => return None,
         };

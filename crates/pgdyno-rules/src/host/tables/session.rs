@@ -24,8 +24,11 @@ pub static INDEX_SCAN: Rule =
     switch("enable_indexscan", &["SET enable_indexscan"], "Whether the planner likes index scans.");
 
 /// `enable_indexonlyscan`.
-pub static INDEX_ONLY_SCAN: Rule =
-    switch("enable_indexonlyscan", &["SET enable_indexonlyscan"], "Whether the planner likes index-only scans.");
+pub static INDEX_ONLY_SCAN: Rule = switch(
+    "enable_indexonlyscan",
+    &["SET enable_indexonlyscan"],
+    "Whether the planner likes index-only scans.",
+);
 
 /// `enable_bitmapscan`.
 pub static BITMAP_SCAN: Rule =
