@@ -5,7 +5,7 @@ use std::path::Path;
 use pgdyno_core::redact::REDACTED;
 use pgdyno_inventory::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure};
 
-use super::sysctls;
+use super::{sysctl_files, sysctls};
 use crate::{
     facts::{
         cgroup,
@@ -29,6 +29,7 @@ pub(super) fn read(root: &Path, blocked: Vec<BlockedProcess>) -> Kernel {
         boot_words: boot_words(&text(root, "proc/cmdline").unwrap_or_default()),
         clocks: clocks(&root.join("sys/devices/system/clocksource/clocksource0")),
         sysctls: sysctls::read(root),
+        sysctl_lines: sysctl_files::read(root),
         modules: modules(root),
         cgroup: group(root),
         container: container(root),

@@ -16,6 +16,7 @@ mod network;
 mod processes;
 mod server;
 mod settings;
+mod sysctl_files;
 mod sysctls;
 
 use std::path::Path;

@@ -26,10 +26,20 @@ pub(super) fn read(root: &Path, data: &Path) -> Option<ServerProcess> {
         version_num: version_num(&regular(&data.join("PG_VERSION")).unwrap_or_default()),
         limits: limits.lines().skip(1).filter_map(limit).collect::<BTreeMap<_, _>>(),
         oom_score_adjustment: number(&dir, "oom_score_adj"),
+        child_oom_score_adjustment: child(&dir, pid)
+            .and_then(|child| number(&root.join("proc").join(child.to_string()), "oom_score_adj")),
         unit: unit(&text(&dir, "cgroup").unwrap_or_default()),
         settings: settings::read(data),
+        // That takes a connection, which facts are read without.
+        table_options: Vec::new(),
         huge_page_bytes: text(&dir, "maps").and_then(|maps| huge_page_bytes(&maps)),
     })
+}
+
+/// One of its children.
+fn child(dir: &Path, pid: u32) -> Option<u32> {
+    let children = text(dir, &format!("task/{pid}/children"))?;
+    children.split_whitespace().next()?.parse().ok()
 }
 
 /// The real user by the line `Uid:`.
