@@ -2,12 +2,14 @@
 
 use std::collections::BTreeSet;
 
+use schemars::JsonSchema;
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::Inventory;
 
 /// A fact that differs between two hosts, or between two readings of one.
-#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
 pub struct Difference {
     /// Where it is in the JSON form, with the names of things in brackets: `devices[sda].scheduler`,
     /// `kernel.sysctls[vm.swappiness]`.

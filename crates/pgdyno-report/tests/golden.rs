@@ -544,3 +544,46 @@ fn plan_of(subjects: usize, scripts: usize, levels_of_each: u32) -> Fixture {
     }
     fixture
 }
+
+/// The hosts of `reference/hosts` whose reports are golden files.
+const HOSTS: [(&str, &str); 3] = [
+    ("article-004", include_str!("../../../reference/hosts/article-004.json")),
+    ("small-cloud-vm", include_str!("../../../reference/hosts/small-cloud-vm.json")),
+    ("article-000-cloud-disks", include_str!("../../../reference/hosts/article-000-cloud-disks.json")),
+];
+
+fn host(text: &str) -> pgdyno_inventory::Inventory {
+    serde_json::from_str(text).expect("it is a host")
+}
+
+#[test]
+fn facts_of_hosts_match_the_golden_files() {
+    for (name, of) in HOSTS {
+        let got = text(&pgdyno_report::host::facts(&host(of)), Paint::Plain);
+        assert!(width(&got) <= 80, "{name}:\n{got}");
+        check(&format!("host-{name}.txt"), &got);
+    }
+}
+
+#[test]
+fn differences_of_hosts_match_the_golden_file() {
+    let [(_, a), (_, b), _] = HOSTS;
+    let got = text(&pgdyno_report::host::differences(&host(a), &host(b)), Paint::Plain);
+    assert!(width(&got) <= 80, "{got}");
+    check("host-differences.txt", &got);
+    let same = text(&pgdyno_report::host::differences(&host(a), &host(a)), Paint::Plain);
+    assert!(same.contains("do not differ"), "{same}");
+}
+
+/// Names of a host cannot control a terminal, and circles of devices end.
+#[test]
+fn absurd_hosts_are_written() {
+    let mut of = host(HOSTS[0].1);
+    of.name = "a\u{1b}[2J".into();
+    of.devices[0].parents = vec!["dm-0".into(), "nothing".into()];
+    of.kernel.sysctls.insert("x/~\u{1b}".into(), "\u{1b}[31m".into());
+    let got = text(&pgdyno_report::host::facts(&of), Paint::Plain);
+    assert!(!got.contains('\u{1b}') && got.contains("a\\u{1b}[2J"), "{got}");
+    let empty = text(&pgdyno_report::host::facts(&pgdyno_inventory::Inventory::default()), Paint::Plain);
+    assert!(!empty.is_empty());
+}

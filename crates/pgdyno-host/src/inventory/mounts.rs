@@ -119,8 +119,8 @@ fn options([of_mount, of_filesystem]: [&str; 2], lines: &str) -> Vec<String> {
 }
 
 /// One thread of the kernel initialises the inode tables of all ext4 file systems, so that it is known which one only
-/// where a single one is writable and not mounted with `noinit_itable`. Since Linux 5.8 the thread first reads block
-/// bitmaps, for some seconds after a mount.
+/// where a single one is writable and not mounted with `noinit_itable`. On newer kernels the thread also reads block
+/// bitmaps ahead, for a short time after a mount.
 fn mark_initialisation(mounts: &mut [Mount], thread_runs: Option<bool>) {
     let is_candidate = |mount: &&mut Mount| {
         let has = |name: &str| mount.options.iter().any(|option| option == name);

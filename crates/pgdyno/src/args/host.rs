@@ -135,16 +135,18 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
 
 fn facts(args: &FactsArgs, context: &Context) -> Result<ExitCode, Problem> {
     if let Some([a, b]) = args.diff.as_deref() {
-        let [one, other] = [a, b].map(|name| kept(name, context));
-        let different = pgdyno_inventory::differences(&one?, &other?);
+        let (one, other) = (kept(a, context)?, kept(b, context)?);
         output::print(&match args.json {
-            true => json(&different),
-            false => pgdyno_report::host_differences((a, b), &different),
+            true => json(&pgdyno_inventory::differences(&one, &other)),
+            false => pgdyno_document::text(&pgdyno_report::host_differences(&one, &other), output::paint()),
         })?;
         return Ok(ExitCode::SUCCESS);
     }
     let host = args.of.inventory(context)?;
-    output::print(&if args.json { json(&host) } else { pgdyno_report::host_facts(&host) })?;
+    output::print(&match args.json {
+        true => json(&host),
+        false => pgdyno_document::text(&pgdyno_report::host_facts(&host), output::paint()),
+    })?;
     Ok(ExitCode::SUCCESS)
 }
 

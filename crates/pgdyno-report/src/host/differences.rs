@@ -1,0 +1,87 @@
+//! What differs between two hosts, as a table.
+
+use pgdyno_core::units;
+use pgdyno_document::{
+    Document,
+    block::{Block, Column, Group, Row, Section, Table},
+    figure::Format::Text,
+    phrase::{Phrase, phrase},
+};
+use pgdyno_inventory::{Difference, Inventory};
+
+use super::{document, source};
+use crate::source::Place;
+
+/// The facts that differ between two hosts, in the order of the inventory. Figures that change all the time, such as
+/// available memory, are not compared.
+pub fn differences(a: &Inventory, b: &Inventory) -> Document {
+    let found = pgdyno_inventory::differences(a, b);
+    let source = source(serde_json::to_value(&found));
+    let [name_a, name_b] = [a, b].map(|host| units::printable(&host.name).into_owned());
+    let heading = phrase!["Hosts: ", name_a, " and ", name_b];
+    let sections = match found.is_empty() {
+        true => vec![],
+        false => vec![Section::new("What differs", vec![Block::Table(table(&found, &source.root()))])],
+    };
+    let lead = match found.len() as u64 {
+        0 => "The hosts do not differ in anything that was read.".to_owned(),
+        count => format!("The hosts differ in {}.", units::plural(count, "fact")),
+    };
+    document("hosts".into(), heading, vec![Block::text(lead)], sections, "pgdyno host facts --diff")
+}
+
+/// The differences in groups by the part of the host.
+fn table(found: &[Difference], at: &Place<'_>) -> Table {
+    let columns = ["fact", "first", "second"].map(Column::text).to_vec();
+    let mut groups: Vec<Group> = Vec::new();
+    for (index, one) in found.iter().enumerate() {
+        let (part, rest) = split(&one.path);
+        let place = at.at(index);
+        let value = |field: &str, value: Option<&String>| match bytes(&one.path, value) {
+            Some(text) => Phrase::from(text),
+            None => place.figure(field, Text).into(),
+        };
+        let rest = units::printable(rest).into_owned();
+        let row = Row::new(
+            true,
+            [rest.into(), value("a", one.a.as_ref()).into(), value("b", one.b.as_ref()).into()],
+        );
+        match groups.last_mut().filter(|group| group.name.plain() == part) {
+            Some(group) => group.rows.push(row),
+            None => groups.push(Group { name: part.into(), rows: vec![row], ..Group::default() }),
+        }
+    }
+    Table { group_name: "part", columns, groups, summary_in_head: false }
+}
+
+/// The part of the host, and the rest of a path.
+fn split(path: &str) -> (&str, &str) {
+    let end = path.find(['.', '[']).unwrap_or(path.len());
+    let (part, rest) = path.split_at(end);
+    (part, if rest.is_empty() { part } else { rest.trim_start_matches('.') })
+}
+
+/// A number of bytes with its unit; `None` for another value.
+fn bytes(path: &str, value: Option<&String>) -> Option<String> {
+    let number = value?.parse().ok()?;
+    path.ends_with("_bytes").then(|| units::bytes(number))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_path_begins_with_the_part_of_the_host() {
+        for (path, parts) in [
+            ("memory.total_bytes", ("memory", "total_bytes")),
+            ("devices[sda].scheduler", ("devices", "[sda].scheduler")),
+            ("os", ("os", "os")),
+        ] {
+            assert_eq!(split(path), parts);
+        }
+        assert_eq!(bytes("memory.total_bytes", Some(&"8192".into())).as_deref(), Some("8 KiB"));
+        assert_eq!(bytes("cpu.logical", Some(&"8192".into())), None);
+        assert_eq!(bytes("memory.total_bytes", None), None);
+    }
+}

@@ -1,0 +1,293 @@
+//! The facts of a host. What is unknown is left out.
+
+use pgdyno_document::{
+    Document,
+    block::{Block, Column, Fact, Row, Section, Table},
+    figure::Format::{self, Bytes, Count, Identifier, Number, Percent, Text},
+    phrase::{Phrase, joined, maybe, phrase},
+};
+use pgdyno_inventory::{Inventory, Limit};
+
+use super::{document, source, storage};
+use crate::source::Place;
+
+/// The facts of a host as a document.
+pub fn facts(host: &Inventory) -> Document {
+    let source = source(serde_json::to_value(host));
+    let at = &source.root();
+    let heading = phrase!["Host: ", at.figure("name", Text)];
+    let sections = [
+        section("System", of_system(host, at)),
+        section("Processors", of_processors(host, at)),
+        section("Memory", of_memory(host, at)),
+        of_storage(host, at),
+        of_network(host, at),
+        section("Interrupts", of_interrupts(host, at)),
+        of_server(host, at),
+        of_login(host, at),
+        section("Kernel parameters", of_map("kernel/sysctls", host.kernel.sysctls.keys(), at)),
+        section("Settings of the server", of_settings(host, at)),
+        of_blocked(host, at),
+    ];
+    document(
+        at.figure("name", Text).into(),
+        heading,
+        Vec::new(),
+        sections.into_iter().flatten().collect(),
+        "pgdyno host facts",
+    )
+}
+
+/// Facts under a title, but for empty ones; `None` if all are.
+fn section(title: &'static str, facts: Vec<Fact>) -> Option<Section> {
+    let known: Vec<Fact> = facts.into_iter().filter(|fact| !fact.text.is_empty()).collect();
+    (!known.is_empty()).then(|| Section::new(title, vec![Block::facts(known)]))
+}
+
+/// A field as a fact, empty if it is absent.
+fn field(label: &'static str, at: &Place<'_>, name: &str, format: Format) -> Fact {
+    Fact::new(label, maybe("", at.figure(name, format).filter(|figure| !figure.text.is_empty()), ""))
+}
+
+fn list(at: &Place<'_>, name: &str, count: usize, separator: &str) -> Phrase {
+    joined(at.texts(name, count, usize::MAX), separator)
+}
+
+/// Phrases that are not empty.
+fn known(all: impl IntoIterator<Item = Phrase>) -> Phrase {
+    joined(all.into_iter().filter(|phrase| !phrase.is_empty()), ", ")
+}
+
+fn of_system(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
+    let kernel = at.at("kernel");
+    let release = kernel.figure("release", Text).filter(|_| !host.kernel.release.is_empty());
+    let clocks = list(&kernel.at("clocks"), "available", host.kernel.clocks.available.len(), ", ");
+    let others = if clocks.is_empty() { clocks } else { phrase![" of ", clocks] };
+    let group = kernel.at("cgroup");
+    let limits = known([
+        maybe("version ", group.figure("version", Count), ""),
+        maybe("memory up to ", group.figure("memory_bytes", Bytes), ""),
+        maybe("up to ", group.figure("cpus", Number), " CPUs"),
+        maybe("up to ", group.figure("processes", Count), " processes"),
+    ]);
+    let pressure = (0..host.kernel.cgroup.pressure.len()).map(|index| {
+        let at = group.at("pressure").at(index);
+        let all = maybe(" (all: ", at.figure("full_share", Percent), ")");
+        phrase![at.figure("of", Text), " ", at.figure("some_share", Percent), all]
+    });
+    vec![
+        field("system", at, "os", Text),
+        Fact::new("kernel", known([maybe("Linux ", release, ""), maybe("", at.figure("arch", Text), "")])),
+        field("hypervisor", at, "cpu/hypervisor", Text),
+        field("container", &kernel, "container", Text),
+        field("init", &kernel, "init", Text),
+        Fact::new("clock source", phrase![maybe("", kernel.figure("clocks/current", Text), ""), others]),
+        Fact::new("boot line", list(&kernel, "boot_words", host.kernel.boot_words.len(), " ")),
+        Fact::new("modules", list(&kernel, "modules", host.kernel.modules.len(), ", ")),
+        Fact::new("control group", limits),
+        Fact::new("pressure, last minute", joined(pressure, ", ")),
+    ]
+}
+
+fn of_processors(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
+    let cpu = at.at("cpu");
+    let cores = known([
+        maybe("", cpu.figure("cores", Count), " cores"),
+        maybe("", cpu.figure("sockets", Count), " sockets"),
+        maybe("multithreading ", cpu.figure("smt", Text), ""),
+    ]);
+    let nodes = (0..host.cpu.numa_nodes.len()).map(|index| {
+        let at = cpu.at("numa_nodes").at(index);
+        let memory = maybe(" with ", at.figure("memory_bytes", Bytes), "");
+        phrase![at.figure("number", Identifier), ": CPUs ", at.figure("cpus", Text), memory]
+    });
+    let caches = (0..host.cpu.caches.len()).map(|index| {
+        let at = cpu.at("caches").at(index);
+        let level = phrase!["L", at.figure("level", Count), " ", at.figure("kind", Text), " "];
+        let shared = at.figure("shared_by", Text).filter(|figure| !figure.text.is_empty());
+        phrase![level, at.figure("size_bytes", Bytes), maybe(" of CPUs ", shared, "")]
+    });
+    let states = (0..host.cpu.idle_states.len()).map(|index| {
+        let at = cpu.at("idle_states").at(index);
+        let off = if host.cpu.idle_states[index].disabled { ", disabled" } else { "" };
+        phrase![at.figure("name", Text), " (", at.figure("latency_us", Count), " µs", off, ")"]
+    });
+    let turbo = host
+        .cpu
+        .turbo
+        .map_or("", |is_on| if is_on { "may exceed the nominal frequency" } else { "no turbo" });
+    let frequency = known([
+        maybe("driver ", cpu.figure("frequency_driver", Text), ""),
+        maybe("governor ", cpu.figure("governor", Text), ""),
+        turbo.into(),
+    ]);
+    let mut facts = vec![
+        field("model", &cpu, "model", Text),
+        Fact::new("CPUs", known([phrase![cpu.figure("logical", Count), " online"], cores])),
+        Fact::new("NUMA nodes", joined(nodes, "; ")),
+        Fact::new("caches", joined(caches, "; ")),
+        Fact::new("frequency", frequency),
+        field("idle driver", &cpu, "idle_driver", Text),
+        Fact::new("idle states", joined(states, ", ")),
+        field("microcode", &cpu, "microcode", Text),
+        field("CPU steal since boot", &cpu, "steal_share", Percent),
+    ];
+    facts.extend(of_map("cpu/mitigations", host.cpu.mitigations.keys(), at));
+    facts
+}
+
+fn of_memory(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
+    let memory = at.at("memory");
+    let pools = (0..host.memory.huge_pages.len()).map(|index| {
+        let at = memory.at("huge_pages").at(index);
+        let free = phrase![at.figure("free", Count), " free, ", at.figure("reserved", Count), " reserved"];
+        let more = phrase![", ", at.figure("overcommit", Count), " more on demand"];
+        phrase![at.figure("total", Count), " of ", at.figure("page_bytes", Bytes), " (", free, more, ")"]
+    });
+    let transparent = memory.at("transparent");
+    let swaps = (0..host.memory.swaps.len()).map(|index| {
+        let at = memory.at("swaps").at(index);
+        let kind = if host.memory.swaps[index].is_compressed_memory { " in compressed memory" } else { "" };
+        let used = phrase![", used ", at.figure("used_bytes", Bytes)];
+        phrase![at.figure("name", Text), " ", at.figure("size_bytes", Bytes), kind, used]
+    });
+    vec![
+        field("total", &memory, "total_bytes", Bytes),
+        field("available", &memory, "available_bytes", Bytes),
+        field("dirty", &memory, "dirty_bytes", Bytes),
+        field("page tables", &memory, "page_tables_bytes", Bytes),
+        field("committed", &memory, "committed_bytes", Bytes),
+        field("commit limit", &memory, "commit_limit_bytes", Bytes),
+        Fact::new("huge pages", joined(pools, "; ")),
+        Fact::new(
+            "transparent",
+            known([
+                maybe("", transparent.figure("enabled", Text), ""),
+                maybe("defrag ", transparent.figure("defrag", Text), ""),
+                maybe("shared memory ", transparent.figure("shared", Text), ""),
+            ]),
+        ),
+        Fact::new("swap", joined(swaps, "; ")),
+    ]
+}
+
+fn of_storage(host: &Inventory, at: &Place<'_>) -> Option<Section> {
+    let tree = storage::tree(host, at);
+    (!tree.is_empty()).then(|| Section::new("Storage", vec![Block::Table(tree)]))
+}
+
+fn of_network(host: &Inventory, at: &Place<'_>) -> Option<Section> {
+    let rows = (0..host.network.len()).map(|index| {
+        let interface = &host.network[index];
+        let at = at.at("network").at(index);
+        let queues = known([
+            maybe("", at.figure("queues/0", Count), " to receive"),
+            maybe("", at.figure("queues/1", Count), " to transmit"),
+            maybe("at most ", at.figure("most_queues", Count), ""),
+        ]);
+        let on = interface.offloads.iter().filter(|(_, is_on)| **is_on).map(|(name, _)| name.as_str());
+        let on = on.collect::<Vec<_>>().join(", ");
+        let offloads = if on.is_empty() { Phrase::default() } else { phrase!["offloads ", on] };
+        let how = known([
+            maybe("", at.figure("state", Text), ""),
+            maybe("driver ", at.figure("driver", Text), ""),
+            maybe("", at.figure("speed_mbit_s", Count), " Mbit/s"),
+            maybe("MTU ", at.figure("mtu_bytes", Count), ""),
+            offloads,
+        ]);
+        Row::new(true, [at.figure("name", Text).into(), queues.into(), how.into()])
+    });
+    let columns = vec![Column::words("interface"), Column::text("queues"), Column::text("how")];
+    let table = Table::new(columns, rows.collect());
+    (!table.is_empty()).then(|| Section::new("Network", vec![Block::Table(table)]))
+}
+
+fn of_interrupts(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
+    let at = at.at("interrupts");
+    let runs = host.interrupts.irqbalance_runs.map_or("", |runs| if runs { "runs" } else { "does not run" });
+    let each = (0..host.interrupts.affinities.len()).map(|index| {
+        let at = at.at("affinities").at(index);
+        phrase![at.figure("0", Text), " to ", at.figure("1", Text)]
+    });
+    vec![
+        Fact::new("irqbalance", runs),
+        field("CPUs by default", &at, "default_affinity", Text),
+        Fact::new("CPUs of disks and networks", joined(each, "; ")),
+    ]
+}
+
+fn of_server(host: &Inventory, at: &Place<'_>) -> Option<Section> {
+    let server = host.server.as_ref()?;
+    let at = at.at("server");
+    let mut facts = vec![
+        field("process id", &at, "pid", Identifier),
+        field("user", &at, "user", Text),
+        field("version number", &at, "version_num", Identifier),
+        field("unit", &at, "unit", Text),
+        field("oom_score_adj", &at, "oom_score_adjustment", Text),
+        field("memory in huge pages", &at, "huge_page_bytes", Bytes),
+    ];
+    facts.extend(
+        server.limits.iter().map(|(name, limit)| Fact::new(name.as_str(), limit_in_words(name, *limit, &at))),
+    );
+    section("Server", facts)
+}
+
+fn limit_in_words(name: &str, limit: Limit, at: &Place<'_>) -> Phrase {
+    let at = at.at("limits").at(name.replace('~', "~0").replace('/', "~1"));
+    let figure = |field: &str, value: Option<u64>| match value {
+        Some(_) => Phrase::from(at.figure(field, Count)),
+        None => "unlimited".into(),
+    };
+    match limit.soft == limit.hard {
+        true => figure("soft", limit.soft),
+        false => phrase![figure("soft", limit.soft), ", may be raised to ", figure("hard", limit.hard)],
+    }
+}
+
+fn of_login(host: &Inventory, at: &Place<'_>) -> Option<Section> {
+    let at = at.at("login");
+    let rows = (0..host.login.lines.len()).map(|index| {
+        let at = at.at("lines").at(index);
+        let cells = ["domain", "kind", "item", "value", "file"].map(|name| at.figure(name, Text).into());
+        Row::new(true, cells)
+    });
+    let names = ["domain", "type", "item", "value"].map(Column::words);
+    let columns = names.into_iter().chain([Column::text("file")]).collect();
+    let table = Table::new(columns, rows.collect());
+    let title = phrase!["Limits of a login of ", at.figure("user", Text)];
+    (!table.is_empty()).then(|| Section::new(title, vec![Block::Table(table)]))
+}
+
+/// The entries of a map of texts.
+fn of_map<'a>(path: &str, names: impl Iterator<Item = &'a String>, at: &Place<'_>) -> Vec<Fact> {
+    let at = at.at(path);
+    let value = |name: &String| {
+        // A slash or a tilde in a name is written otherwise in a JSON pointer.
+        let figure = at.figure(name.replace('~', "~0").replace('/', "~1"), Text);
+        Fact::new(
+            pgdyno_core::units::printable(name).into_owned(),
+            maybe("", figure.filter(|of| !of.text.is_empty()), ""),
+        )
+    };
+    names.map(value).collect()
+}
+
+fn of_settings(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
+    host.server
+        .as_ref()
+        .map(|server| of_map("server/settings", server.settings.keys(), at))
+        .unwrap_or_default()
+}
+
+fn of_blocked(host: &Inventory, at: &Place<'_>) -> Option<Section> {
+    let facts = host.kernel.blocked.iter().enumerate().map(|(index, process)| {
+        let at = at.at("kernel/blocked").at(index);
+        let stack = list(&at, "stack", process.stack.len(), " < ");
+        let waits = maybe("waits in ", at.figure("waits_in", Text), "");
+        let name = phrase![at.figure("name", Text), " ", at.figure("pid", Identifier)];
+        let stack = if stack.is_empty() { stack } else { phrase!["stack ", stack] };
+        Fact::new(name, known(["state D".into(), waits, stack]))
+    });
+    section("Processes that wait for a device", facts.collect())
+}
