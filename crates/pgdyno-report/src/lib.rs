@@ -7,10 +7,7 @@
 //! Every figure is taken from `run.json` by a JSON pointer, so no form can show a number that is not in it.
 
 mod history;
-pub use host::{
-    check as host_check, config as config_findings, differences as host_differences, facts as host_facts,
-    layout as host_layout, page as rule_page,
-};
+mod host;
 mod instrument;
 mod listing;
 pub mod over_time;

@@ -9,11 +9,23 @@ fn families() -> Vec<Family> {
     let of = |rules: &'static [&'static host::Rule]| rules.iter().map(|rule| &rule.page).collect();
     vec![
         ("Kernel parameters", "Set by `sysctl`, kept in `/etc/sysctl.d`.", of(host::sysctl::RULES)),
-        ("Processors, memory, limits, network", "Files of sysfs, limits, and processes.", of(host::system::RULES)),
-        ("Boot line", "Words of the kernel's command line, which hold from the next boot on.", of(host::boot::RULES)),
+        (
+            "Processors, memory, limits, network",
+            "Files of sysfs, limits, and processes.",
+            of(host::system::RULES),
+        ),
+        (
+            "Boot line",
+            "Words of the kernel's command line, which hold from the next boot on.",
+            of(host::boot::RULES),
+        ),
         ("Storage", "Block devices, LVM, ext4, XFS, ZFS and other file systems.", of(host::storage::RULES)),
         ("Clusters and builds", "Flags of initdb and configure.", of(host::build::RULES)),
-        ("Tables and sessions", "Storage parameters, and settings of single sessions.", of(host::tables::RULES)),
+        (
+            "Tables and sessions",
+            "Storage parameters, and settings of single sessions.",
+            of(host::tables::RULES),
+        ),
         ("Settings of the server", "postgresql.conf, for 9.5 to 18.", settings::pages().collect()),
     ]
 }

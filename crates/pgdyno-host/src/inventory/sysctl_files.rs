@@ -47,9 +47,18 @@ fn lines(file: &str, text: &str) -> Vec<SysctlLine> {
 /// A name with dots. If the first separator is a slash, slashes separate, and dots belong to names of interfaces.
 fn dotted(name: &str) -> String {
     match name.find(['.', '/']).map(|at| &name[at..=at]) {
-        Some("/") => {
-            name.chars().map(|c| if c == '/' { '.' } else if c == '.' { '/' } else { c }).collect()
-        }
+        Some("/") => name
+            .chars()
+            .map(|c| {
+                if c == '/' {
+                    '.'
+                } else if c == '.' {
+                    '/'
+                } else {
+                    c
+                }
+            })
+            .collect(),
         _ => name.to_owned(),
     }
 }
@@ -71,8 +80,10 @@ mod tests {
             ("etc/sysctl.d/README", "vm.swappiness = 3\n"),
             ("etc/sysctl.conf", "vm.swappiness=10\nnet/ipv4/conf/eth0.1/rp_filter = 1\nnonsense\n= 1\n"),
         ]);
-        let found: Vec<_> =
-            read(root.path()).iter().map(|line| format!("{} {} {}", line.file, line.name, line.value)).collect();
+        let found: Vec<_> = read(root.path())
+            .iter()
+            .map(|line| format!("{} {} {}", line.file, line.name, line.value))
+            .collect();
         assert_eq!(
             found,
             [

@@ -10,9 +10,7 @@ use pgdyno_core::{
 use pgdyno_provision::Request;
 use pgdyno_record::RunRecord;
 
-use crate::{
-    Wanted, comparable::judge, context::Context, inventory::inventory_of, subject::Subject,
-};
+use crate::{Wanted, comparable::judge, context::Context, inventory::inventory_of, subject::Subject};
 
 /// Settings that pgdyno derives from free disk space, which each new server reduces.
 const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];

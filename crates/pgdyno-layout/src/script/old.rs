@@ -87,8 +87,10 @@ fn check_system(host: &Inventory, disks: &[&BlockDevice], above: &[&BlockDevice]
     let is_on = |name: &str| disks.iter().chain(above).any(|device| device.name == name);
     let mut mounts = host.mounts.iter().filter(|mount| mount.device.as_deref().is_some_and(is_on));
     match mounts.find(|mount| SYSTEM.contains(&mount.point.as_str())) {
-        Some(mount) => Err(Problem::wrong_request(format!("{} of this system is on these disks", mount.point))
-            .hint("name other disks. Nothing was changed.")),
+        Some(mount) => {
+            Err(Problem::wrong_request(format!("{} of this system is on these disks", mount.point))
+                .hint("name other disks. Nothing was changed."))
+        }
         None => Ok(()),
     }
 }

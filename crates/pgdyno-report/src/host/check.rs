@@ -23,7 +23,9 @@ pub fn config(title: &str, findings: &[Finding], all: bool) -> String {
     let head = format!("{}: {}.", printable(title), counts.join(", "));
     let groups = listed.iter().filter_map(|&standing| group(findings, standing));
     let more = "`pgdyno explain NAME` tells more of each; `pgdyno config recommend --diff FILE` lists better values.";
-    text_of_blocks(&[Block::text(head)].into_iter().chain(groups).chain([Block::text(more)]).collect::<Vec<_>>())
+    text_of_blocks(
+        &[Block::text(head)].into_iter().chain(groups).chain([Block::text(more)]).collect::<Vec<_>>(),
+    )
 }
 
 const ALL: [Standing; 6] = [

@@ -26,7 +26,8 @@ pub fn section(run: &Run<'_>) -> Option<Section> {
 
 fn row(at: &Place<'_>) -> Row {
     let object = maybe(" of ", at.figure("object", Text), "");
-    let values = ["present", "recommended", "reason"].map(|field| Phrase::from(at.figure(field, Text)).into());
+    let values =
+        ["present", "recommended", "reason"].map(|field| Phrase::from(at.figure(field, Text)).into());
     let named = [at.figure("standing", Word).into(), phrase![at.figure("name", Text), object].into()];
     Row::new(false, named.into_iter().chain(values))
 }

@@ -55,8 +55,11 @@ pub fn all(run: &Run<'_>) -> Vec<Section> {
     let drove = !run.is_of_operations();
     let found = compared.chain(loads).chain(levels).chain(results::sections(run));
     let found = found.chain(tpcc::sets(run)).chain(operated);
-    let found =
-        found.chain(limits::section(run)).chain(disk_shares::section(run)).chain(declared::section(run)).chain(host_findings::section(run));
+    let found = found
+        .chain(limits::section(run))
+        .chain(disk_shares::section(run))
+        .chain(declared::section(run))
+        .chain(host_findings::section(run));
     let trust = [Some(doubts::section(run)), drove.then(|| checks::section(run))].into_iter().flatten();
     let tpcc = tpcc::section(run).into_iter();
     let seen = tpcc.chain(differences::sections(run)).chain(lanes::section(run)).chain(waits::section(run));

@@ -13,9 +13,8 @@ use super::*;
 use crate::{Finding, Purpose, Standing};
 
 /// A version of each major.
-const VERSIONS: [u32; 11] = [
-    90_503, 90_624, 100_023, 110_022, 120_022, 130_023, 140_024, 150_019, 160_015, 170_011, 180_006,
-];
+const VERSIONS: [u32; 11] =
+    [90_503, 90_624, 100_023, 110_022, 120_022, 130_023, 140_024, 150_019, 160_015, 170_011, 180_006];
 
 /// The names that the five articles set (appendix A of the list of their items).
 const OF_ARTICLES: &str = "archive_command archive_mode autovacuum autovacuum_analyze_scale_factor \
@@ -146,7 +145,11 @@ fn pages_are_sentences_of_settings_that_exist() {
     let mut seen = BTreeSet::new();
     for page in pages() {
         assert!(seen.insert(page.name), "{} has two pages", page.name);
-        assert!(page.what.ends_with('.') && page.why.ends_with('.') && !page.source.ends_with('.'), "{}", page.name);
+        assert!(
+            page.what.ends_with('.') && page.why.ends_with('.') && !page.source.ends_with('.'),
+            "{}",
+            page.name
+        );
         assert!(page.danger.is_empty() || page.danger.ends_with('.'), "{}", page.name);
         for text in [page.what, page.why, page.danger] {
             assert!(!text.contains('\n') && !text.contains("  "), "{}: {text}", page.name);
@@ -194,7 +197,8 @@ fn what_is_recommended_per_major_and_purpose() {
 #[test]
 fn the_default_purpose_is_unchanged_for_servers_of_the_tool() {
     let (host, data) = (host(16 * GB, 4), storage(100 * GB, Some(false), "ext4"));
-    let of = |name| choose(name, &inputs(&host, &data, 180_004, 64, Purpose::Oltp)).map(|choice| choice.value);
+    let of =
+        |name| choose(name, &inputs(&host, &data, 180_004, 64, Purpose::Oltp)).map(|choice| choice.value);
     for (name, value) in [
         ("shared_buffers", "4GB"),
         ("work_mem", "40MB"),
@@ -241,7 +245,8 @@ fn texts_are_quoted_where_the_server_asks_for_it() {
 fn only_what_means_something_else_is_a_difference() {
     let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));
     let inputs = inputs(&host, &data, 180_006, 64, Purpose::Oltp);
-    let choice = |name: &str, value: &str| Choice { name: name.into(), value: value.into(), reason: String::new() };
+    let choice =
+        |name: &str, value: &str| Choice { name: name.into(), value: value.into(), reason: String::new() };
     let choices = [
         choice("shared_buffers", "8GB"),
         choice("log_lock_waits", "on"),
@@ -265,7 +270,9 @@ fn only_what_means_something_else_is_a_difference() {
 #[test]
 fn what_is_recommended_is_fine() {
     let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));
-    for (version, purpose) in VERSIONS.into_iter().flat_map(|version| Purpose::ALL.map(|purpose| (version, purpose))) {
+    for (version, purpose) in
+        VERSIONS.into_iter().flat_map(|version| Purpose::ALL.map(|purpose| (version, purpose)))
+    {
         let inputs = inputs(&host, &data, version, 64, purpose);
         let chosen: BTreeMap<String, String> =
             recommend(&inputs).into_iter().map(|choice| (choice.name, choice.value)).collect();
@@ -281,7 +288,8 @@ fn defaults_are_never_dangerous_and_always_start() {
     let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, None, "ext4"));
     for version in VERSIONS {
         let here = |entry: &&Entry| (entry.since..entry.until).contains(&version);
-        let defaults = ENTRIES.iter().filter(here).map(|entry| (entry.name.to_owned(), entry.default.to_owned()));
+        let defaults =
+            ENTRIES.iter().filter(here).map(|entry| (entry.name.to_owned(), entry.default.to_owned()));
         for finding in explain(&defaults.collect(), &inputs(&host, &data, version, 64, Purpose::Oltp)) {
             assert_ne!(finding.standing, Standing::Dangerous, "{version} {finding:?}");
             assert!(!finding.reason.contains("does not start"), "{version} {finding:?}");
@@ -310,7 +318,11 @@ fn judgements() {
         (&[("zero_damaged_pages", "on")], Dangerous, ""),
         (&[("wal_level", "minimal")], Improve, "max_wal_senders is 10"),
         (&[("max_wal_senders", "0"), ("wal_level", "minimal")], Improve, "no base backup"),
-        (&[("max_wal_senders", "0"), ("archive_mode", "on"), ("wal_level", "minimal")], Improve, "archive_mode is on"),
+        (
+            &[("max_wal_senders", "0"), ("archive_mode", "on"), ("wal_level", "minimal")],
+            Improve,
+            "archive_mode is on",
+        ),
         (&[("wal_level", "hot_standby")], Fine, "replica"),
         (&[("shared_buffers", "16GB"), ("wal_buffers", "1981MB")], Improve, "more than a segment of 16MB"),
         (&[("shared_buffers", "16GB"), ("wal_buffers", "16MB")], Fine, ""),
@@ -328,7 +340,11 @@ fn judgements() {
         (&[("max_wal_size", "1GB"), ("min_wal_size", "2GB")], NoEffect, "above max_wal_size"),
         (&[("checkpoint_timeout", "5min")], Improve, "full-page images"),
         (&[("checkpoint_timeout", "55min")], Fine, "110 min"),
-        (&[("checkpoint_timeout", "20min"), ("checkpoint_completion_target", "0.1")], Improve, "2.0 of 20 min"),
+        (
+            &[("checkpoint_timeout", "20min"), ("checkpoint_completion_target", "0.1")],
+            Improve,
+            "2.0 of 20 min",
+        ),
         (&[("checkpoint_timeout", "55min"), ("checkpoint_completion_target", "0.99")], Improve, "33 s"),
         (&[("bgwriter_delay", "10ms"), ("bgwriter_lru_maxpages", "1000")], Fine, "781 MB/s"),
         (&[("bgwriter_lru_maxpages", "0")], Improve, "off"),
@@ -353,13 +369,21 @@ fn judgements() {
         (&[("autovacuum_freeze_max_age", "1600000000")], Dangerous, "547,483,648"),
         (&[("autovacuum_freeze_max_age", "1200000000")], Improve, "947,483,648"),
         (&[("autovacuum_freeze_max_age", "800000000")], Fine, "1,347,483,648"),
-        (&[("autovacuum_freeze_max_age", "1200000000"), ("vacuum_freeze_table_age", "1150000000")], NoEffect, "95 %"),
+        (
+            &[("autovacuum_freeze_max_age", "1200000000"), ("vacuum_freeze_table_age", "1150000000")],
+            NoEffect,
+            "95 %",
+        ),
         (&[("vacuum_multixact_freeze_table_age", "150000000")], Fine, ""),
         (&[("autovacuum_vacuum_cost_delay", "0ms")], Fine, "3 workers"),
         (&[("autovacuum_vacuum_cost_delay", "20ms")], Improve, "39 MB/s"),
         (&[("vacuum_cost_delay", "10")], Improve, "sleeps 10 ms"),
         (&[("vacuum_cost_delay", "0")], Fine, "full speed"),
-        (&[("autovacuum_vacuum_cost_delay", "0"), ("vacuum_cost_limit", "10000")], NoEffect, "nothing is limited"),
+        (
+            &[("autovacuum_vacuum_cost_delay", "0"), ("vacuum_cost_limit", "10000")],
+            NoEffect,
+            "nothing is limited",
+        ),
         (&[("vacuum_cost_limit", "10000")], Fine, "autovacuum has it too"),
         (&[("old_snapshot_threshold", "-1")], Obsolete, "17 removed it"),
         (&[("max_worker_processes", "8"), ("max_parallel_workers", "64")], NoEffect, "allows no more"),
@@ -393,7 +417,11 @@ fn judgements() {
         (&[("max_prepared_transactions", "2000")], Improve, "holds back vacuum"),
         (&[("max_prepared_transactions", "0")], Fine, ""),
         (
-            &[("tcp_keepalives_interval", "10"), ("tcp_keepalives_count", "10"), ("tcp_keepalives_idle", "60")],
+            &[
+                ("tcp_keepalives_interval", "10"),
+                ("tcp_keepalives_count", "10"),
+                ("tcp_keepalives_idle", "60"),
+            ],
             Fine,
             "after 160 s",
         ),
@@ -436,7 +464,14 @@ fn judgements_follow_major_purpose_and_storage() {
         (180_006, Purpose::Oltp, "xfs", &[("full_page_writes", "off")], Dangerous, "on xfs"),
         (180_006, Purpose::Olap, "ext4", &[("max_parallel_workers_per_gather", "0")], Improve, "at most 16"),
         (180_006, Purpose::Olap, "ext4", &[("jit", "on")], Fine, "compiled"),
-        (180_006, Purpose::BulkLoad, "ext4", &[("max_wal_senders", "0"), ("wal_level", "minimal")], Fine, "loads"),
+        (
+            180_006,
+            Purpose::BulkLoad,
+            "ext4",
+            &[("max_wal_senders", "0"), ("wal_level", "minimal")],
+            Fine,
+            "loads",
+        ),
         (90_624, Purpose::Oltp, "ext4", &[("wal_level", "minimal")], Improve, "no base backup"),
         (90_503, Purpose::Oltp, "ext4", &[("max_parallel_workers", "8")], Improve, "10 brought it"),
         (90_503, Purpose::Oltp, "ext4", &[("max_wal_size", "1024")], Fine, "twentieth"),
@@ -502,7 +537,13 @@ const PRESETS: [(&str, u32, u64, u32, &[&str]); 8] = [
         64,
         &["archive_command", "synchronous_commit"],
     ),
-    (include_str!("../../../pgdyno-plan/presets/ten-billion-11.toml"), 110_022, 503, 64, &["synchronous_commit"]),
+    (
+        include_str!("../../../pgdyno-plan/presets/ten-billion-11.toml"),
+        110_022,
+        503,
+        64,
+        &["synchronous_commit"],
+    ),
     (
         include_str!("../../../pgdyno-plan/presets/trillion-11.toml"),
         110_022,

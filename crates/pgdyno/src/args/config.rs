@@ -94,12 +94,10 @@ struct Recommend {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Exit status 1: something dangerous was found.\n\n\
+#[command(after_help = "Exit status 1: something dangerous was found.\n\n\
     Examples:\n  \
     pgdyno config explain /etc/postgresql/15/main/postgresql.conf --pg 15\n  \
-    pgdyno config explain postgresql.conf --purpose olap --all"
-)]
+    pgdyno config explain postgresql.conf --purpose olap --all")]
 struct Explain {
     /// The file
     file: PathBuf,
@@ -153,9 +151,11 @@ fn recommend(args: &Recommend, context: &Context) -> Result<ExitCode, Problem> {
 
 fn difference(choices: &[Choice], present: &BTreeMap<String, String>, inputs: &Inputs<'_>) -> String {
     let different = settings::difference(choices, present, inputs);
-    let reason = |name: &str| choices.iter().find(|choice| choice.name == name).map_or("", |choice| &choice.reason);
+    let reason =
+        |name: &str| choices.iter().find(|choice| choice.name == name).map_or("", |choice| &choice.reason);
     let lines = different.iter().map(|of| {
-        let present = of.present.as_deref().map_or_else(|| "the default".to_owned(), |value| printable(value).into());
+        let present =
+            of.present.as_deref().map_or_else(|| "the default".to_owned(), |value| printable(value).into());
         format!("{}: {present} → {}  ({})\n", of.name, of.recommended, reason(&of.name))
     });
     match different.is_empty() {
@@ -222,8 +222,7 @@ impl For {
 
     fn of_this_host(&self) -> Result<Facts, Problem> {
         let dirs = pgdyno_lab::dirs()?;
-        let request =
-            Request { pg: self.pg, search_path: env::var_os("PATH"), ..Request::named("config") };
+        let request = Request { pg: self.pg, search_path: env::var_os("PATH"), ..Request::named("config") };
         let program = foresee(&request, &dirs)?;
         let (data, wal) = (self.data.clone().unwrap_or_else(|| dirs.servers()), self.waldir.as_deref());
         Ok(Facts {
@@ -258,7 +257,9 @@ impl Facts {
     fn present(&self, file: Option<&Path>) -> Result<BTreeMap<String, String>, Problem> {
         let files = match (file, &self.server) {
             (Some(file), _) => vec![file.to_owned()],
-            (None, Some(data)) => ["postgresql.conf", "postgresql.auto.conf"].map(|name| data.join(name)).to_vec(),
+            (None, Some(data)) => {
+                ["postgresql.conf", "postgresql.auto.conf"].map(|name| data.join(name)).to_vec()
+            }
             (None, None) => {
                 return Err(Problem::wrong_request("--diff has nothing to compare with")
                     .hint("name a file (--diff postgresql.conf), or a server of `pgdyno up` (--server)"));
@@ -290,8 +291,11 @@ fn of_run(run: &pgdyno_record::Run) -> Result<Facts, Problem> {
     let server = first.and_then(|subject| subject.server.as_ref());
     let storage = first.and_then(|subject| subject.storage.clone()).or_else(|| record.storage.clone());
     let (Some(server), Some(storage)) = (server, storage) else {
-        return Err(Problem::wrong_request(format!("the run {} had no server on its machine", printable(&record.id)))
-            .hint("name a run of `bench`, `ab`, `run` or `tpcc run` with a server of its own"));
+        return Err(Problem::wrong_request(format!(
+            "the run {} had no server on its machine",
+            printable(&record.id)
+        ))
+        .hint("name a run of `bench`, `ab`, `run` or `tpcc run` with a server of its own"));
     };
     Ok(Facts {
         name: format!("the machine of {}", record.id),
@@ -310,8 +314,9 @@ fn host() -> Result<HostFacts, Problem> {
 }
 
 fn storage(dir: &Path) -> Result<StorageFacts, Problem> {
-    pgdyno_host::facts::storage(dir)
-        .map_err(|error| Problem::could_not(format!("could not read the storage of {}: {error}", dir.display())))
+    pgdyno_host::facts::storage(dir).map_err(|error| {
+        Problem::could_not(format!("could not read the storage of {}: {error}", dir.display()))
+    })
 }
 
 fn read(file: &Path) -> Result<String, Problem> {

@@ -81,7 +81,8 @@ struct Entry {
 impl Entry {
     /// The entry of a table's row; `None` for other lines.
     fn of(kind: &'static str, line: &str) -> Option<Self> {
-        let cells: Vec<String> = line.strip_prefix("| ")?.trim_end_matches('|').split(" | ").map(plain).collect();
+        let cells: Vec<String> =
+            line.strip_prefix("| ")?.trim_end_matches('|').split(" | ").map(plain).collect();
         let (name, what) = (cells.first()?, cells.get(1)?);
         Some(Self {
             kind,
@@ -92,7 +93,9 @@ impl Entry {
     }
 
     fn is_of(&self, name: &str) -> bool {
-        let is_it = |own: &String| own.eq_ignore_ascii_case(name) || own.split(':').nth(1).is_some_and(|own| own == name);
+        let is_it = |own: &String| {
+            own.eq_ignore_ascii_case(name) || own.split(':').nth(1).is_some_and(|own| own == name)
+        };
         [&self.name].into_iter().chain(&self.older).any(is_it)
     }
 
@@ -155,10 +158,12 @@ fn nothing_of(name: &str) -> Problem {
     near.dedup();
     let names: Vec<&str> = near.into_iter().take(MOST_SIMILAR).map(|(.., name)| name).collect();
     let all = "`pgdyno explain --list` lists all names";
-    Problem::wrong_request(format!("nothing is known of `{}`", printable(name))).hint(match names.as_slice() {
-        [] => all.to_owned(),
-        names => format!("similar: {}; {all}", names.join(", ")),
-    })
+    Problem::wrong_request(format!("nothing is known of `{}`", printable(name))).hint(
+        match names.as_slice() {
+            [] => all.to_owned(),
+            names => format!("similar: {}; {all}", names.join(", ")),
+        },
+    )
 }
 
 #[cfg(test)]
@@ -187,7 +192,8 @@ mod tests {
 
     /// All values of an enum, as the schema of records lists them.
     fn kinds<K: serde::de::DeserializeOwned>(name: &str) -> Vec<K> {
-        let schema: Value = serde_json::from_str(include_str!("../../../../schemas/run.schema.json")).expect("JSON");
+        let schema: Value =
+            serde_json::from_str(include_str!("../../../../schemas/run.schema.json")).expect("JSON");
         let of = schema["$defs"][name]["oneOf"].as_array().expect("it is an enum");
         of.iter().map(|of| serde_json::from_value(of["const"].clone()).expect("it is one of them")).collect()
     }

@@ -61,13 +61,11 @@ struct FactsArgs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(
-    after_help = "Changes nothing. Exit status 1: something dangerous was found.\n\n\
+#[command(after_help = "Changes nothing. Exit status 1: something dangerous was found.\n\n\
     Examples:\n  \
     pgdyno host check --for /var/lib/postgresql/18/main\n  \
     pgdyno host check last                       the host of a recorded run\n  \
-    pgdyno explain vm.swappiness"
-)]
+    pgdyno explain vm.swappiness")]
 struct CheckArgs {
     #[command(flatten)]
     of: Of,
@@ -210,7 +208,7 @@ fn kept(name: &str, context: &Context) -> Result<Inventory, Problem> {
         return serde_json::from_str(&text).map_err(|error| problem(&error));
     }
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, name)?)?;
-    run.record.inventory.ok_or_else(|| {
+    run.record.inventory.map(|host| *host).ok_or_else(|| {
         Problem::wrong_request(format!("the run {} has no facts of its host beyond a few", run.record.id))
             .hint("it was recorded by an older pgdyno")
     })

@@ -67,7 +67,9 @@ pub struct ApplyArgs {
 
 /// Flags of `pgdyno host undo`.
 #[derive(Debug, clap::Args)]
-#[command(after_help = "What somebody else changed in between is listed and left. Exit status 1: something was left.")]
+#[command(
+    after_help = "What somebody else changed in between is listed and left. Exit status 1: something was left."
+)]
 pub struct UndoArgs {
     /// Put back also what somebody else changed in between
     #[arg(long)]
@@ -135,7 +137,10 @@ pub fn apply(args: &ApplyArgs) -> Result<ExitCode, Problem> {
     let left: String = left.map(|item| format!("left: {}\n", objection(item))).collect();
     // What was asked for by name is refused with its reason; of recommendations those that can be applied are.
     let plan = if asked { plan } else { plan.applicable() };
-    let stop = interrupt::on_interrupt_saying("stopping after this change", "exited; `pgdyno host undo` puts all back");
+    let stop = interrupt::on_interrupt_saying(
+        "stopping after this change",
+        "exited; `pgdyno host undo` puts all back",
+    );
     let applied = pgdyno_knobs::apply(&plan, &Place::host(), &stop)?;
     let lines: String = applied
         .changed
@@ -158,7 +163,8 @@ pub fn apply(args: &ApplyArgs) -> Result<ExitCode, Problem> {
 /// # Errors
 /// The journal cannot be trusted, or something could not be restored: then it stays.
 pub fn undo(args: &UndoArgs) -> Result<ExitCode, Problem> {
-    let stop = interrupt::on_interrupt_saying("stopping after this change", "exited; run `pgdyno host undo` again");
+    let stop =
+        interrupt::on_interrupt_saying("stopping after this change", "exited; run `pgdyno host undo` again");
     let undone = pgdyno_knobs::undo(&Place::host(), args.force, &stop)?;
     if !undone.found {
         output::print("nothing of this host was changed by pgdyno\n")?;
@@ -173,7 +179,10 @@ pub fn undo(args: &UndoArgs) -> Result<ExitCode, Problem> {
     });
     let ended = undone.ended_by_reboot.iter().map(|name| format!("ended by the reboot: {name}\n"));
     let lines: String = restored.chain(ended).chain(left).collect();
-    output::print(&printable_lines(&format!("{lines}{} put back\n", plural(undone.restored.len() as u64, "value"))))?;
+    output::print(&printable_lines(&format!(
+        "{lines}{} put back\n",
+        plural(undone.restored.len() as u64, "value")
+    )))?;
     Ok(Exit::of_check(undone.left.is_empty()).into())
 }
 
@@ -227,7 +236,10 @@ mod tests {
     fn changes_are_named_by_parameter_or_path() {
         let of = |text| change(text).expect("it is one");
         assert_eq!(of("vm.swappiness=1").knob, Knob::Sysctl("vm.swappiness".into()));
-        assert_eq!(of("/sys/block/sda/queue/scheduler=none").knob, Knob::Sysfs("/sys/block/sda/queue/scheduler".into()));
+        assert_eq!(
+            of("/sys/block/sda/queue/scheduler=none").knob,
+            Knob::Sysfs("/sys/block/sda/queue/scheduler".into())
+        );
         assert_eq!(of("kernel.sem=250 32000 32 128").value, "250 32000 32 128");
         assert!(change("vm.swappiness").is_err() && change("=1").is_err() && change("a=").is_err());
     }

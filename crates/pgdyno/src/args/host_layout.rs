@@ -5,8 +5,8 @@ use std::process::ExitCode;
 use clap::ValueEnum;
 use pgdyno_core::problem::Problem;
 use pgdyno_layout::{
-    Amount, Disk, FilesystemKind, Layout, Manager, Overrides, Purpose, Raid, Request, Volume, VolumeKind,
-    derive, fstab, parse_size, script, takedown_script,
+    Amount, Disk, FilesystemKind, Manager, Overrides, Purpose, Raid, Request, Volume, VolumeKind, derive,
+    fstab, parse_size, script, takedown_script,
 };
 
 use super::host::here;
@@ -161,7 +161,8 @@ pub fn run(args: &Args) -> Result<ExitCode, Problem> {
 impl Args {
     fn request(&self) -> Result<Request, Problem> {
         let host = here(None)?;
-        let disks: Vec<Disk> = self.disks.iter().map(|path| Disk::find(&host, path)).collect::<Result<_, _>>()?;
+        let disks: Vec<Disk> =
+            self.disks.iter().map(|path| Disk::find(&host, path)).collect::<Result<_, _>>()?;
         let volumes = match self.volume.as_slice() {
             [] => vec![Volume { kind: self.usual_volume(), amount: Amount::Rest, mount: None }],
             given => given.to_vec(),

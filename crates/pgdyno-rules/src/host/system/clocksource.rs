@@ -40,14 +40,21 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     match (FAST.contains(&current), slow, best) {
         (true, ..) => RULE.fine(current, "It is read without entering the kernel."),
         (false, true, Some(best)) => {
-            let reason = format!("{best} is offered by this kernel, and may be read without entering the kernel.");
-            vec![RULE.finding(Standing::Improve, reason).present(current).set(Knob::Sysfs(FILE.to_owned()), best)]
+            let reason =
+                format!("{best} is offered by this kernel, and may be read without entering the kernel.");
+            vec![
+                RULE.finding(Standing::Improve, reason)
+                    .present(current)
+                    .set(Knob::Sysfs(FILE.to_owned()), best),
+            ]
         }
         (false, true, None) if current != "xen" => {
             let reason = "Reading it takes a system call, and no faster source is offered: timing costs more than usual here.";
             vec![RULE.finding(Standing::Improve, reason).present(current)]
         }
-        _ => RULE.fine(current, "What reading it costs is not known by its name; pg_test_timing measures it."),
+        _ => {
+            RULE.fine(current, "What reading it costs is not known by its name; pg_test_timing measures it.")
+        }
     }
 }
 

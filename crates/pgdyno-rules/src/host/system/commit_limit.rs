@@ -68,7 +68,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let present = units::bytes(limit);
     match facts.host.sysctl_number("vm.overcommit_memory") {
         Some(2) => strict(facts, limit, &text),
-        Some(mode) => RULE.fine(present, format!("{text}; it is not enforced, since vm.overcommit_memory is {mode}.")),
+        Some(mode) => {
+            RULE.fine(present, format!("{text}; it is not enforced, since vm.overcommit_memory is {mode}."))
+        }
         None => {
             let reason = format!("{text}; whether it is enforced could not be read.");
             vec![RULE.finding(Standing::Unknown, reason).present(present)]
@@ -96,11 +98,20 @@ fn strict(facts: &Facts<'_>, limit: u64, text: &str) -> Vec<Finding> {
     match () {
         () if shared > limit || shared_left > left => {
             let reason = format!("{text}: it would not start.");
-            vec![RULE.finding(Standing::Improve, reason).present(present).recommend(remedy(shared.saturating_add(sessions)))]
+            vec![
+                RULE.finding(Standing::Improve, reason)
+                    .present(present)
+                    .recommend(remedy(shared.saturating_add(sessions))),
+            ]
         }
         () if shared_left.saturating_add(sessions) > left => {
-            let reason = format!("{text}: sessions may fail with \"out of memory\" before all are connected.");
-            vec![RULE.finding(Standing::Improve, reason).present(present).recommend(remedy(shared.saturating_add(sessions)))]
+            let reason =
+                format!("{text}: sessions may fail with \"out of memory\" before all are connected.");
+            vec![
+                RULE.finding(Standing::Improve, reason)
+                    .present(present)
+                    .recommend(remedy(shared.saturating_add(sessions))),
+            ]
         }
         () => RULE.fine(present, format!("{text}: it fits.")),
     }

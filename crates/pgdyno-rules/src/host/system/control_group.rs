@@ -76,7 +76,9 @@ pub static CONTAINER: Rule = Rule {
 
 fn judge_memory(facts: &Facts<'_>) -> Vec<Finding> {
     let (group, total) = (&facts.host.kernel.cgroup, facts.host.memory.total_bytes);
-    let Some(limit) = group.memory_bytes.filter(|limit| total == 0 || *limit < total) else { return Vec::new() };
+    let Some(limit) = group.memory_bytes.filter(|limit| total == 0 || *limit < total) else {
+        return Vec::new();
+    };
     let present = units::bytes(limit);
     let in_huge_pages = facts.host.server.as_ref().and_then(|server| server.huge_page_bytes).unwrap_or(0);
     match facts.shared_memory_bytes().map(|bytes| bytes.saturating_sub(in_huge_pages)) {
@@ -101,7 +103,8 @@ fn judge_memory(facts: &Facts<'_>) -> Vec<Finding> {
 
 fn judge_cpu(facts: &Facts<'_>) -> Vec<Finding> {
     let logical = f64::from(facts.host.cpu.logical);
-    let limited = facts.host.kernel.cgroup.cpus.filter(|cpus| cpus.is_finite() && (logical == 0.0 || *cpus < logical));
+    let limited =
+        facts.host.kernel.cgroup.cpus.filter(|cpus| cpus.is_finite() && (logical == 0.0 || *cpus < logical));
     limited.map_or_else(Vec::new, |cpus| {
         let present = units::significant(cpus);
         let reason = format!(
@@ -117,7 +120,12 @@ fn judge_processes(facts: &Facts<'_>) -> Vec<Finding> {
     match facts.server_processes() {
         Some(needed) if needed > limit => {
             let reason = format!("The server may need {} processes.", units::count(needed));
-            vec![PROCESSES.finding(Standing::Improve, reason).present(limit).recommend(needed.saturating_mul(2))]
+            vec![
+                PROCESSES
+                    .finding(Standing::Improve, reason)
+                    .present(limit)
+                    .recommend(needed.saturating_mul(2)),
+            ]
         }
         Some(needed) => PROCESSES.fine(limit, format!("The server needs at most {}.", units::count(needed))),
         None => PROCESSES.fine(limit, "No server was named that would have to fit."),
@@ -133,10 +141,18 @@ fn judge_container(facts: &Facts<'_>) -> Vec<Finding> {
             vec![CONTAINER.finding(Standing::Unknown, reason).present(container)]
         }
         (Some(_), None) => {
-            let reason = "The container has no limit of memory, so that it competes with all others of the host.";
-            vec![CONTAINER.finding(Standing::Improve, reason).present(container).recommend("a limit of memory")]
+            let reason =
+                "The container has no limit of memory, so that it competes with all others of the host.";
+            vec![
+                CONTAINER
+                    .finding(Standing::Improve, reason)
+                    .present(container)
+                    .recommend("a limit of memory"),
+            ]
         }
-        (Some(_), Some(limit)) => CONTAINER.fine(container, format!("It has {} of memory.", units::bytes(limit))),
+        (Some(_), Some(limit)) => {
+            CONTAINER.fine(container, format!("It has {} of memory.", units::bytes(limit)))
+        }
     }
 }
 

@@ -63,10 +63,15 @@ const NOTICED_US: u64 = 100;
 fn judge_governor(facts: &Facts<'_>) -> Vec<Finding> {
     let cpu = &facts.host.cpu;
     let Some(governor) = cpu.governor.as_deref() else { return Vec::new() };
-    let own = cpu.frequency_driver.as_deref().is_some_and(|driver| driver == "intel_pstate" || driver.ends_with("pstate-epp"));
+    let own = cpu
+        .frequency_driver
+        .as_deref()
+        .is_some_and(|driver| driver == "intel_pstate" || driver.ends_with("pstate-epp"));
     let reason = match (governor, own) {
         ("performance", _) => return GOVERNOR.fine(governor, "Processors run at their highest frequency."),
-        ("powersave", true) => "The frequency follows the load with this driver, and is late for short transactions.",
+        ("powersave", true) => {
+            "The frequency follows the load with this driver, and is late for short transactions."
+        }
         ("powersave", false) => "Processors stay at their lowest frequency.",
         _ => "The frequency follows the load, and is late for short transactions.",
     };
@@ -76,14 +81,17 @@ fn judge_governor(facts: &Facts<'_>) -> Vec<Finding> {
 fn judge_turbo(facts: &Facts<'_>) -> Vec<Finding> {
     match facts.host.cpu.turbo {
         None => Vec::new(),
-        Some(true) => TURBO.fine("on", "It is fast, and frequencies depend on temperature and on what else runs."),
+        Some(true) => {
+            TURBO.fine("on", "It is fast, and frequencies depend on temperature and on what else runs.")
+        }
         Some(false) => TURBO.fine("off", "Frequencies are steady, at the price of speed."),
     }
 }
 
 fn judge_idle(facts: &Facts<'_>) -> Vec<Finding> {
     let states = &facts.host.cpu.idle_states;
-    let Some(deepest) = states.iter().filter(|state| !state.disabled).max_by_key(|state| state.latency_us) else {
+    let Some(deepest) = states.iter().filter(|state| !state.disabled).max_by_key(|state| state.latency_us)
+    else {
         return Vec::new();
     };
     let text = format!("{} takes {} µs to leave", deepest.name, deepest.latency_us);
@@ -91,7 +99,11 @@ fn judge_idle(facts: &Facts<'_>) -> Vec<Finding> {
         return IDLE.fine(&deepest.name, format!("{text}, which short transactions do not notice."));
     }
     let reason = format!("{text}, which adds to round trips while the server is lightly loaded.");
-    vec![IDLE.finding(Standing::Improve, reason).present(&deepest.name).recommend(format!("states below {NOTICED_US} µs"))]
+    vec![
+        IDLE.finding(Standing::Improve, reason)
+            .present(&deepest.name)
+            .recommend(format!("states below {NOTICED_US} µs")),
+    ]
 }
 
 #[cfg(test)]
@@ -129,7 +141,8 @@ mod tests {
     fn deep_sleep_is_noticed() {
         let mut host = host(&[]);
         assert!(standings(&IDLE, &host).is_empty());
-        let state = |name: &str, latency_us, disabled| IdleState { name: name.to_owned(), latency_us, disabled };
+        let state =
+            |name: &str, latency_us, disabled| IdleState { name: name.to_owned(), latency_us, disabled };
         host.cpu.idle_states = vec![state("C1", 2, false), state("C6", 170, true)];
         assert_eq!(standings(&IDLE, &host), [Standing::Fine]);
         host.cpu.idle_states[1].disabled = false;

@@ -69,7 +69,9 @@ fn judge_smt(facts: &Facts<'_>) -> Vec<Finding> {
             SMT.fine("on", format!("{} logical processors are {cores} cores.", cpu.logical))
         }
         (Some("on"), None) => SMT.fine("on", "Two or more logical processors share a core."),
-        (Some(mode), _) => SMT.fine(mode, "Each logical processor is a core, or the hypervisor does not show otherwise."),
+        (Some(mode), _) => {
+            SMT.fine(mode, "Each logical processor is a core, or the hypervisor does not show otherwise.")
+        }
     }
 }
 
@@ -77,8 +79,15 @@ fn judge_steal(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(share) = facts.host.cpu.steal_share.filter(|share| share.is_finite()) else { return Vec::new() };
     let present = units::percent(share);
     if share > NOTICED_STEAL {
-        let reason = format!("Since boot the hypervisor gave {present} of the CPU time that was wanted here to others.");
-        return vec![STEAL.finding(Standing::Improve, reason).present(present).recommend("an instance with its own CPUs")];
+        let reason = format!(
+            "Since boot the hypervisor gave {present} of the CPU time that was wanted here to others."
+        );
+        return vec![
+            STEAL
+                .finding(Standing::Improve, reason)
+                .present(present)
+                .recommend("an instance with its own CPUs"),
+        ];
     }
     STEAL.fine(&present, format!("Since boot the hypervisor gave {present} to others."))
 }

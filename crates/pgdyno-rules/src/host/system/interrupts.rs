@@ -49,11 +49,18 @@ fn judge_balance(facts: &Facts<'_>) -> Vec<Finding> {
                 "All {} interrupts of disks and network interfaces go to processor {first}.",
                 interrupts.affinities.len()
             );
-            vec![BALANCE.finding(Standing::Improve, reason).present(first).recommend("irqbalance, or several processors")]
+            vec![
+                BALANCE
+                    .finding(Standing::Improve, reason)
+                    .present(first)
+                    .recommend("irqbalance, or several processors"),
+            ]
         }
         None => Vec::new(),
         Some(true) => BALANCE.fine("runs", "It spreads what the kernel does not place by itself."),
-        Some(false) => BALANCE.fine("does not run", "No interrupts are seen that would all go to one processor."),
+        Some(false) => {
+            BALANCE.fine("does not run", "No interrupts are seen that would all go to one processor.")
+        }
     }
 }
 
@@ -63,7 +70,10 @@ fn judge_queues(facts: &Facts<'_>) -> Vec<Finding> {
         let (receive, transmit) = interface.queues?;
         let most = interface.most_queues?.min(processors);
         let present = receive.min(transmit);
-        let text = format!("{} has {present} queues; with {processors} processors it could have {most}", interface.name);
+        let text = format!(
+            "{} has {present} queues; with {processors} processors it could have {most}",
+            interface.name
+        );
         let finding = if present < most {
             QUEUES.finding(Standing::Improve, format!("{text}.")).recommend(most)
         } else {
@@ -100,9 +110,15 @@ mod tests {
     fn queues_are_as_many_as_processors() {
         let mut host = host(&[]);
         assert!(standings(&QUEUES, &host).is_empty());
-        let interface = |queues, most_queues| Interface { queues: Some((queues, queues)), most_queues, ..Interface::default() };
-        host.network = vec![interface(4, Some(32)), interface(16, Some(32)), interface(4, Some(4)), interface(4, None)];
-        let recommended: Vec<_> = findings(&QUEUES, &host).into_iter().map(|finding| finding.recommended).collect();
+        let interface = |queues, most_queues| Interface {
+            queues: Some((queues, queues)),
+            most_queues,
+            ..Interface::default()
+        };
+        host.network =
+            vec![interface(4, Some(32)), interface(16, Some(32)), interface(4, Some(4)), interface(4, None)];
+        let recommended: Vec<_> =
+            findings(&QUEUES, &host).into_iter().map(|finding| finding.recommended).collect();
         assert_eq!(recommended, [Some("16".to_owned()), None, None]);
     }
 }

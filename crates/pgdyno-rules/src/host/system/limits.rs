@@ -167,17 +167,21 @@ impl Item {
                         self.rule.finding(Standing::Improve, reason).present(present).recommend(recommended)
                     }
                     None => {
-                        let finding = self.rule.finding(Standing::Improve, format!("{text}.")).present(present);
+                        let finding =
+                            self.rule.finding(Standing::Improve, format!("{text}.")).present(present);
                         self.with_change(facts, finding, &recommended)
                     }
                 }
             }
             (None, _) if self.of_process == "Max stack size" => {
-                let reason = format!("{whose} has no limit of the stack, which changes the layout of memory; 8 MiB are enough.");
+                let reason = format!(
+                    "{whose} has no limit of the stack, which changes the layout of memory; 8 MiB are enough."
+                );
                 self.rule.finding(Standing::Improve, reason).present(present).recommend("8192")
             }
             (_, Some(needed)) => {
-                let reason = format!("{whose} has {present}, and the server needs {}.", self.text(Some(needed)));
+                let reason =
+                    format!("{whose} has {present}, and the server needs {}.", self.text(Some(needed)));
                 self.rule.finding(Standing::Fine, reason).present(present)
             }
             (_, None) => {
@@ -192,7 +196,9 @@ impl Item {
         let user = facts.host.server.as_ref().and_then(|server| server.user.clone());
         let login = Some(facts.host.login.user.clone()).filter(|user| !user.is_empty());
         match user.or(login) {
-            Some(domain) => finding.set(Knob::LoginLimit { domain, item: self.rule.page.name.to_owned() }, value),
+            Some(domain) => {
+                finding.set(Knob::LoginLimit { domain, item: self.rule.page.name.to_owned() }, value)
+            }
             None => finding.recommend(value),
         }
     }
@@ -256,7 +262,11 @@ mod tests {
             (&STACK, "Max stack size", Some(2 * MB), &plain, Standing::Improve),
             (&STACK, "Max stack size", None, &plain, Standing::Improve),
         ] {
-            assert_eq!(standings(rule, &limited(name, soft, settings)), [expected], "{name} {soft:?} {settings:?}");
+            assert_eq!(
+                standings(rule, &limited(name, soft, settings)),
+                [expected],
+                "{name} {soft:?} {settings:?}"
+            );
         }
     }
 
@@ -272,7 +282,8 @@ mod tests {
     #[test]
     fn the_next_start_may_differ() {
         let mut host = limited("Max open files", Some(65_536), &[("port", "5432")]);
-        let [file, domain, kind, item, value] = ["limits.conf", "*", "-", "nofile", "1024"].map(str::to_owned);
+        let [file, domain, kind, item, value] =
+            ["limits.conf", "*", "-", "nofile", "1024"].map(str::to_owned);
         host.login.lines = vec![LimitLine { file, domain, kind, item, value }];
         assert_eq!(findings(&NOFILE, &host).len(), 2);
         host.server = None;

@@ -29,14 +29,20 @@ pub static RULE: Rule = Rule {
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let lines = &facts.host.login.lines;
-    let mut found: Vec<Finding> = lines.iter().enumerate().filter_map(|(at, line)| overridden(facts, at, line)).collect();
+    let mut found: Vec<Finding> =
+        lines.iter().enumerate().filter_map(|(at, line)| overridden(facts, at, line)).collect();
     let unit = facts.host.server.as_ref().and_then(|server| server.unit.as_deref());
     if let Some(unit) = unit.filter(|_| !lines.is_empty()) {
-        let reason = format!("The server is started by {unit}, which does not read limits.conf; Limit…= in the unit counts.");
+        let reason = format!(
+            "The server is started by {unit}, which does not read limits.conf; Limit…= in the unit counts."
+        );
         found.push(RULE.finding(Standing::NoEffect, reason).on(unit));
     }
     if found.is_empty() && !lines.is_empty() {
-        return RULE.fine(format!("{} lines", lines.len()), "No line for the server's user is overridden by another.");
+        return RULE.fine(
+            format!("{} lines", lines.len()),
+            "No line for the server's user is overridden by another.",
+        );
     }
     found
 }
@@ -50,13 +56,29 @@ fn overridden(facts: &Facts<'_>, at: usize, line: &LimitLine) -> Option<Finding>
     if others.next().is_none() && kinds.len() > 1 || winner.value == line.value {
         return None;
     }
-    let because = if login::rank(&winner.domain) < login::rank(&line.domain) { "names the user more closely" } else { "is read later" };
+    let because = if login::rank(&winner.domain) < login::rank(&line.domain) {
+        "names the user more closely"
+    } else {
+        "is read later"
+    };
     let reason = format!(
         "{} {} {} {} of {} does not hold: {} {} {} {} of {} {because}.",
-        line.domain, line.kind, line.item, line.value, line.file, winner.domain, winner.kind, winner.item, winner.value,
+        line.domain,
+        line.kind,
+        line.item,
+        line.value,
+        line.file,
+        winner.domain,
+        winner.kind,
+        winner.item,
+        winner.value,
         winner.file
     );
-    Some(RULE.finding(Standing::NoEffect, reason).on(format!("{}: {}", line.file, line.item)).present(&line.value))
+    Some(
+        RULE.finding(Standing::NoEffect, reason)
+            .on(format!("{}: {}", line.file, line.item))
+            .present(&line.value),
+    )
 }
 
 #[cfg(test)]

@@ -30,18 +30,27 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     };
     let strict = facts.host.sysctl_number("vm.overcommit_memory") == Some(2);
     match (main, server.child_oom_score_adjustment) {
-        (0.., _) if strict => {
-            RULE.fine(main, "The kernel promises no more than it has (vm.overcommit_memory = 2), so it rarely comes to that.")
-        }
+        (0.., _) if strict => RULE.fine(
+            main,
+            "The kernel promises no more than it has (vm.overcommit_memory = 2), so it rarely comes to that.",
+        ),
         (0.., _) => {
             let reason = "When memory runs out, the main process may be ended like any other, and all sessions with it.";
-            vec![RULE.finding(Standing::Improve, reason).present(main).recommend("-900, by OOMScoreAdjust= of the unit")]
+            vec![
+                RULE.finding(Standing::Improve, reason)
+                    .present(main)
+                    .recommend("-900, by OOMScoreAdjust= of the unit"),
+            ]
         }
         (_, Some(child)) if child <= main => {
-            let reason = format!("Sessions have {child} as well: set PG_OOM_ADJUST_FILE, so that one of them can be ended alone.");
+            let reason = format!(
+                "Sessions have {child} as well: set PG_OOM_ADJUST_FILE, so that one of them can be ended alone."
+            );
             vec![RULE.finding(Standing::Improve, reason).present(main).recommend("0 for the children")]
         }
-        (_, Some(child)) => RULE.fine(main, format!("The main process is spared, and its children have {child}.")),
+        (_, Some(child)) => {
+            RULE.fine(main, format!("The main process is spared, and its children have {child}."))
+        }
         (_, None) => RULE.fine(main, "The main process is spared; the score of its children is unknown."),
     }
 }

@@ -84,14 +84,19 @@ fn judge_swap(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     if memory.swaps.is_empty() {
-        return SWAP.fine("none", "No swap area is seen: when memory runs out, the OOM killer decides at once.");
+        return SWAP
+            .fine("none", "No swap area is seen: when memory runs out, the OOM killer decides at once.");
     }
     let size = |of: fn(&pgdyno_inventory::Swap) -> u64, compressed: bool| {
         let areas = memory.swaps.iter().filter(|swap| swap.is_compressed_memory == compressed);
         areas.map(of).fold(0, u64::saturating_add)
     };
     let (used, compressed) = (size(|swap| swap.used_bytes, false), size(|swap| swap.size_bytes, true));
-    let present = format!("{} on disks, {} compressed", units::bytes(size(|swap| swap.size_bytes, false)), units::bytes(compressed));
+    let present = format!(
+        "{} on disks, {} compressed",
+        units::bytes(size(|swap| swap.size_bytes, false)),
+        units::bytes(compressed)
+    );
     if used > memory.total_bytes / 50 {
         let reason = format!(
             "{} are on a swap disk, more than 2 % of the memory: if they belong to sessions, these wait for it.",
@@ -156,7 +161,8 @@ mod tests {
         assert!(standings(&BLOCKED, &host).is_empty());
         let stack = ["io_schedule", "rq_qos_wait"].map(str::to_owned).to_vec();
         let name = "postgres".to_owned();
-        host.kernel.blocked = vec![BlockedProcess { pid: 7, name, waits_in: Some("io_schedule".to_owned()), stack }];
+        host.kernel.blocked =
+            vec![BlockedProcess { pid: 7, name, waits_in: Some("io_schedule".to_owned()), stack }];
         let found = findings(&BLOCKED, &host);
         let expected = "postgres (process id 7) waits in io_schedule (io_schedule < rq_qos_wait) and";
         assert!(found[0].reason.starts_with(expected), "{}", found[0].reason);

@@ -32,19 +32,27 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     for line in &facts.host.kernel.sysctl_lines {
         by_name.entry(&line.name).or_default().push(line);
     }
-    let mut found: Vec<Finding> = by_name.into_iter().filter_map(|(name, lines)| repeated(name, &lines)).collect();
+    let mut found: Vec<Finding> =
+        by_name.into_iter().filter_map(|(name, lines)| repeated(name, &lines)).collect();
     let limits = &facts.host.login.lines;
-    found.extend(limits.iter().enumerate().filter(|(at, line)| limits[..*at].contains(line)).map(|(_, line)| {
-        let text = format!("{} {} {} {}", line.domain, line.kind, line.item, line.value);
-        RULE.finding(Standing::NoEffect, format!("{} has the line {text} more than once.", line.file)).on(text)
-    }));
+    found.extend(limits.iter().enumerate().filter(|(at, line)| limits[..*at].contains(line)).map(
+        |(_, line)| {
+            let text = format!("{} {} {} {}", line.domain, line.kind, line.item, line.value);
+            RULE.finding(Standing::NoEffect, format!("{} has the line {text} more than once.", line.file))
+                .on(text)
+        },
+    ));
     found
 }
 
 fn repeated(name: &str, lines: &[&SysctlLine]) -> Option<Finding> {
     let (last, earlier) = lines.split_last()?;
     let first = earlier.last()?;
-    let values = if earlier.iter().all(|line| line.value == last.value) { "to the same value" } else { "to different values" };
+    let values = if earlier.iter().all(|line| line.value == last.value) {
+        "to the same value"
+    } else {
+        "to different values"
+    };
     let reason = format!(
         "{} lines set {name} {values}; {} = {} in {} holds, not {} in {}.",
         lines.len(),

@@ -70,7 +70,9 @@ fn knob(file: &str) -> Knob {
 
 fn judge_enabled(facts: &Facts<'_>) -> Vec<Finding> {
     match (facts.host.memory.transparent.enabled.as_deref(), facts.purpose) {
-        (None, _) => vec![ENABLED.finding(Standing::Unknown, "The mode of transparent huge pages could not be read.")],
+        (None, _) => {
+            vec![ENABLED.finding(Standing::Unknown, "The mode of transparent huge pages could not be read.")]
+        }
         (Some("always"), Purpose::Olap) => ENABLED.fine(
             "always",
             "Long queries with much private memory may gain; whether they do here is not measured.",
@@ -80,7 +82,9 @@ fn judge_enabled(facts: &Facts<'_>) -> Vec<Finding> {
                           programs that ask.";
             vec![ENABLED.finding(Standing::Improve, reason).present("always").set(knob("enabled"), "madvise")]
         }
-        (Some(mode), _) => ENABLED.fine(mode, "Sessions of PostgreSQL do not ask for huge pages and get none."),
+        (Some(mode), _) => {
+            ENABLED.fine(mode, "Sessions of PostgreSQL do not ask for huge pages and get none.")
+        }
     }
 }
 
@@ -96,7 +100,9 @@ fn judge_defrag(facts: &Facts<'_>) -> Vec<Finding> {
             let reason = "Page faults wait for compaction when memory is fragmented.";
             vec![DEFRAG.finding(Standing::Improve, reason).present("always").set(knob("defrag"), "madvise")]
         }
-        (Some(mode), _) => DEFRAG.fine(mode, "Only processes that ask for huge pages wait for compaction, or none."),
+        (Some(mode), _) => {
+            DEFRAG.fine(mode, "Only processes that ask for huge pages wait for compaction, or none.")
+        }
     }
 }
 
@@ -111,9 +117,10 @@ fn judge_shared(facts: &Facts<'_>) -> Vec<Finding> {
         "always" | "within_size" if held => {
             SHARED.fine(mode, "The server has explicit huge pages; it concerns other programs.")
         }
-        "always" | "within_size" => {
-            SHARED.fine(mode, "shared_buffers get huge pages as far as the kernel finds them; none are guaranteed.")
-        }
+        "always" | "within_size" => SHARED.fine(
+            mode,
+            "shared_buffers get huge pages as far as the kernel finds them; none are guaranteed.",
+        ),
         _ => SHARED.fine(mode, "shared_buffers are in huge pages only by huge_pages of the server."),
     }
 }

@@ -77,16 +77,25 @@ fn judge_archive(facts: &Facts<'_>) -> Vec<Finding> {
             vec![finding.recommend("a command that keeps it, or archive_mode = off")]
         }
         (true, false, "" | "''") => {
-            let reason = "Segments of the WAL are kept until a command is set, and fill the volume meanwhile.";
-            vec![ARCHIVE.finding(Standing::Improve, reason).present("\"\"").recommend("a command that keeps it")]
+            let reason =
+                "Segments of the WAL are kept until a command is set, and fill the volume meanwhile.";
+            vec![
+                ARCHIVE
+                    .finding(Standing::Improve, reason)
+                    .present("\"\"")
+                    .recommend("a command that keeps it"),
+            ]
         }
-        (true, false, command) => ARCHIVE.fine(command, "It is none of the commands that are known to keep nothing."),
+        (true, false, command) => {
+            ARCHIVE.fine(command, "It is none of the commands that are known to keep nothing.")
+        }
     }
 }
 
 fn judge_delay(facts: &Facts<'_>) -> Vec<Finding> {
     let delay = facts.setting("commit_delay").filter(|delay| !delay.starts_with('0'));
-    let asynchronous = facts.setting("synchronous_commit").is_some_and(|mode| matches!(mode, "off" | "false" | "no" | "0"));
+    let asynchronous =
+        facts.setting("synchronous_commit").is_some_and(|mode| matches!(mode, "off" | "false" | "no" | "0"));
     let unsynced = facts.setting_is_on("fsync", true) == Some(false);
     match (delay, asynchronous, unsynced) {
         (None, ..) => Vec::new(),
