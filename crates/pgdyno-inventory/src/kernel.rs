@@ -17,8 +17,8 @@ pub struct Kernel {
     pub clocks: ClockSources,
     /// Kernel parameters by name, such as `vm.swappiness`; several numbers are separated by one space.
     pub sysctls: BTreeMap<String, String>,
-    /// Lines of `/etc/sysctl.conf` and `sysctl.d` that set parameters, in the order in which they are read: the last one
-    /// of a name holds.
+    /// Lines of `/etc/sysctl.conf` and `sysctl.d` that set parameters, in the order in which they are read: the last
+    /// one of a name holds.
     pub sysctl_lines: Vec<SysctlLine>,
     /// Names of modules that are loaded or built in and that a rule asks for (`nf_conntrack`, `zfs`).
     pub modules: Vec<String>,
@@ -80,7 +80,7 @@ pub struct Cgroup {
     pub version: Option<u8>,
     /// Most memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Processor time per second of wall-clock time.
+    /// CPU time per second of wall-clock time.
     pub cpus: Option<f64>,
     /// Most processes.
     pub processes: Option<u64>,

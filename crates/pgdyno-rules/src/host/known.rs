@@ -29,10 +29,10 @@ impl<'a> Facts<'a> {
         self.server()?.settings.get(name).map(|value| value.trim())
     }
 
-    /// A setting that is a whole number, or its default where it is not set; `None` without settings.
+    /// A setting that is a whole number of 32 bits, or its default where it is not set; `None` without settings.
     pub(crate) fn setting_number(&self, name: &str, default: u64) -> Option<u64> {
         self.server()?;
-        self.setting(name).map_or(Some(default), |value| value.parse().ok())
+        self.setting(name).map_or(Some(default), |value| Some(u64::from(value.parse::<u32>().ok()?)))
     }
 
     /// A setting that is an amount of memory, in bytes, or its default where it is not set.

@@ -15,6 +15,8 @@ mod testing;
 mod verdict;
 #[cfg(test)]
 mod walk;
+#[cfg(test)]
+mod walk_storage;
 
 use pgdyno_inventory::Inventory;
 

@@ -9,11 +9,11 @@ use crate::{
 pub static RULE: Rule = Rule {
     page: Page {
         name: "fs.aio-max-nr",
-        what: "Events of Linux's older asynchronous I/O (io_setup, libaio) that all processes together may have, 65536 by \
-               default.",
+        what: "Events of Linux's older asynchronous I/O (io_setup, libaio) that all processes together may have, \
+               65536 by default.",
         today: Today::NoEffect,
-        why: "No version of PostgreSQL uses this interface: io_method = io_uring of 18 has its own, which is not counted here. \
-              It matters to fio with libaio and to some other servers on the host.",
+        why: "No version of PostgreSQL uses this interface: io_method = io_uring of 18 has its own, which is not \
+              counted here. It matters to fio with libaio and to some other servers on the host.",
         danger: "Too low, programs that use libaio fail with EAGAIN.",
         source: "Linux Documentation/admin-guide/sysctl/fs.rst; PostgreSQL manual, io_method.",
         ..Page::EMPTY

@@ -13,12 +13,13 @@ pub static RULE: Rule = Rule {
         name: "fs.file-max",
         what: "Open files of all unprivileged processes together.",
         today: Today::DefaultIsRight,
-        why: "The kernel computes it as one for each 10 KiB of memory, and systemd since 240 lifts it to the largest number. \
-              Only a value set by hand can be too low: the server may need max_files_per_process for each of its processes, \
-              which is compared here.",
-        danger: "When it is reached, no process of the host can open a file or a socket (\"Too many open files in system\").",
-        source: "Linux Documentation/admin-guide/sysctl/fs.rst; fs/file_table.c; systemd NEWS for 240; PostgreSQL manual, \
-                 max_files_per_process.",
+        why: "The kernel computes it as one for each 10 KiB of memory, and systemd since 240 lifts it to the largest \
+              number. Only a value set by hand can be too low: the server may need max_files_per_process for each of \
+              its processes, which is compared here.",
+        danger: "When it is reached, no process of the host can open a file or a socket (\"Too many open files in \
+                 system\").",
+        source: "Linux Documentation/admin-guide/sysctl/fs.rst; fs/file_table.c; systemd NEWS for 240; PostgreSQL \
+                 manual, max_files_per_process.",
         ..Page::EMPTY
     },
     judge,

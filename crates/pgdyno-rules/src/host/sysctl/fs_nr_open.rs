@@ -11,7 +11,8 @@ use crate::{
 pub static RULE: Rule = Rule {
     page: Page {
         name: "fs.nr_open",
-        what: "Highest limit of open files (nofile) that a process can be given, 1048576 by default.",
+        what: "Highest limit of open files (nofile) that a process can be given, 1048576 by default; systemd since \
+               240 raises it where it was built to.",
         today: Today::DefaultIsRight,
         why: "A process of the server opens up to max_files_per_process files, 1000 by default, so the default is a \
               thousandfold. It has to be raised only before a nofile above it, which a server does not need.",
@@ -24,6 +25,8 @@ pub static RULE: Rule = Rule {
 
 /// The default of the kernel.
 const DEFAULT: u64 = 1_048_576;
+/// The highest value that the kernel takes: the largest `int` that is a multiple of 64.
+const MOST: u64 = 2_147_483_584;
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(value) = RULE.number(facts) else { return Vec::new() };
@@ -31,6 +34,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let logins = facts.host.login.lines.iter().filter(|line| line.item == "nofile");
     let highest = logins.filter_map(|line| line.value.parse::<u64>().ok()).max().unwrap_or(0);
     let wanted = highest.max(files.saturating_add(100));
+    if wanted > MOST {
+        let reason = format!("A nofile of {} is asked for, which no kernel can give.", units::count(wanted));
+        return vec![RULE.finding(Standing::Improve, reason).present(value).recommend("a lower nofile")];
+    }
     if wanted > value {
         let reason =
             format!("A process would be given {} files, which the kernel refuses.", units::count(wanted));
@@ -64,5 +71,7 @@ mod tests {
         };
         host.login.lines = vec![line("2000000"), line("unlimited")];
         assert_eq!(changes(&RULE, &host), ["2000000"]);
+        host.login.lines = vec![line("99999999999")];
+        assert!(changes(&RULE, &host).is_empty(), "no kernel takes it");
     }
 }

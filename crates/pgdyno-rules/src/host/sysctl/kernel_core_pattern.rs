@@ -9,13 +9,16 @@ use crate::{
 pub static RULE: Rule = Rule {
     page: Page {
         name: "kernel.core_pattern",
-        what: "Where the kernel writes the memory of a process that crashed: a file, or a program after a pipe character.",
+        what: "Where the kernel writes the memory of a process that crashed: a file, or a program after a pipe \
+               character.",
         today: Today::Depends,
         why: "The dump of a session holds shared_buffers too, as far as they are not in huge pages, unless \
-              /proc/PID/coredump_filter says otherwise. A pattern without a directory puts it into the working directory, \
-              which is the data directory. A program such as systemd-coredump compresses dumps and limits them.",
-        danger: "A few dumps of the size of shared_buffers fill the volume of the data. They contain rows: the published mode \
-                 777 of their directory lets everybody replace them, 0700 of the server's user is enough.",
+              /proc/PID/coredump_filter says otherwise. A pattern without a directory puts it into the working \
+              directory, which is the data directory. A program such as systemd-coredump compresses dumps and limits \
+              them.",
+        danger: "A few dumps of the size of shared_buffers fill the volume of the data. They contain rows: the \
+                 published mode 777 of their directory lets everybody replace them, 0700 of the server's user is \
+                 enough.",
         source: "core(5); systemd-coredump(8).",
         ..Page::EMPTY
     },

@@ -9,12 +9,12 @@ use crate::{
 pub static RULE: Rule = Rule {
     page: Page {
         name: "kernel.numa_balancing",
-        what: "Whether the kernel moves pages towards the NUMA node of the process that uses them: 0 no, 1 yes, 2 only \
-               between tiers of memory (since Linux 5.18).",
+        what: "Whether the kernel moves pages towards the NUMA node of the process that uses them: 0 no, 1 yes, 2 \
+               only between tiers of memory (since Linux 5.18).",
         today: Today::Depends,
-        why: "To learn who uses a page the kernel unmaps it now and then and takes a fault. Pages of shared_buffers are used \
-              from all nodes, so there is little to gain for them, while the memory of one long session can gain. Whether 0 \
-              helps depends on the load; compare both on your own.",
+        why: "To learn who uses a page the kernel unmaps it now and then and takes a fault. Pages of shared_buffers \
+              are used from all nodes, so there is little to gain for them, while the memory of one long session can \
+              gain. Whether 0 helps depends on the load; compare both on your own.",
         danger: "",
         source: "Linux Documentation/admin-guide/sysctl/kernel.rst, numa_balancing.",
         since_kernel: Some((3, 13)),

@@ -9,12 +9,14 @@ use crate::{
 pub static RULE: Rule = Rule {
     page: Page {
         name: "kernel.perf_event_paranoid",
-        what: "What users without CAP_PERFMON may profile: -1 all, 0 processors, 1 their processes with kernel functions, 2 \
-               their processes without (the kernel's default), 3 and more nothing (a patch of Debian and Ubuntu).",
+        what: "What users without CAP_PERFMON may profile: -1 all, 0 processors, 1 their processes with kernel \
+               functions, 2 their processes without (the kernel's default), 3 and more nothing (a patch of Debian \
+               and Ubuntu).",
         today: Today::Depends,
-        why: "It costs a server nothing. A profile of where the server spends CPU time needs 2 for functions of the server \
-              and 1 for those of the kernel, or CAP_PERFMON.",
-        danger: "Low values let local users observe kernel addresses and timings: set them for the profile, not for good.",
+        why: "It costs a server nothing. A profile of where the server spends CPU time needs 2 for functions of the \
+              server and 1 for those of the kernel, or CAP_PERFMON.",
+        danger: "Low values let local users observe kernel addresses and timings: set them for the profile, not for \
+                 good.",
         source: "Linux Documentation/admin-guide/sysctl/kernel.rst and admin-guide/perf-security.rst.",
         ..Page::EMPTY
     },
@@ -25,7 +27,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     match facts.host.sysctl_number(RULE.page.name) {
         None => Vec::new(),
         Some(value @ 3..) => {
-            let reason = "Ordinary users cannot profile even their own processes, so profiles need root or CAP_PERFMON.";
+            let reason = "Ordinary users cannot profile even their own processes, so profiles need root or \
+                          CAP_PERFMON.";
             vec![RULE.finding(Standing::Improve, reason).present(value).recommend("2, or 1 while profiling")]
         }
         Some(2) => RULE.fine(2, "Own processes can be profiled, without functions of the kernel."),

@@ -9,12 +9,14 @@ use crate::{
 pub static AUTOGROUP: Rule = Rule {
     page: Page {
         name: "kernel.sched_autogroup_enabled",
-        what: "Whether the scheduler shares processors between sessions (in the sense of setsid) instead of processes.",
+        what: "Whether the scheduler shares processors between sessions (in the sense of setsid) instead of \
+               processes.",
         today: Today::Depends,
-        why: "Every process of the server makes itself a session, so each is a group of its own, which costs the scheduler a \
-              level more; and groups do not apply at all where the processes are in a control group with the cpu \
-              controller. Gains published for 0 are from kernels of 2012; compare both on your own.",
-        danger: "nice has no effect between processes of different groups, so that a backup with nice 19 competes fully.",
+        why: "Every process of the server makes itself a session, so each is a group of its own, which costs the \
+              scheduler a level more; and groups do not apply at all where the processes are in a control group with \
+              the cpu controller. Gains published for 0 are from kernels of 2012; compare both on your own.",
+        danger: "nice has no effect between processes of different groups, so that a backup with nice 19 competes \
+                 fully.",
         source: "sched(7), \"The autogroup feature\".",
         ..Page::EMPTY
     },
@@ -25,12 +27,12 @@ pub static AUTOGROUP: Rule = Rule {
 pub static MIGRATION: Rule = Rule {
     page: Page {
         name: "kernel.sched_migration_cost_ns",
-        what: "How long after its last run a process counts as having its data in the cache of a processor, 500000 ns by \
-               default.",
+        what: "How long after its last run a process counts as having its data in the cache of a processor, 500000 \
+               ns by default.",
         today: Today::Obsolete,
         why: "Since Linux 5.13 it is no kernel parameter any more but a file for debugging, \
-              /sys/kernel/debug/sched/migration_cost_ns. The published 5000000 is from kernels of 2012 and a scheduler that \
-              has been replaced in 6.6.",
+              /sys/kernel/debug/sched/migration_cost_ns. The published 5000000 is from kernels of 2012 and a \
+              scheduler that has been replaced in 6.6.",
         danger: "High values keep processes waiting on one processor while others are idle.",
         source: "Linux commit 8a99b6833c88 (Linux 5.13).",
         until_kernel: Some((5, 13)),

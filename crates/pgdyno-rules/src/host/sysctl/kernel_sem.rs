@@ -10,15 +10,16 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "kernel.sem",
         also: &["SEMMSL", "SEMMNS", "SEMOPM", "SEMMNI"],
-        what: "Limits of System V semaphores: in a set, in all sets, operations in one call, sets (SEMMSL SEMMNS SEMOPM \
-               SEMMNI); 32000 1024000000 500 32000 by default since Linux 3.19, 250 32000 32 128 before.",
+        what: "Limits of System V semaphores: in a set, in all sets, operations in one call, sets (SEMMSL SEMMNS \
+               SEMOPM SEMMNI); 32000 1024000000 500 32000 by default since Linux 3.19, 250 32000 32 128 before.",
         today: Today::Obsolete,
-        why: "Builds for Linux use unnamed POSIX semaphores since PostgreSQL 10, which these limits do not concern. 9.5, 9.6 \
-              and builds with USE_SYSV_SEMAPHORES need SEMMNI sets of 17, one for each 16 processes: of max_connections + \
-              autovacuum_max_workers + 4 in 9.5, + max_worker_processes + 5 from 9.6 on, + max_wal_senders from 12 on, + 7 \
-              for 5 in 17; 18 says the number itself as num_os_semaphores. Recent minor releases make sets of 19 and one.",
-        danger: "Too low for such a build, the server does not start (\"No space left on device\" of semget). A SEMMNI above \
-                 32768, as published, is refused by current kernels unless booted with ipcmni_extend.",
+        why: "Builds for Linux use unnamed POSIX semaphores since PostgreSQL 10, which these limits do not concern. \
+              9.5, 9.6 and builds with USE_SYSV_SEMAPHORES need SEMMNI sets of 17, one for each 16 processes: of \
+              max_connections + autovacuum_max_workers + 4 in 9.5, + max_worker_processes + 5 from 9.6 on, + \
+              max_wal_senders from 12 on, + 7 for 5 in 17; 18 says the number itself as num_os_semaphores. Recent \
+              minor releases make sets of 19 and one.",
+        danger: "Too low for such a build, the server does not start (\"No space left on device\" of semget). A \
+                 SEMMNI above 32768, as published, is refused by current kernels unless booted with ipcmni_extend.",
         source: "PostgreSQL manual, \"System V IPC Parameters\"; commit ecb0d20a9d2 (PostgreSQL 10); Linux \
                  include/uapi/linux/sem.h.",
         ..Page::EMPTY
@@ -65,7 +66,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             RULE.fine(present, "It is the default, and the server uses POSIX semaphores.")
         }
         (Some(10..), _) => {
-            let reason = "The server uses unnamed POSIX semaphores unless it was built otherwise, so the limits do nothing.";
+            let reason = "The server uses unnamed POSIX semaphores unless it was built otherwise, so the limits do \
+                          nothing.";
             vec![RULE.finding(Standing::NoEffect, reason).present(present)]
         }
         (Some(_), Some(sets)) => {

@@ -7,8 +7,8 @@ use crate::{
     host::{Facts, Rule},
 };
 
-const SOURCE: &str = "PostgreSQL manual, \"Shared Memory and Semaphores\" and shared_memory_type; Linux commit 060028bac94b \
-                      (Linux 3.16).";
+const SOURCE: &str = "PostgreSQL manual, \"Shared Memory and Semaphores\" and shared_memory_type; Linux commit \
+                      060028bac94b (Linux 3.16).";
 
 /// The rule of the largest segment.
 pub static SHMMAX: Rule = Rule {
@@ -16,9 +16,9 @@ pub static SHMMAX: Rule = Rule {
         name: "kernel.shmmax",
         what: "Largest System V shared memory segment in bytes; practically unlimited by default since Linux 3.16.",
         today: Today::Obsolete,
-        why: "Since 9.3 the shared memory of a server is an anonymous mapping; of System V there is one segment of 56 bytes, by \
-              which a second server on the same data directory is noticed. Only shared_memory_type = sysv (12 and later) puts \
-              all of it there again.",
+        why: "Since 9.3 the shared memory of a server is an anonymous mapping; of System V there is one segment of \
+              56 bytes, by which a second server on the same data directory is noticed. Only shared_memory_type = \
+              sysv (12 and later) puts all of it there again.",
         danger: "A small value set by hand keeps a server with shared_memory_type = sysv from starting.",
         source: SOURCE,
         ..Page::EMPTY
@@ -30,7 +30,8 @@ pub static SHMMAX: Rule = Rule {
 pub static SHMALL: Rule = Rule {
     page: Page {
         name: "kernel.shmall",
-        what: "System V shared memory of all processes together, in pages; practically unlimited by default since Linux 3.16.",
+        what: "System V shared memory of all processes together, in pages; practically unlimited by default since \
+               Linux 3.16.",
         today: Today::Obsolete,
         why: "Published values of 80 % of the memory date from before PostgreSQL 9.3, which keeps 56 bytes there, see \
               kernel.shmmax. Mind the unit: pages of mostly 4 KiB, not bytes.",
@@ -50,8 +51,8 @@ pub static SHMMNI: Rule = Rule {
         why: "A server has one, and some more with dynamic_shared_memory_type = sysv.",
         danger: "Values above 32768, such as the published 819200, are refused by current kernels unless booted with \
                  ipcmni_extend.",
-        source: "Linux Documentation/admin-guide/sysctl/kernel.rst; ipc/ipc_sysctl.c; PostgreSQL manual, \"System V IPC \
-                 Parameters\".",
+        source: "Linux Documentation/admin-guide/sysctl/kernel.rst; ipc/ipc_sysctl.c; PostgreSQL manual, \"System V \
+                 IPC Parameters\".",
         ..Page::EMPTY
     },
     judge: judge_count,

@@ -5,13 +5,14 @@ use crate::{
     host::{Facts, Rule},
 };
 
-const WHY_DEFAULT: &str = "TCP sizes its buffers by net.ipv4.tcp_rmem and tcp_wmem and does not look here. UDP and Unix \
-                           sockets do; PostgreSQL's are small requests and answers, for which 208 KiB are enough.";
-const WHY_MAX: &str = "It limits what a program asks for by SO_RCVBUF or SO_SNDBUF. Neither the server (on Linux) nor libpq \
-                       asks, so that TCP grows to the limits of tcp_rmem and tcp_wmem without looking here. 212992 was the \
-                       default for long; kernels since 6.17 or so have 4 MiB.";
-const SOURCE: &str = "Linux Documentation/admin-guide/sysctl/net.rst; Documentation/networking/ip-sysctl.rst, tcp_rmem; \
-                      tcp(7).";
+const WHY_DEFAULT: &str = "TCP sizes its buffers by net.ipv4.tcp_rmem and tcp_wmem and does not look here. UDP and \
+                           Unix sockets do; PostgreSQL's are small requests and answers, for which 208 KiB are \
+                           enough.";
+const WHY_MAX: &str = "It limits what a program asks for by SO_RCVBUF or SO_SNDBUF. Neither the server (on Linux) \
+                       nor libpq asks, so that TCP grows to the limits of tcp_rmem and tcp_wmem without looking \
+                       here. 212992 was the default for long; kernels since 6.17 or so have 4 MiB.";
+const SOURCE: &str = "Linux Documentation/admin-guide/sysctl/net.rst; Documentation/networking/ip-sysctl.rst, \
+                      tcp_rmem; tcp(7).";
 
 /// The rule of the receive buffer of new sockets.
 pub static RMEM_DEFAULT: Rule = Rule {
@@ -78,12 +79,13 @@ fn judge(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
     match rule.number(facts) {
         None => Vec::new(),
         Some(value @ 0..65_536) => {
-            let reason = "It is far below the default of 212992, so that Unix sockets switch between processes more often.";
+            let reason = "It is far below the default of 212992, so that Unix sockets switch between processes more \
+                          often.";
             vec![rule.finding(Standing::Improve, reason).present(value).set_sysctl(DEFAULT)]
         }
         Some(value @ (DEFAULT | NEW_MAX)) => rule.fine(value, "It is a default of the kernel."),
         Some(value) => {
-            let reason = "Connections of PostgreSQL over TCP do not use it.";
+            let reason = "Buffers of PostgreSQL's connections over TCP do not grow by it.";
             vec![rule.finding(Standing::NoEffect, reason).present(value)]
         }
     }

@@ -7,12 +7,13 @@ use crate::{
     host::{Facts, Rule},
 };
 
-const WHY: &str = "It exists only where the module nf_conntrack is loaded, as by a firewall with states or by containers. Each \
-                   connection takes an entry of about 320 bytes, also a while after it was closed. The default is sized by \
-                   the memory, up to 262144. Without the module the line in sysctl.conf is an error message at boot. Raising \
-                   the limit alone makes the chains of the hash table longer; nf_conntrack_buckets goes with it.";
-const DANGER: &str = "When the table is full, new connections are dropped (\"nf_conntrack: table full, dropping packet\" in \
-                      the log of the kernel).";
+const WHY: &str = "It exists only where the module nf_conntrack is loaded, as by a firewall with states or by \
+                   containers. Each connection takes an entry of about 320 bytes, also a while after it was closed. \
+                   The default is sized by the memory, up to 262144. Without the module the line in sysctl.conf is \
+                   an error message at boot. Raising the limit alone makes the chains of the hash table longer; \
+                   nf_conntrack_buckets goes with it.";
+const DANGER: &str = "When the table is full, new connections are dropped (\"nf_conntrack: table full, dropping \
+                      packet\" in the log of the kernel).";
 const SOURCE: &str = "Linux Documentation/networking/nf_conntrack-sysctl.rst.";
 
 /// The rule of the table of connections.

@@ -13,10 +13,11 @@ pub static RULE: Rule = Rule {
         name: "net.ipv4.ip_local_port_range",
         what: "Ports that outgoing connections take by themselves, 32768 to 60999 by default.",
         today: Today::DefaultIsRight,
-        why: "A server does not use it for connections that it accepts. The host of clients or of a pooler does: 28232 ports \
-              allow so many connections to one address and port at a time, including those closed within the last minute.",
-        danger: "A range that includes the port of a server lets an outgoing connection take it while the server is down, which \
-                 then cannot start; net.ipv4.ip_local_reserved_ports excludes ports.",
+        why: "A server does not use it for connections that it accepts. The host of clients or of a pooler does: \
+              28232 ports allow so many connections to one address and port at a time, including those closed within \
+              the last minute.",
+        danger: "A range that includes the port of a server lets an outgoing connection take it while the server is \
+                 down, which then cannot start; net.ipv4.ip_local_reserved_ports excludes ports.",
         source: "Linux Documentation/networking/ip-sysctl.rst, ip_local_port_range; ip(7).",
         ..Page::EMPTY
     },
@@ -36,7 +37,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             let reason = format!(
                 "Port {port} of the server is in the range: an outgoing connection may take it while it is down."
             );
-            vec![RULE.finding(Standing::Improve, reason).present(present).set_sysctl("32768 60999")]
+            let best = format!("net.ipv4.ip_local_reserved_ports = {port}");
+            vec![RULE.finding(Standing::Improve, reason).present(present).recommend(best)]
         }
         _ if count < 10_000 => {
             let reason = format!(

@@ -11,8 +11,8 @@ pub static RULE: Rule = Rule {
         name: "net.core.netdev_max_backlog",
         what: "Packets that may wait on each processor between a driver and the protocols, 1000 by default.",
         today: Today::DefaultIsRight,
-        why: "Drivers of network cards (NAPI) hand packets on directly; only loopback, virtual pairs and steering by RPS use \
-              this queue. It is too short only where the second column of /proc/net/softnet_stat grows.",
+        why: "Drivers of network cards (NAPI) hand packets on directly; only loopback, virtual pairs and steering by \
+              RPS use this queue. It is too short only where the second column of /proc/net/softnet_stat grows.",
         danger: "",
         source: "Linux Documentation/admin-guide/sysctl/net.rst; Documentation/networking/scaling.rst.",
         ..Page::EMPTY

@@ -9,14 +9,14 @@ use crate::{
 pub static RULE: Rule = Rule {
     page: Page {
         name: "net.core.somaxconn",
-        what: "Longest queue of connections that were made and that a server has not yet accepted; 4096 by default since Linux \
-               5.4, 128 before.",
+        what: "Longest queue of connections that were made and that a server has not yet accepted; 4096 by default \
+               since Linux 5.4, 128 before.",
         today: Today::Kept,
-        why: "The server asks for a queue of twice its connections, before 16 at most 10000, and the kernel cuts that to \
-              this value. It matters when many clients connect at once, as after a failover. It holds from the next start of \
-              the server on.",
-        danger: "When the queue is full, connections over TCP wait a second or more for a retry, and those over a Unix socket \
-                 fail at once (\"Resource temporarily unavailable\").",
+        why: "The server asks for a queue of about twice its connections, before 16 at most 10000, and the kernel \
+              cuts that to this value. It matters when many clients connect at once, as after a failover. It holds \
+              from the next start of the server on.",
+        danger: "When the queue is full, connections over TCP wait a second or more for a retry, and those over a \
+                 Unix socket fail at once (\"Resource temporarily unavailable\").",
         source: "PostgreSQL src/backend/libpq/pqcomm.c and pg_config_manual.h (PG_SOMAXCONN); Linux \
                  Documentation/networking/ip-sysctl.rst; listen(2).",
         ..Page::EMPTY

@@ -13,9 +13,11 @@ const SOURCE: &str = "Linux Documentation/networking/ip-sysctl.rst; include/net/
 pub static FIN_TIMEOUT: Rule = Rule {
     page: Page {
         name: "net.ipv4.tcp_fin_timeout",
-        what: "Seconds that a connection which no process has any more waits for the other side to close, 60 by default.",
+        what: "Seconds that a connection which no process has any more waits for the other side to close, 60 by \
+               default.",
         today: Today::DefaultIsRight,
-        why: "It does not shorten TIME_WAIT, although it is published for that: TIME_WAIT is 60 s, fixed in the kernel.",
+        why: "It does not shorten TIME_WAIT, although it is published for that: TIME_WAIT is 60 s, fixed in the \
+              kernel.",
         danger: "",
         source: SOURCE,
         ..Page::EMPTY
@@ -29,10 +31,10 @@ pub static BUCKETS: Rule = Rule {
         name: "net.ipv4.tcp_max_tw_buckets",
         what: "Closed connections that are remembered for 60 s (TIME_WAIT) at most, sized by the memory by default.",
         today: Today::NoEffect,
-        why: "It is a guard against simple attacks, and the kernel's documentation says not to lower it. Above the number that \
-              occurs it does nothing: one needs a few hundred bytes.",
-        danger: "Lowered, closed connections are forgotten at once, and stray packets may reach a new connection of the same \
-                 ports.",
+        why: "It is a guard against simple attacks, and the kernel's documentation says not to lower it. Above the \
+              number that occurs it does nothing: one needs a few hundred bytes.",
+        danger: "Lowered, closed connections are forgotten at once, and stray packets may reach a new connection of \
+                 the same ports.",
         source: SOURCE,
         ..Page::EMPTY
     },
@@ -43,11 +45,12 @@ pub static BUCKETS: Rule = Rule {
 pub static REUSE: Rule = Rule {
     page: Page {
         name: "net.ipv4.tcp_tw_reuse",
-        what: "Whether an outgoing connection may take the ports of one in TIME_WAIT: 0 no, 1 yes, 2 over loopback only (the \
-               default since Linux 4.19).",
+        what: "Whether an outgoing connection may take the ports of one in TIME_WAIT: 0 no, 1 yes, 2 over loopback \
+               only (the default since Linux 4.19).",
         today: Today::NoEffect,
-        why: "It does nothing for a server, which accepts connections. On the host of clients that connect for each transaction, \
-              1 helps against running out of ports and is safe with timestamps; a pooler is the better remedy.",
+        why: "It does nothing for a server, which accepts connections. On the host of clients that connect for each \
+              transaction, 1 helps against running out of ports and is safe with timestamps; a pooler is the better \
+              remedy.",
         danger: "",
         source: SOURCE,
         ..Page::EMPTY
@@ -62,8 +65,8 @@ pub static RECYCLE: Rule = Rule {
         what: "Made TIME_WAIT shorter by taking all clients of an address for one.",
         today: Today::Obsolete,
         why: "It was removed in Linux 4.12, after 4.10 had made it useless.",
-        danger: "With 1 on an older kernel, connections of clients behind one address (NAT, a load balancer) are dropped in \
-                 silence.",
+        danger: "With 1 on an older kernel, connections of clients behind one address (NAT, a load balancer) are \
+                 dropped in silence.",
         source: "Linux commits 95a22caee396 (4.10) and 4396e46187ca (4.12).",
         until_kernel: Some((4, 12)),
         ..Page::EMPTY
@@ -86,7 +89,7 @@ fn judge_fin_timeout(facts: &Facts<'_>) -> Vec<Finding> {
 /// 524288, as a power of two.
 fn buckets(total_bytes: u64) -> Option<u64> {
     let entries = (total_bytes / (128 * KB)).min(524_288);
-    Some(1_u64 << entries.checked_ilog2()?).map(|entries| entries / 2)
+    (entries > 0).then(|| entries.next_power_of_two() / 2)
 }
 
 fn judge_buckets(facts: &Facts<'_>) -> Vec<Finding> {

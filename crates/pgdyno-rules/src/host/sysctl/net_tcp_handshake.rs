@@ -13,8 +13,8 @@ pub static BACKLOG: Rule = Rule {
         name: "net.ipv4.tcp_max_syn_backlog",
         what: "Half-open connections that a listening socket remembers, sized by the memory by default.",
         today: Today::NoEffect,
-        why: "The kernel looks at it only where SYN cookies are off; else the queue is bounded by net.core.somaxconn and by \
-              what the server asks for.",
+        why: "The kernel looks at it only where SYN cookies are off; else the queue is bounded by net.core.somaxconn \
+              and by what the server asks for.",
         danger: "",
         source: SOURCE,
         ..Page::EMPTY
@@ -28,8 +28,8 @@ pub static RETRIES: Rule = Rule {
         name: "net.ipv4.tcp_synack_retries",
         what: "How often the answer to a connection attempt is repeated if the client is silent, 5 by default.",
         today: Today::DefaultIsRight,
-        why: "5 retries last about a minute, 2 about 7 s. Clients that are there answer at once; it matters in attacks and on \
-              networks that lose packets.",
+        why: "5 retries last about a minute, 2 about 7 s. Clients that are there answer at once; it matters in \
+              attacks and on networks that lose packets.",
         danger: "0 makes one lost packet a failed connection.",
         source: SOURCE,
         ..Page::EMPTY
@@ -41,11 +41,11 @@ pub static RETRIES: Rule = Rule {
 pub static COOKIES: Rule = Rule {
     page: Page {
         name: "net.ipv4.tcp_syncookies",
-        what: "Whether connections are still answered when the queue of half-open ones is full: 0 no, 1 yes (the default), 2 \
-               always by cookie, for tests.",
+        what: "Whether connections are still answered when the queue of half-open ones is full: 0 no, 1 yes (the \
+               default), 2 always by cookie, for tests.",
         today: Today::DefaultIsRight,
-        why: "It costs nothing until the queue is full, and then saves the connections. Without timestamps, connections made \
-              by a cookie lose window scaling.",
+        why: "It costs nothing until the queue is full, and then saves the connections. Without timestamps, \
+              connections made by a cookie lose window scaling.",
         danger: "0 drops connections in a burst of them or an attack.",
         source: SOURCE,
         ..Page::EMPTY

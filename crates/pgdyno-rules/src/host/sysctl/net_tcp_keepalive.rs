@@ -7,10 +7,10 @@ use crate::{
     host::{Facts, Rule, known::seconds},
 };
 
-const WHY: &str = "The server turns keepalive on for each connection, so a client whose host vanished is noticed after time + \
-                   intvl × probes: 2 h 11 min by default. Until then its locks and its snapshot stay. The same can be set for \
-                   one server by tcp_keepalives_idle, _interval and _count, which go before these values and spare all other \
-                   programs of the host.";
+const WHY: &str = "The server turns keepalive on for each connection, so a client whose host vanished is noticed \
+                   after time + intvl × probes: 2 h 11 min by default. Until then its locks and its snapshot stay. \
+                   The same can be set for one server by tcp_keepalives_idle, _interval and _count, which go before \
+                   these values and spare all other programs of the host.";
 const DANGER: &str = "Some seconds in all cut connections in every short outage of the network.";
 const SOURCE: &str =
     "PostgreSQL manual, \"TCP Settings\"; Linux Documentation/networking/ip-sysctl.rst; tcp(7).";
@@ -94,7 +94,11 @@ fn judge_time(facts: &Facts<'_>) -> Vec<Finding> {
         }
         (_, 0..20) => {
             let reason = format!("{text}, so that short outages of the network cut connections.");
-            vec![TIME.finding(Standing::Improve, reason).present(time).set_sysctl(60)]
+            let finding = TIME.finding(Standing::Improve, reason).present(time);
+            vec![match own(facts, "tcp_keepalives_idle") {
+                None => finding.set_sysctl(60),
+                Some(_) => finding.recommend("tcp_keepalives_idle = 60 of the server"),
+            }]
         }
         _ => TIME.fine(time, format!("{text}.")),
     }

@@ -14,11 +14,11 @@ const SOURCE: &str = "Linux Documentation/networking/ip-sysctl.rst; net/ipv4/tcp
 pub static TOTAL: Rule = Rule {
     page: Page {
         name: "net.ipv4.tcp_mem",
-        what: "Memory of all TCP connections in pages: below the first nothing is regulated, from the second on the kernel \
-               saves, the third is the limit.",
+        what: "Memory of all TCP connections in pages: below the first nothing is regulated, from the second on the \
+               kernel saves, the third is the limit.",
         today: Today::DefaultIsRight,
-        why: "The kernel computes 4.7, 6.2 and 9.4 % of the memory at boot. Published numbers such as 8388608 12582912 16777216 \
-              are pages: 32, 48 and 64 GiB.",
+        why: "The kernel computes 4.7, 6.2 and 9.4 % of the memory at boot. Published numbers such as 8388608 \
+              12582912 16777216 are pages: 32, 48 and 64 GiB.",
         danger: "Close to the memory of the host there is no limit; too low, connections stall.",
         source: SOURCE,
         ..Page::EMPTY
@@ -30,12 +30,12 @@ pub static TOTAL: Rule = Rule {
 pub static RECEIVE: Rule = Rule {
     page: Page {
         name: "net.ipv4.tcp_rmem",
-        what: "Receive buffer of a TCP connection in bytes: least, at first, most; the kernel grows it by itself. 4096 131072 \
-               6291456 by default since Linux 4.20, with 33554432 in kernels since 6.17 or so.",
+        what: "Receive buffer of a TCP connection in bytes: least, at first, most; the kernel grows it by itself. \
+               4096 131072 6291456 by default since Linux 4.20, with 33554432 in kernels since 6.17 or so.",
         today: Today::DefaultIsRight,
-        why: "The most decides how much can be on its way. In a data centre round trips are below a millisecond, where the \
-              default fills 10 Gbit/s many times over; more helps replication and backups over long distances. The published \
-              87380 in the middle is the default of kernels before 4.20.",
+        why: "The most decides how much can be on its way. In a data centre round trips are below a millisecond, \
+              where the default fills 10 Gbit/s many times over; more helps replication and backups over long \
+              distances. The published 87380 in the middle is the default of kernels before 4.20.",
         danger: "The buffers of thousands of connections count against net.ipv4.tcp_mem.",
         source: SOURCE,
         ..Page::EMPTY
@@ -47,8 +47,8 @@ pub static RECEIVE: Rule = Rule {
 pub static SEND: Rule = Rule {
     page: Page {
         name: "net.ipv4.tcp_wmem",
-        what: "Send buffer of a TCP connection in bytes: least, at first, most; the kernel grows it by itself. 4096 16384 \
-               4194304 by default.",
+        what: "Send buffer of a TCP connection in bytes: least, at first, most; the kernel grows it by itself. 4096 \
+               16384 4194304 by default.",
         today: Today::DefaultIsRight,
         why: "As for net.ipv4.tcp_rmem: the default is enough within a data centre, and more helps standbys far away.",
         danger: "The buffers of thousands of connections count against net.ipv4.tcp_mem.",
@@ -73,7 +73,7 @@ fn judge_total(facts: &Facts<'_>) -> Vec<Finding> {
         let reason = "Its share of the memory is unknown, because a size could not be read.";
         return vec![TOTAL.finding(Standing::Unknown, reason).present(text(pages))];
     }
-    let pressure = total / page / 16;
+    let pressure = (total / page / 16).max(128);
     let best = text([pressure / 4 * 3, pressure, pressure / 4 * 3 * 2]);
     let share = pages[2] as f64 * page as f64 / total as f64;
     let most = units::bytes(pages[2].saturating_mul(page));
@@ -101,7 +101,8 @@ fn judge_buffer(rule: &Rule, facts: &Facts<'_>, default: &str) -> Vec<Finding> {
     let old = sizes[1] == 87_380 && facts.kernel_is_at_least(4, 20) == Some(true);
     match () {
         () if sizes[0] > sizes[1] || sizes[1] > sizes[2] || sizes[2] < 1 << 20 => {
-            let reason = "The sizes are not in ascending order, or the largest is below 1 MiB, which is slow over distances.";
+            let reason = "The sizes are not in ascending order, or the largest is below 1 MiB, which is slow over \
+                          distances.";
             vec![rule.finding(Standing::Improve, reason).present(present).set_sysctl(default)]
         }
         () if old && rule.page.name == RECEIVE.page.name => {
@@ -120,7 +121,8 @@ fn reach(facts: &Facts<'_>, bytes: u64) -> String {
         Some(speed @ 1..) => {
             let seconds = bytes as f64 / 2.0 * 8.0 / (speed as f64 * 1e6);
             format!(
-                "{most} fill the fastest interface ({speed} Mbit/s) with one connection up to round trips of about {}.",
+                "{most} fill the fastest interface ({speed} Mbit/s) with one connection up to round trips of about \
+                 {}.",
                 units::latency(seconds * 1e9)
             )
         }

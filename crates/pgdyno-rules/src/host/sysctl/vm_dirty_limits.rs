@@ -13,12 +13,12 @@ use crate::{
 const SOURCE: &str = "Linux Documentation/admin-guide/sysctl/vm.rst; mm/page-writeback.c; PostgreSQL manual, \
                       checkpoint_flush_after.";
 
-const WHY: &str = "Dirty pages beyond what the disks write in about half a second only make the next fsync longer. The \
-                   recommended value allows 64 MiB for each rotating disk below the server, 128 MiB for each other disk \
-                   and 512 MiB for each NVMe disk, between 64 MiB and 2 % of the memory, and four times as much before \
-                   writers wait. Since 9.6 the server asks the kernel to write early by itself (checkpoint_flush_after, \
-                   bgwriter_flush_after), so the limits matter mostly to loads, temporary files, backups and other \
-                   programs.";
+const WHY: &str = "Dirty pages beyond what the disks write in about half a second only make the next fsync longer. \
+                   The recommended value allows 64 MiB for each rotating disk below the server, 128 MiB for each \
+                   other disk and 512 MiB for each NVMe disk, at least 64 MiB and at most 10 % of the memory, and \
+                   four times as much, at most 20 %, before writers wait. Since 9.6 the server asks the kernel to \
+                   write early by itself (checkpoint_flush_after, bgwriter_flush_after), so the limits matter mostly \
+                   to loads, temporary files, backups and other programs.";
 
 /// The rule of the limit in bytes at which the kernel begins to write.
 pub static BACKGROUND_BYTES: Rule = Rule {
@@ -38,8 +38,8 @@ pub static BACKGROUND_BYTES: Rule = Rule {
 pub static BACKGROUND_RATIO: Rule = Rule {
     page: Page {
         name: "vm.dirty_background_ratio",
-        what: "Percentage of the memory that can hold dirty pages from which on the kernel writes in the background, 10 by \
-               default; 0 where vm.dirty_background_bytes holds.",
+        what: "Percentage of the memory that can hold dirty pages from which on the kernel writes in the background, \
+               10 by default; 0 where vm.dirty_background_bytes holds.",
         today: Today::Depends,
         why: "A percentage grows with the memory and the disks do not: 10 % of 512 GiB are more than a disk writes in \
               a minute. On hosts with more than some GiB bytes are the better unit.",
@@ -53,12 +53,12 @@ pub static BACKGROUND_RATIO: Rule = Rule {
 pub static BYTES: Rule = Rule {
     page: Page {
         name: "vm.dirty_bytes",
-        what: "Bytes of dirty page cache from which on processes that write have to wait for the disk; 0 where the ratio \
-               holds.",
+        what: "Bytes of dirty page cache from which on processes that write have to wait for the disk; 0 where the \
+               ratio holds.",
         today: Today::Kept,
         why: WHY,
-        danger: "Close to the background limit, or below it, every writer waits (the kernel then halves the background \
-                 limit).",
+        danger: "Close to the background limit every writer waits; below it, the kernel begins to write at half of \
+                 it.",
         source: SOURCE,
         ..Page::EMPTY
     },
@@ -69,13 +69,13 @@ pub static BYTES: Rule = Rule {
 pub static RATIO: Rule = Rule {
     page: Page {
         name: "vm.dirty_ratio",
-        what: "Percentage of the memory that can hold dirty pages from which on processes that write have to wait for the \
-               disk, 20 by default; 0 where vm.dirty_bytes holds.",
+        what: "Percentage of the memory that can hold dirty pages from which on processes that write have to wait \
+               for the disk, 20 by default; 0 where vm.dirty_bytes holds.",
         today: Today::Depends,
-        why: "Published values of 80 and 95 are meant to spare sessions the writing. They put it off: when the limit is \
-              reached after all, or a checkpoint syncs, all of it has to be written first.",
-        danger: "With 80 or more, most of the memory can become dirty: an fsync may take minutes, and memory cannot be freed \
-                 without writing.",
+        why: "Published values of 80 and 95 are meant to spare sessions the writing. They put it off: when the limit \
+              is reached after all, or a checkpoint syncs, all of it has to be written first.",
+        danger: "With 80 or more, most of the memory can become dirty: an fsync may take minutes, and memory cannot \
+                 be freed without writing.",
         source: SOURCE,
         ..Page::EMPTY
     },
@@ -85,11 +85,12 @@ pub static RATIO: Rule = Rule {
 /// Ratios above this are no limit that protects anybody.
 const HIGHEST_RATIO: u64 = 40;
 
-/// Dirty bytes that the disks of the server write in a short time.
-fn background(facts: &Facts<'_>) -> Option<u64> {
+/// Dirty bytes that the disks of the server write in a short time, so many times over, at most a part of the memory.
+fn best(facts: &Facts<'_>, times: u64, most_percent: u64) -> Option<u64> {
     let total = facts.host.memory.total_bytes;
     let bytes = disks(facts).into_iter().map(allowance).fold(0, u64::saturating_add);
-    (bytes > 0 && total > 0).then(|| bytes.min(total / 50).max(64 * MB))
+    let most = (total / 100).saturating_mul(most_percent);
+    (bytes > 0 && total > 0).then(|| bytes.saturating_mul(times).min(most).max(64 * MB * times))
 }
 
 /// The disks of the server, else all disks of the host.
@@ -132,18 +133,12 @@ fn present(facts: &Facts<'_>, bytes: &str, ratio: &str) -> Option<u64> {
 }
 
 fn judge_background(facts: &Facts<'_>) -> Vec<Finding> {
-    judge_limit(
-        &BACKGROUND_BYTES,
-        facts,
-        "vm.dirty_background_ratio",
-        background(facts),
-        "the kernel begins to write",
-    )
+    let best = best(facts, 1, 10);
+    judge_limit(&BACKGROUND_BYTES, facts, "vm.dirty_background_ratio", best, "the kernel begins to write")
 }
 
 fn judge_bytes(facts: &Facts<'_>) -> Vec<Finding> {
-    let best = background(facts).map(|bytes| bytes.saturating_mul(4));
-    judge_limit(&BYTES, facts, "vm.dirty_ratio", best, "writers have to wait")
+    judge_limit(&BYTES, facts, "vm.dirty_ratio", best(facts, 4, 20), "writers have to wait")
 }
 
 /// Judges a limit: fine up to four times the recommended value, and not below a quarter of it.

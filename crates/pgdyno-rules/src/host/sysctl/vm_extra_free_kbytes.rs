@@ -9,12 +9,13 @@ use crate::{
 pub static RULE: Rule = Rule {
     page: Page {
         name: "vm.extra_free_kbytes",
-        what: "Memory between the watermarks at which reclaim in the background begins and ends, in kernels of Android and \
-               of Red Hat Enterprise Linux 6.",
+        what: "Memory between the watermarks at which reclaim in the background begins and ends, in kernels of \
+               Android and of Red Hat Enterprise Linux 6.",
         today: Today::Obsolete,
-        why: "Linux never had it: the patch was proposed in 2011 and not taken. What it was for, waking reclaim earlier, is \
-              vm.watermark_scale_factor since Linux 4.6, whose default is right for nearly every host.",
-        source: "Linux Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor; commit 795ae7a0de6b (Linux 4.6).",
+        why: "Linux never had it: the patch was proposed in 2011 and not taken. What it was for, waking reclaim \
+              earlier, is vm.watermark_scale_factor since Linux 4.6, whose default is right for nearly every host.",
+        source: "Linux Documentation/admin-guide/sysctl/vm.rst, watermark_scale_factor; commit 795ae7a0de6b (Linux \
+                 4.6).",
         ..Page::EMPTY
     },
     judge,
@@ -24,7 +25,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     match (RULE.number(facts), facts.sysctl_line(RULE.page.name)) {
         (Some(0), _) => RULE.fine(0, "This kernel has it, and it is unused."),
         (Some(value), _) => {
-            let reason = "Only some patched kernels have it; newer ones ignore it, and vm.watermark_scale_factor replaces it.";
+            let reason = "Only some patched kernels have it; newer ones ignore it, and vm.watermark_scale_factor \
+                          replaces it.";
             vec![RULE.finding(Standing::Obsolete, reason).present(value)]
         }
         (None, Some(line)) if !facts.host.kernel.sysctls.is_empty() => {

@@ -9,13 +9,13 @@ use crate::{
 pub static RULE: Rule = Rule {
     page: Page {
         name: "vm.lowmem_reserve_ratio",
-        what: "How much of each low memory zone is kept from requests that could be served by a higher one: one part in so \
-               many, for each zone; 0 keeps nothing.",
+        what: "How much of each low memory zone is kept from requests that could be served by a higher one: one part \
+               in so many, for each zone; 0 keeps nothing.",
         today: Today::DefaultIsRight,
         why: "The default of 256 256 32 keeps a fraction of a per cent of the higher zones' size. On 64-bit hosts few \
               devices still need memory below 4 GiB.",
-        danger: "1, as published for hosts above 64 GB, keeps as much of the zone DMA32 as the higher zones are large: its up \
-                 to 4 GiB are then lost to the server and the page cache.",
+        danger: "1, as published for hosts above 64 GB, keeps as much of the zone DMA32 as the higher zones are \
+                 large: its up to 4 GiB are then lost to the server and the page cache.",
         source: "Linux Documentation/admin-guide/sysctl/vm.rst, lowmem_reserve_ratio.",
         ..Page::EMPTY
     },

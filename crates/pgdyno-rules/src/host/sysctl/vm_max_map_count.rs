@@ -11,8 +11,8 @@ pub static RULE: Rule = Rule {
         name: "vm.max_map_count",
         what: "Memory mappings that one process may have, 65530 by default; several distributions set 1048576.",
         today: Today::DefaultIsRight,
-        why: "A process of PostgreSQL has some hundred mappings: its shared memory is one, each library a few. Advice to raise \
-              it comes from programs that map their data files.",
+        why: "A process of PostgreSQL has some hundred mappings: its shared memory is one, each library a few. \
+              Advice to raise it comes from programs that map their data files.",
         danger: "Far below the default, large processes fail with \"out of memory\" although memory is free.",
         source: "Linux Documentation/admin-guide/sysctl/vm.rst, max_map_count.",
         ..Page::EMPTY

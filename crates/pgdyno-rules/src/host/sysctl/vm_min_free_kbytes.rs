@@ -13,14 +13,14 @@ pub static RULE: Rule = Rule {
         name: "vm.min_free_kbytes",
         what: "Memory in KiB that the kernel keeps free for requests that cannot wait, such as packets that arrive.",
         today: Today::Depends,
-        why: "The kernel computes it from the memory, as the root of 16 × KiB, at most 64 MiB before Linux 5.10 and 256 MiB \
-              since, and raises it for transparent huge pages. More is worth having only where the log of the kernel shows \
-              failed allocations of network or storage drivers; 1 GiB for each 32 GiB, as often published, takes 3 % of the \
-              memory from the page cache.",
-        danger: "Below 1 MiB the host breaks under load. Too high, it leaves too little memory and the OOM killer ends \
-                 processes at once.",
+        why: "The kernel computes it from the memory, as the root of 16 × KiB, at most 64 MiB before Linux 5.8 and \
+              256 MiB since, and raises it for transparent huge pages. More is worth having only where the log of \
+              the kernel shows failed allocations of network or storage drivers; 1 GiB for each 32 GiB, as often \
+              published, takes 3 % of the memory from the page cache.",
+        danger: "Below 1 MiB the host breaks under load. Too high, it leaves too little memory and the OOM killer \
+                 ends processes at once.",
         source: "Linux Documentation/admin-guide/sysctl/vm.rst; mm/page_alloc.c, init_per_zone_wmark_min; commit \
-                 ee8eb9a5fe86 (Linux 5.10).",
+                 ee8eb9a5fe86 (Linux 5.8).",
         ..Page::EMPTY
     },
     judge,
@@ -37,7 +37,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     if usable == 0 {
         return vec![RULE.finding(Standing::Unknown, "The size of the memory is unknown.").present(value)];
     }
-    let highest = if facts.kernel_is_at_least(5, 10) == Some(true) { 262_144 } else { 65_536 };
+    let highest = if facts.kernel_is_at_least(5, 8) == Some(true) { 262_144 } else { 65_536 };
     let default = computed(facts.host.memory.total_bytes, highest);
     let share = value as f64 * KB as f64 / usable as f64;
     let text = format!(
@@ -47,6 +47,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         units::percent(share)
     );
     let (standing, end) = match () {
+        () if value == default => return RULE.fine(value, format!("{text}, as the kernel computes it.")),
         () if value < 1024 || share > 0.5 => (Standing::Dangerous, "which can bring the host down"),
         () if value < default / 2 => {
             (Standing::Improve, "less than half of what the kernel computes by itself")

@@ -11,8 +11,8 @@ pub static RULE: Rule = Rule {
         name: "vm.mmap_min_addr",
         what: "Lowest address that an unprivileged process may map.",
         today: Today::DefaultIsRight,
-        why: "Distributions set 65536 (x86-64) or 4096 (some others). It is a guard of the kernel against its own null-pointer \
-              bugs and has nothing to do with speed.",
+        why: "Distributions set 65536 (x86-64) or 4096 (some others). It is a guard of the kernel against its own \
+              null-pointer bugs and has nothing to do with speed.",
         danger: "0 lets a process place data where a faulty kernel pointer would read it.",
         source: "Linux Documentation/admin-guide/sysctl/vm.rst, mmap_min_addr.",
         ..Page::EMPTY

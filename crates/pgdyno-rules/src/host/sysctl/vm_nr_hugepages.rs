@@ -13,16 +13,17 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "vm.nr_hugepages",
         also: &["huge pages"],
-        what: "Explicit huge pages of the default size that the kernel sets aside; only programs that ask for them, such as \
-               a server with huge_pages = try or on, can use them.",
+        what: "Explicit huge pages of the default size that the kernel sets aside; only programs that ask for them, \
+               such as a server with huge_pages = try or on, can use them.",
         today: Today::Kept,
-        why: "Each session has its own page table of the shared memory that it touched: 8 bytes for 4 KiB, so up to 2 MiB \
-              for each GiB and session, which huge pages divide by 512. They are also never swapped. The recommended \
-              count is the shared memory of the server in huge pages, as `postgres -C shared_memory_size_in_huge_pages` \
-              says it since 15, else an estimate from shared_buffers, connections and locks. Nothing is recommended below \
-              1 GiB, or if less than a quarter of the memory would be left to everything else.",
-        danger: "The pool is lost to page cache and sessions whether or not it is used: pages for a server that does not take \
-                 them, or two servers' worth on a small host, lead to the OOM killer.",
+        why: "Each session has its own page table of the shared memory that it touched: 8 bytes for 4 KiB, so up to \
+              2 MiB for each GiB and session, which huge pages divide by 512. They are also never swapped. The \
+              recommended count is the shared memory of the server in huge pages, as `postgres -C \
+              shared_memory_size_in_huge_pages` says it since 15, else an estimate from shared_buffers, connections \
+              and locks. Nothing is recommended below 1 GiB, or if less than a quarter of the memory would be left \
+              to everything else.",
+        danger: "The pool is lost to page cache and sessions whether or not it is used: pages for a server that does \
+                 not take them, or two servers' worth on a small host, lead to the OOM killer.",
         source: "PostgreSQL manual, \"Linux Huge Pages\"; Linux Documentation/admin-guide/mm/hugetlbpage.rst.",
         ..Page::EMPTY
     },

@@ -13,9 +13,9 @@ pub static RULE: Rule = Rule {
         name: "vm.nr_overcommit_hugepages",
         what: "Huge pages of the default size that the kernel may add on demand when its pool is empty.",
         today: Today::Depends,
-        why: "Added pages have to be found as contiguous memory when the server starts, which fails more and more often the \
-              longer a host is up. It serves where servers come and go; a server that must start should have its pages in \
-              vm.nr_hugepages from boot on.",
+        why: "Added pages have to be found as contiguous memory when the server starts, which fails more and more \
+              often the longer a host is up. It serves where servers come and go; a server that must start should \
+              have its pages in vm.nr_hugepages from boot on.",
         danger: "Close to all of the memory, a program can turn everything into huge pages.",
         source: "Linux Documentation/admin-guide/mm/hugetlbpage.rst.",
         ..Page::EMPTY

@@ -12,12 +12,12 @@ pub static RULE: Rule = Rule {
         what: "Whether the kernel promises more memory than it has: 0 by a rough estimate, 1 always, 2 never beyond \
                CommitLimit.",
         today: Today::Depends,
-        why: "With 2, a session that wants too much memory gets an error and the server lives on; the manual recommends it \
-              against the OOM killer. It asks for swap or a higher vm.overcommit_ratio, and for a host where nothing else \
-              reserves much more than it uses (runtimes of Java and Go, browsers, fork of large processes). With 0 it is \
-              the OOM score of the main process that protects the server.",
-        danger: "1 promises everything to everybody, so that only the OOM killer is left; when it ends a process of the \
-                 server, all sessions are lost and the server goes through crash recovery.",
+        why: "With 2, a session that wants too much memory gets an error and the server lives on; the manual \
+              recommends it against the OOM killer. It asks for swap or a higher vm.overcommit_ratio, and for a host \
+              where nothing else reserves much more than it uses (runtimes of Java and Go, browsers, fork of large \
+              processes). With 0 it is the OOM score of the main process that protects the server.",
+        danger: "1 promises everything to everybody, so that only the OOM killer is left; when it ends a process of \
+                 the server, all sessions are lost and the server goes through crash recovery.",
         source: "PostgreSQL manual, \"Linux Memory Overcommit\"; Linux Documentation/mm/overcommit-accounting.rst.",
         ..Page::EMPTY
     },
@@ -30,7 +30,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             RULE.fine(0, "Obvious excess is refused; what is left to protect the server is its OOM score.")
         }
         Some(1) => {
-            let reason = "Every request for memory is granted, so that the OOM killer decides who ends when memory runs out.";
+            let reason = "Every request for memory is granted, so that the OOM killer decides who ends when memory \
+                          runs out.";
             vec![RULE.finding(Standing::Dangerous, reason).present(1).set_sysctl(0)]
         }
         Some(2) => RULE.fine(

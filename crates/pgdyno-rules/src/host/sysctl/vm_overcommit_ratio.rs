@@ -14,11 +14,11 @@ pub static RULE: Rule = Rule {
         what: "Percentage of the memory without explicit huge pages that counts towards CommitLimit; read only where \
                vm.overcommit_memory is 2.",
         today: Today::NoEffect,
-        why: "It is usually published beside vm.overcommit_memory = 0, where the kernel does not read it. In mode 2 the \
-              default of 50 leaves half of the memory of a host without swap to the page cache: the recommended value \
-              leaves 5 % of the memory, at least 1 GiB, to the kernel after what swap adds.",
-        danger: "Too low in mode 2, the server or its sessions get \"out of memory\" while memory is free; above 100 the mode \
-                 promises more than there is.",
+        why: "It is usually published beside vm.overcommit_memory = 0, where the kernel does not read it. In mode 2 \
+              the default of 50 leaves half of the memory of a host without swap to the page cache: the recommended \
+              value leaves 5 % of the memory, at least 1 GiB, to the kernel after what swap adds.",
+        danger: "Too low in mode 2, the server or its sessions get \"out of memory\" while memory is free; above 100 \
+                 the mode promises more than there is.",
         source: "Linux Documentation/mm/overcommit-accounting.rst and admin-guide/sysctl/vm.rst.",
         ..Page::EMPTY
     },

@@ -9,15 +9,15 @@ use crate::{
 pub static RULE: Rule = Rule {
     page: Page {
         name: "vm.swappiness",
-        what: "How readily the kernel swaps out anonymous memory instead of dropping page cache, 0 to 200 (to 100 before \
-               Linux 5.8).",
+        what: "How readily the kernel swaps out anonymous memory instead of dropping page cache, 0 to 200 (to 100 \
+               before Linux 5.8).",
         today: Today::Kept,
-        why: "Memory of sessions that is read back from a disk costs milliseconds, so a dedicated server on disk swap wants \
-              a low value: 1 for short transactions, 10 where reports and loads live on the page cache. Without a swap \
-              area the value decides nothing, and on compressed memory (zram) swapping is cheap and the default of 60 or \
-              more is right.",
-        danger: "0 does not turn swap off: since Linux 3.5 the kernel then swaps only when it can hardly do anything else, \
-                 so the OOM killer may end a process while swap is still free.",
+        why: "Memory of sessions that is read back from a disk costs milliseconds, so a dedicated server on disk \
+              swap wants a low value: 1 for short transactions, 10 where reports and loads live on the page cache. \
+              Without a swap area the value decides nothing, and on compressed memory (zram) swapping is cheap and \
+              the default of 60 or more is right.",
+        danger: "0 does not turn swap off: since Linux 3.5 the kernel then swaps only when it can hardly do anything \
+                 else, so the OOM killer may end a process while swap is still free.",
         source: "Linux Documentation/admin-guide/sysctl/vm.rst; commit fe35004fbf9e (Linux 3.5).",
         ..Page::EMPTY
     },
@@ -40,8 +40,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     }
     let reason = match value {
         0 => {
-            "With 0 the kernel may end processes by the OOM killer while swap is still free; 1 avoids swapping nearly as \
-              well."
+            "With 0 the kernel may end processes by the OOM killer while swap is still free; 1 avoids swapping \
+             nearly as well."
         }
         value if value > 10 => {
             "Memory of sessions may be swapped to a disk in favour of page cache that the server can \

@@ -11,10 +11,11 @@ pub static RULE: Rule = Rule {
         name: "vm.zone_reclaim_mode",
         what: "Whether the kernel frees page cache of a NUMA node before it takes memory of another node.",
         today: Today::Dangerous,
-        why: "A server shares one page cache among all nodes: memory of another node is far cheaper than reading a page from \
-              a disk again. The default has been 0 since Linux 3.16; before, firmware tables could turn it on.",
-        danger: "Any other value makes allocations wait for reclaim while other nodes have memory, and leaves much of the \
-                 memory unused as page cache.",
+        why: "A server shares one page cache among all nodes: memory of another node is far cheaper than reading a \
+              page from a disk again. The default has been 0 since Linux 3.16; before, firmware tables could turn it \
+              on.",
+        danger: "Any other value makes allocations wait for reclaim while other nodes have memory, and leaves much \
+                 of the memory unused as page cache.",
         source: "Linux Documentation/admin-guide/sysctl/vm.rst; commit 4f9b16a64753 (Linux 3.16).",
         ..Page::EMPTY
     },
@@ -32,8 +33,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         }
         (Some(value), nodes) => {
             let reason = format!(
-                "With {nodes} NUMA nodes each drops its page cache while another still has free memory, and sessions wait \
-                 for it."
+                "With {nodes} NUMA nodes each drops its page cache while another still has free memory, and sessions \
+                 wait for it."
             );
             vec![RULE.finding(Standing::Dangerous, reason).present(value).set_sysctl(0)]
         }

@@ -14,11 +14,12 @@ pub static RULE: Rule = Rule {
         also: &["current_clocksource"],
         what: "What the kernel takes the time from.",
         today: Today::Kept,
-        why: "EXPLAIN ANALYZE, track_io_timing and every driver read the clock all the time. tsc, kvm-clock, the page of \
-              Hyper-V and the counter of ARM are read without entering the kernel, in some ten nanoseconds; hpet, acpi_pm and \
-              others take a system call and up to a microsecond. pg_test_timing measures it. Changing between two fast ones \
-              brings next to nothing.",
-        danger: "The kernel takes tsc away from the list where it found it unstable: do not force it by the boot line.",
+        why: "EXPLAIN ANALYZE, track_io_timing and every driver read the clock all the time. tsc, kvm-clock, the \
+              page of Hyper-V and the counter of ARM are read without entering the kernel, in some ten nanoseconds; \
+              hpet, acpi_pm and others take a system call and up to a microsecond. pg_test_timing measures it. \
+              Changing between two fast ones brings next to nothing.",
+        danger: "The kernel takes tsc away from the list where it found it unstable: do not force it by the boot \
+                 line.",
         source: "PostgreSQL manual, pg_test_timing; Linux Documentation/timers/timekeeping.rst.",
         ..Page::EMPTY
     },
@@ -49,7 +50,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             ]
         }
         (false, true, None) if current != "xen" => {
-            let reason = "Reading it takes a system call, and no faster source is offered: timing costs more than usual here.";
+            let reason = "Reading it takes a system call, and no faster source is offered: timing costs more than \
+                          usual here.";
             vec![RULE.finding(Standing::Improve, reason).present(current)]
         }
         _ => {

@@ -15,13 +15,14 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "CommitLimit",
         also: &["Committed_AS", "commit_limit"],
-        what: "Memory that the kernel promises to all processes together where vm.overcommit_memory is 2: (memory − pools of \
-               huge pages) × vm.overcommit_ratio / 100 + swap, or vm.overcommit_kbytes + swap.",
+        what: "Memory that the kernel promises to all processes together where vm.overcommit_memory is 2: (memory − \
+               pools of huge pages) × vm.overcommit_ratio / 100 + swap, or vm.overcommit_kbytes + swap.",
         today: Today::Depends,
-        why: "The shared memory of a server counts in full from its start on, unless it is in explicit huge pages, and so does \
-              all private memory that sessions may write. Compared here are what the limit leaves and what the server needs: \
-              its shared memory, and 8 MiB and one work_mem for each of max_connections.",
-        danger: "Beyond the limit the server does not start, or sessions fail with \"out of memory\" while memory is free.",
+        why: "The shared memory of a server counts in full from its start on, unless it is in explicit huge pages, \
+              and so does all private memory that sessions may write. Compared here are what the limit leaves and \
+              what the server needs: its shared memory, and 8 MiB and one work_mem for each of max_connections.",
+        danger: "Beyond the limit the server does not start, or sessions fail with \"out of memory\" while memory is \
+                 free.",
         source: "Linux Documentation/mm/overcommit-accounting.rst; proc_meminfo(5); PostgreSQL manual, \"Linux Memory \
                  Overcommit\".",
         ..Page::EMPTY

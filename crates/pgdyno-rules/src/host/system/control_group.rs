@@ -16,10 +16,10 @@ pub static MEMORY: Rule = Rule {
         also: &["cgroup memory", "MemoryMax", "memory.limit_in_bytes"],
         what: "Memory of a control group, with its page cache and its shared memory.",
         today: Today::Kept,
-        why: "All settings of memory have to fit into it, not into the memory of the host: the server and the tools that tune it \
-              see the host's. Explicit huge pages are not counted in it.",
-        danger: "When shared memory and sessions reach it, the OOM killer ends a process of the group, however much memory the \
-                 host has.",
+        why: "All settings of memory have to fit into it, not into the memory of the host: the server and the tools \
+              that tune it see the host's. Explicit huge pages are not counted in it by default.",
+        danger: "When shared memory and sessions reach it, the OOM killer ends a process of the group, however much \
+                 memory the host has.",
         source: SOURCE,
         ..Page::EMPTY
     },
@@ -33,8 +33,8 @@ pub static CPU: Rule = Rule {
         also: &["cgroup cpu", "CPUQuota", "cpu.cfs_quota_us"],
         what: "CPU time of a control group per period, mostly of 100 ms.",
         today: Today::Depends,
-        why: "A group with many processes uses up its period at once and then stands still until the next one, so that \
-              latencies of up to a period appear. Whole processors (cpuset.cpus) have no such gaps.",
+        why: "A group with many processes uses up its period at once and then stands still until the next one, so \
+              that latencies of up to a period appear. Whole processors (cpuset.cpus) have no such gaps.",
         danger: "A process that holds a lock is stopped as well, and all that wait for it.",
         source: SOURCE,
         ..Page::EMPTY
@@ -49,7 +49,8 @@ pub static PROCESSES: Rule = Rule {
         also: &["cgroup pids", "TasksMax"],
         what: "Processes and threads of a control group.",
         today: Today::Kept,
-        why: "Each connection is a process: it has to be above max_connections, workers and what else is in the group.",
+        why: "Each connection is a process: it has to be above max_connections, workers and what else is in the \
+              group.",
         danger: "Too low, connections fail (\"could not fork new process for connection\").",
         source: SOURCE,
         ..Page::EMPTY
@@ -64,9 +65,10 @@ pub static CONTAINER: Rule = Rule {
         also: &["docker", "kubernetes", "podman"],
         what: "A server in a container with or without limits.",
         today: Today::Depends,
-        why: "Without limits the container shares everything with the others of the host, and what was measured once may not \
-              hold the next day. Kernel parameters of vm and fs are those of the host, those of net and System V its own. \
-              /dev/shm has 64 MiB in Docker by default, which parallel queries exhaust: --shm-size.",
+        why: "Without limits the container shares everything with the others of the host, and what was measured once \
+              may not hold the next day. Kernel parameters of vm and fs are those of the host, those of net and \
+              System V its own. /dev/shm has 64 MiB in Docker by default, which parallel queries exhaust: \
+              --shm-size.",
         danger: "A parallel query fails with \"could not resize shared memory segment\" where /dev/shm is small.",
         source: "docker-run(1), --shm-size and --memory; PostgreSQL manual, dynamic_shared_memory_type.",
         ..Page::EMPTY
@@ -84,15 +86,19 @@ fn judge_memory(facts: &Facts<'_>) -> Vec<Finding> {
     match facts.shared_memory_bytes().map(|bytes| bytes.saturating_sub(in_huge_pages)) {
         Some(shared) if shared > limit / 4 * 3 => {
             let reason = format!(
-                "The shared memory of the server, {}, takes most of the {present} of the group: sessions and page cache have \
-                 little, and the OOM killer ends processes at the limit.",
+                "The shared memory of the server, {}, takes most of the {present} of the group: sessions and page \
+                 cache have little, and the OOM killer ends processes at the limit.",
                 units::bytes(shared)
             );
-            vec![MEMORY.finding(Standing::Improve, reason).present(present).recommend(units::bytes(shared.saturating_mul(3)))]
+            let best = units::bytes(shared.saturating_mul(3));
+            vec![MEMORY.finding(Standing::Improve, reason).present(present).recommend(best)]
         }
         Some(shared) => MEMORY.fine(
             &present,
-            format!("The shared memory of the server, {}, leaves the rest of {present} to sessions and page cache.", units::bytes(shared)),
+            format!(
+                "The shared memory of the server, {}, leaves the rest of {present} to sessions and page cache.",
+                units::bytes(shared)
+            ),
         ),
         None => MEMORY.fine(
             &present,
@@ -108,7 +114,8 @@ fn judge_cpu(facts: &Facts<'_>) -> Vec<Finding> {
     limited.map_or_else(Vec::new, |cpus| {
         let present = units::significant(cpus);
         let reason = format!(
-            "The group has {present} s of CPU time per second on {} processors, and stands still when a period is used up.",
+            "The group has {present} s of CPU time per second on {} processors, and stands still when a period is \
+             used up.",
             facts.host.cpu.logical
         );
         CPU.fine(present, reason)

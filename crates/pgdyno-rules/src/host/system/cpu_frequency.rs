@@ -10,13 +10,13 @@ pub static GOVERNOR: Rule = Rule {
     page: Page {
         name: "scaling_governor",
         also: &["governor", "cpufreq"],
-        what: "How the kernel chooses the frequency of a processor: performance the highest, powersave the lowest, schedutil, \
-               ondemand and others by the load. With the drivers intel_pstate and amd-pstate-epp powersave also follows the \
-               load.",
+        what: "How the kernel chooses the frequency of a processor: performance the highest, powersave the lowest, \
+               schedutil, ondemand and others by the load. With the drivers intel_pstate and amd-pstate-epp \
+               powersave also follows the load.",
         today: Today::Kept,
-        why: "Short transactions sleep and wake thousands of times a second, so that a governor which follows the load is late \
-              each time; performance also makes measurements repeatable. It is set by cpupower frequency-set -g performance or \
-              a profile of tuned for each processor.",
+        why: "Short transactions sleep and wake thousands of times a second, so that a governor which follows the \
+              load is late each time; performance also makes measurements repeatable. It is set by cpupower \
+              frequency-set -g performance or a profile of tuned for each processor.",
         danger: "powersave of other drivers holds processors at their lowest frequency.",
         source: "Linux Documentation/admin-guide/pm/cpufreq.rst and intel_pstate.rst.",
         ..Page::EMPTY
@@ -31,8 +31,8 @@ pub static TURBO: Rule = Rule {
         also: &["boost", "no_turbo"],
         what: "Whether processors may exceed their nominal frequency while temperature and power allow.",
         today: Today::Depends,
-        why: "On, the server is faster. Off, measurements scatter less, because the frequency does not depend on what else runs \
-              and on the temperature.",
+        why: "On, the server is faster. Off, measurements scatter less, because the frequency does not depend on \
+              what else runs and on the temperature.",
         danger: "",
         source: "Linux Documentation/admin-guide/pm/cpufreq.rst, boost.",
         ..Page::EMPTY
@@ -47,9 +47,9 @@ pub static IDLE: Rule = Rule {
         also: &["C-states", "cstate", "cstates"],
         what: "How deep an idle processor sleeps; the deeper, the longer it takes to wake.",
         today: Today::Depends,
-        why: "A state that takes 100 µs or more to leave adds up to that to each round trip of a lightly loaded server. Deep \
-              states also give other cores more turbo. A profile of tuned (latency-performance) or /dev/cpu_dma_latency \
-              limits them while it runs, without a word of the boot line.",
+        why: "A state that takes 100 µs or more to leave adds up to that to each round trip of a lightly loaded \
+              server. Deep states also give other cores more turbo. A profile of tuned (latency-performance) or \
+              /dev/cpu_dma_latency limits them while it runs, without a word of the boot line.",
         danger: "With all states off, processors are hot, and turbo has less room.",
         source: "Linux Documentation/admin-guide/pm/cpuidle.rst and intel_idle.rst.",
         ..Page::EMPTY

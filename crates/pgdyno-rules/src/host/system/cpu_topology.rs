@@ -14,9 +14,9 @@ pub static SMT: Rule = Rule {
         also: &["hyper-threading", "hyperthreading"],
         what: "Whether a core runs two or more threads at a time, which share its caches and units.",
         today: Today::Depends,
-        why: "Servers with many sessions mostly gain, less than twice: a logical processor is no core, and half of the CPUs in \
-              use may be nearly all of the speed. For measurements, pin drivers and servers to different cores, not to two \
-              threads of one.",
+        why: "Servers with many sessions mostly gain, less than twice: a logical processor is no core, and half of \
+              the CPUs in use may be nearly all of the speed. For measurements, pin drivers and servers to different \
+              cores, not to two threads of one.",
         danger: "",
         source: "Linux Documentation/ABI/testing/sysfs-devices-system-cpu, smt/control.",
         ..Page::EMPTY
@@ -31,8 +31,8 @@ pub static STEAL: Rule = Rule {
         also: &["CPU steal"],
         what: "Share of CPU time that the hypervisor gave to others while this guest wanted to run.",
         today: Today::Kept,
-        why: "It cannot be set here: a larger or dedicated instance, or another host of the provider, is the remedy. Figures \
-              measured meanwhile are those of the neighbours too.",
+        why: "It cannot be set here: a larger or dedicated instance, or another host of the provider, is the remedy. \
+              Figures measured meanwhile are those of the neighbours too.",
         danger: "Latencies grow without anything to be seen in the server.",
         source: "proc_stat(5), steal.",
         ..Page::EMPTY
@@ -47,10 +47,10 @@ pub static INTERLEAVE: Rule = Rule {
         also: &["interleave", "numactl", "NUMA interleave"],
         what: "Starting the server so that its shared memory is spread evenly over the NUMA nodes.",
         today: Today::Depends,
-        why: "Without it a page of shared_buffers lies on the node whose process touched it first. A load by few sessions, or \
-              huge pages taken at once, can put most of it on one node, which then has all the traffic. numactl \
-              --interleave=all for the start spreads it, and private memory of sessions too, which is better kept local. \
-              Whether it helps depends on the load.",
+        why: "Without it a page of shared_buffers lies on the node whose process touched it first. A load by few \
+              sessions, or huge pages taken at once, can put most of it on one node, which then has all the traffic. \
+              numactl --interleave=all for the start spreads it, and private memory of sessions too, which is better \
+              kept local. Whether it helps depends on the load.",
         danger: "",
         source: "numactl(8); Linux Documentation/admin-guide/mm/numa_memory_policy.rst.",
         ..Page::EMPTY
@@ -100,7 +100,8 @@ fn judge_interleave(facts: &Facts<'_>) -> Vec<Finding> {
         (count, Some(smallest), Some(shared)) if shared > smallest / 2 => {
             let reason = format!(
                 "The shared memory of the server, {}, is more than half of a node ({}); started with numactl \
-                 --interleave=all it would be spread evenly over {count} nodes. What that brings here is not measured.",
+                 --interleave=all it would be spread evenly over {count} nodes. What that brings here is not \
+                 measured.",
                 units::bytes(shared),
                 units::bytes(smallest)
             );
@@ -108,7 +109,10 @@ fn judge_interleave(facts: &Facts<'_>) -> Vec<Finding> {
         }
         (count, ..) => vec![INTERLEAVE.finding(
             Standing::Fine,
-            format!("There are {count} nodes, and nothing is known that would make one of them carry most of the memory."),
+            format!(
+                "There are {count} nodes, and nothing is known that would make one of them carry most of the \
+                     memory."
+            ),
         )],
     }
 }

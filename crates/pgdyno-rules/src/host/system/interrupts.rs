@@ -11,9 +11,9 @@ pub static BALANCE: Rule = Rule {
         name: "irqbalance",
         what: "A daemon that spreads interrupts over processors.",
         today: Today::Depends,
-        why: "Disks of NVMe and current network drivers have a queue and an interrupt for each processor, which the kernel \
-              places by itself; for those there is nothing to spread. It helps where several interrupts are all sent to the \
-              same processor. For measurements interrupts that move are a source of scatter.",
+        why: "Disks of NVMe and current network drivers have a queue and an interrupt for each processor, which the \
+              kernel places by itself; for those there is nothing to spread. It helps where several interrupts are \
+              all sent to the same processor. For measurements interrupts that move are a source of scatter.",
         danger: "All interrupts on one processor make it the bottleneck of the network.",
         source: "irqbalance(1); Linux Documentation/core-api/irq/irq-affinity.rst.",
         ..Page::EMPTY
@@ -28,8 +28,9 @@ pub static QUEUES: Rule = Rule {
         also: &["ethtool -L", "combined", "NIC queues"],
         what: "Queues of a network interface, each with an interrupt and a processor of its own.",
         today: Today::Kept,
-        why: "Packets of a queue are processed by one processor. The recommended number is what the device offers, at most one \
-              for each logical processor: ethtool -L NAME combined N. It lasts by a unit or a rule of udev.",
+        why: "Packets of a queue are processed by one processor. The recommended number is what the device offers, \
+              at most one for each logical processor: ethtool -L NAME combined N. It lasts by a unit or a rule of \
+              udev.",
         danger: "Changing it interrupts traffic for a moment.",
         source: "ethtool(8), -L; Linux Documentation/networking/scaling.rst.",
         ..Page::EMPTY

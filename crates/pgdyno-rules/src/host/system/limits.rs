@@ -21,9 +21,9 @@ pub static NOFILE: Rule = Rule {
         also: &["LimitNOFILE", "Max open files"],
         what: "Files that a process may have open.",
         today: Today::Kept,
-        why: "Each process of the server opens at most max_files_per_process files, 1000 by default, and takes less if the limit \
-              is lower. 1024 are enough for the default. With io_method = io_uring (18 and later) there is one more for each \
-              possible process. Published values such as 655360 bring nothing.",
+        why: "Each process of the server opens at most max_files_per_process files, 1000 by default, and takes less \
+              if the limit is lower. 1024 are enough for the default. With io_method = io_uring (18 and later) there \
+              is one more for each possible process. Published values such as 655360 bring nothing.",
         danger: "Too low, sessions open and close files all the time; with io_uring the server does not start.",
         source: SOURCE,
         ..Page::EMPTY
@@ -38,9 +38,10 @@ pub static NPROC: Rule = Rule {
         also: &["LimitNPROC", "Max processes"],
         what: "Processes and threads that the user of a process may have, on the whole host.",
         today: Today::Kept,
-        why: "The server is a process for each connection and worker. All processes of its user count, also those of a second \
-              server.",
-        danger: "Too low, connections fail (\"could not fork new process for connection: Resource temporarily unavailable\").",
+        why: "The server is a process for each connection and worker. All processes of its user count, also those of \
+              a second server.",
+        danger: "Too low, connections fail (\"could not fork new process for connection: Resource temporarily \
+                 unavailable\").",
         source: SOURCE,
         ..Page::EMPTY
     },
@@ -54,8 +55,8 @@ pub static CORE: Rule = Rule {
         also: &["LimitCORE", "Max core file size"],
         what: "Largest file of memory that is written when a process crashes, in KiB in limits.conf.",
         today: Today::Depends,
-        why: "Without a dump a crash of the server can hardly be explained; with one, kernel.core_pattern says where it goes. It \
-              holds shared_buffers unless they are in huge pages.",
+        why: "Without a dump a crash of the server can hardly be explained; with one, kernel.core_pattern says where \
+              it goes. It holds shared_buffers unless they are in huge pages.",
         danger: "unlimited with a pattern inside the data directory can fill the volume of the data.",
         source: SOURCE,
         ..Page::EMPTY
@@ -70,10 +71,12 @@ pub static MEMLOCK: Rule = Rule {
         also: &["LimitMEMLOCK", "Max locked memory"],
         what: "Memory that a process may lock, in KiB in limits.conf.",
         today: Today::NoEffect,
-        why: "The server locks nothing, and huge pages that are mapped (its way since 9.4) are not counted as locked: memlock \
-              above the pool, as published for huge pages, is not needed. Only shared_memory_type = sysv with huge pages (12 \
-              and later) needs it or vm.hugetlb_shm_group, and io_uring on kernels before 5.12.",
-        danger: "Too low for shared_memory_type = sysv, the server starts without huge pages, or not at all with huge_pages = on.",
+        why: "The server locks nothing, and huge pages that are mapped (its way since 9.4) are not counted as \
+              locked: memlock above the pool, as published for huge pages, is not needed. Only shared_memory_type = \
+              sysv with huge pages (12 and later) needs it or vm.hugetlb_shm_group, and io_uring on kernels before \
+              5.12.",
+        danger: "Too low for shared_memory_type = sysv, the server starts without huge pages, or not at all with \
+                 huge_pages = on.",
         source: "Linux fs/hugetlbfs/inode.c, hugetlb_file_setup; shmget(2); PostgreSQL manual, \"Linux Huge Pages\".",
         ..Page::EMPTY
     },
@@ -87,10 +90,10 @@ pub static STACK: Rule = Rule {
         also: &["LimitSTACK", "Max stack size"],
         what: "Size to which the stack of a process may grow, in KiB in limits.conf; 8192 by default.",
         today: Today::DefaultIsRight,
-        why: "max_stack_depth, 2 MB by default, has to be 512 kB below it; 8 MiB are enough for that and for its largest \
-              sensible values. Only then has it to be raised.",
-        danger: "unlimited makes the kernel lay out memory in the old way, from the bottom up, for programs started under it.",
-        source: "PostgreSQL manual, max_stack_depth; setrlimit(2); Linux arch/x86/mm/mmap.c, mmap_is_legacy.",
+        why: "max_stack_depth, 2 MB by default, has to be 512 kB below it; 8 MiB are enough for that and for its \
+              largest sensible values. Only then has it to be raised.",
+        danger: "unlimited makes the kernel lay out memory from the bottom up on arm64 and others.",
+        source: "PostgreSQL manual, max_stack_depth; Linux mm/util.c, mmap_is_legacy.",
         ..Page::EMPTY
     },
     judge: |facts| ITEMS[4].judge(facts),
@@ -175,9 +178,10 @@ impl Item {
             }
             (None, _) if self.of_process == "Max stack size" => {
                 let reason = format!(
-                    "{whose} has no limit of the stack, which changes the layout of memory; 8 MiB are enough."
+                    "{whose} has no limit of the stack, which brings a server nothing above some MiB; 8 are the \
+                     default."
                 );
-                self.rule.finding(Standing::Improve, reason).present(present).recommend("8192")
+                self.rule.finding(Standing::NoEffect, reason).present(present).recommend("8192")
             }
             (_, Some(needed)) => {
                 let reason =
@@ -260,7 +264,7 @@ mod tests {
             (&MEMLOCK, "Max locked memory", Some(64 * KB), &sysv, Standing::Improve),
             (&STACK, "Max stack size", Some(8 * MB), &plain, Standing::Fine),
             (&STACK, "Max stack size", Some(2 * MB), &plain, Standing::Improve),
-            (&STACK, "Max stack size", None, &plain, Standing::Improve),
+            (&STACK, "Max stack size", None, &plain, Standing::NoEffect),
         ] {
             assert_eq!(
                 standings(rule, &limited(name, soft, settings)),

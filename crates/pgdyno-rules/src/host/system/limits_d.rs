@@ -13,13 +13,13 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "limits.d",
         also: &["limits.conf", "20-nproc.conf"],
-        what: "Files in /etc/security/limits.d, read after limits.conf in the order of their names; the last line of an item \
-               holds, but a line of a user goes before one of a group, and that before one of everybody (*).",
+        what: "Files in /etc/security/limits.d, read after limits.conf in the order of their names; the last line of \
+               an item holds, but a line of a user goes before one of a group, and that before one of everybody (*).",
         today: Today::Kept,
-        why: "Distributions put lines there, such as 20-nproc.conf with 4096 processes for everybody, which go before what \
-              stands in limits.conf. A server that systemd starts reads none of them: its unit has LimitNOFILE= and others. \
-              Deleting the directory's files, as published, also takes guards from other users; a file of one's own that is \
-              read last, with the user's name, is enough.",
+        why: "Distributions put lines there, such as 20-nproc.conf with 4096 processes for everybody, which go \
+              before what stands in limits.conf. A server that systemd starts reads none of them: its unit has \
+              LimitNOFILE= and others. Deleting the directory's files, as published, also takes guards from other \
+              users; a file of one's own that is read last, with the user's name, is enough.",
         danger: "A limit that one believes to have set is not in force.",
         source: "limits.conf(5), pam_limits(8), systemd.exec(5).",
         ..Page::EMPTY

@@ -12,11 +12,12 @@ pub static RULE: Rule = Rule {
         also: &["PG_OOM_ADJUST_FILE", "PG_OOM_ADJUST_VALUE", "OOMScoreAdjust"],
         what: "What is added to the score by which the OOM killer chooses a process to end, -1000 (never) to 1000.",
         today: Today::Kept,
-        why: "The main process of the server should be spared: with it everything ends. Its start script or unit lowers its \
-              score (OOMScoreAdjust=-900 or -1000, which needs root), and PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj in its \
-              environment gives its children a normal one again, so that a single session can be chosen.",
-        danger: "With the same low score for all, the OOM killer ends other services or finds nobody and the host stops; with a \
-                 normal one for all it may end the main process.",
+        why: "The main process of the server should be spared: with it everything ends. Its start script or unit \
+              lowers its score (OOMScoreAdjust=-900 or -1000, which needs root), and \
+              PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj in its environment gives its children a normal one again, \
+              so that a single session can be chosen.",
+        danger: "With the same low score for all, the OOM killer ends other services or finds nobody and the host \
+                 stops; with a normal one for all it may end the main process.",
         source: "PostgreSQL manual, \"Linux Memory Overcommit\"; proc_pid_oom_score_adj(5).",
         ..Page::EMPTY
     },
@@ -35,7 +36,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             "The kernel promises no more than it has (vm.overcommit_memory = 2), so it rarely comes to that.",
         ),
         (0.., _) => {
-            let reason = "When memory runs out, the main process may be ended like any other, and all sessions with it.";
+            let reason = "When memory runs out, the main process may be ended like any other, and all sessions with \
+                          it.";
             vec![
                 RULE.finding(Standing::Improve, reason)
                     .present(main)

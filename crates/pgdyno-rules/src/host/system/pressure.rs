@@ -14,8 +14,8 @@ pub static PRESSURE: Rule = Rule {
         also: &["PSI", "memory pressure", "/proc/pressure"],
         what: "Share of the last minute in which processes of the host waited for memory, disks or processors.",
         today: Today::Kept,
-        why: "Waiting for memory means that the kernel has to write or drop pages before it can give any. Waiting for disks and \
-              processors is what a load test is for, so it is judged for memory only.",
+        why: "Waiting for memory means that the kernel has to write or drop pages before it can give any. Waiting \
+              for disks and processors is what a load test is for, so it is judged for memory only.",
         danger: "A host that waits for memory a tenth of the time is close to the OOM killer.",
         source: "Linux Documentation/accounting/psi.rst.",
         since_kernel: Some((4, 20)),
@@ -31,11 +31,11 @@ pub static SWAP: Rule = Rule {
         also: &["zram", "swap area"],
         what: "Where memory goes that is not used for long: a disk, or compressed memory (zram).",
         today: Today::Depends,
-        why: "A small area takes what is never used again and gives time to react before the OOM killer does; without one, \
-              vm.overcommit_memory = 2 needs a higher ratio. zram on a host of a database takes memory from the page cache. \
-              What counts is that sessions are not swapped.",
-        danger: "A server whose sessions or shared memory are on a swap disk is slower by orders of magnitude; explicit huge \
-                 pages are never swapped.",
+        why: "A small area takes what is never used again and gives time to react before the OOM killer does; \
+              without one, vm.overcommit_memory = 2 needs a higher ratio. zram on a host of a database takes memory \
+              from the page cache. What counts is that sessions are not swapped.",
+        danger: "A server whose sessions or shared memory are on a swap disk is slower by orders of magnitude; \
+                 explicit huge pages are never swapped.",
         source: "swapon(8); Linux Documentation/admin-guide/blockdev/zram.rst.",
         ..Page::EMPTY
     },
@@ -47,11 +47,12 @@ pub static BLOCKED: Rule = Rule {
     page: Page {
         name: "blocked-processes",
         also: &["state D", "D state", "uninterruptible sleep"],
-        what: "Processes that wait for a device or a file server and cannot be interrupted (state D), with the function of the \
-               kernel in which they wait.",
+        what: "Processes that wait for a device or a file server and cannot be interrupted (state D), with the \
+               function of the kernel in which they wait.",
         today: Today::Kept,
-        why: "A process in the middle of a read is in this state for a moment, which is no fault. One that is found there again \
-              and again waits for a disk that does not answer, a lost NFS server, or a lock of the kernel: its stack says which.",
+        why: "A process in the middle of a read is in this state for a moment, which is no fault. One that is found \
+              there again and again waits for a disk that does not answer, a lost NFS server, or a lock of the \
+              kernel: its stack says which.",
         danger: "It cannot be ended, not even by SIGKILL, and a server that waits for it does not stop.",
         source: "proc_pid_stat(5), state D; proc_pid_stack(5).",
         ..Page::EMPTY
@@ -113,8 +114,8 @@ fn judge_blocked(facts: &Facts<'_>) -> Vec<Finding> {
         let stack = process.stack.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(" < ");
         let stack = if stack.is_empty() { String::new() } else { format!(" ({stack})") };
         let reason = format!(
-            "{} (process id {}) waits{place}{stack} and cannot be interrupted; if it is there again in a second look, its device \
-             or file server does not answer.",
+            "{} (process id {}) waits{place}{stack} and cannot be interrupted; if it is there again in a second \
+             look, its device or file server does not answer.",
             process.name, process.pid
         );
         BLOCKED.finding(Standing::Improve, reason).on(process.pid.to_string()).present(process.name.as_str())

@@ -14,12 +14,12 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "repeated-settings",
         also: &["sysctl.conf", "sysctl.d"],
-        what: "A kernel parameter that several lines of sysctl.conf and sysctl.d set, or a line of limits.conf that is there \
-               twice.",
+        what: "A kernel parameter that several lines of sysctl.conf and sysctl.d set, or a line of limits.conf that \
+               is there twice.",
         today: Today::NoEffect,
-        why: "The last line that is read holds, and the others only mislead: who changes one of them changes nothing. \
-              systemd-sysctl reads all files in the order of their names whatever their directory, sysctl --system reads \
-              /etc/sysctl.conf last.",
+        why: "The last line that is read holds, and the others only mislead: who changes one of them changes \
+              nothing. systemd-sysctl reads all files in the order of their names whatever their directory, sysctl \
+              --system reads /etc/sysctl.conf last.",
         danger: "After the next boot another value may hold than the one that was set by hand.",
         source: "sysctl.d(5), systemd-sysctl.service(8), sysctl(8).",
         ..Page::EMPTY

@@ -15,15 +15,15 @@ pub static ENABLED: Rule = Rule {
     page: Page {
         name: "transparent_hugepage/enabled",
         also: &["transparent_hugepage", "thp", "transparent huge pages"],
-        what: "Whether the kernel gives huge pages to private memory without being told: always, madvise (to programs that ask \
-               for it) or never.",
+        what: "Whether the kernel gives huge pages to private memory without being told: always, madvise (to \
+               programs that ask for it) or never.",
         today: Today::Depends,
-        why: "PostgreSQL does not ask, so madvise is the same as never for it and keeps the feature for others. With always, \
-              memory of sessions (sorts, hash tables) is huge: fewer misses of the TLB in long queries, more memory for many \
-              small sessions, and waits while memory is compacted. The manual discourages it. Shared memory is not concerned: \
-              that is shmem_enabled, and huge_pages of the server.",
-        danger: "With always, short transactions can wait milliseconds for compaction, and sessions take more memory than they \
-                 use.",
+        why: "PostgreSQL does not ask, so madvise is the same as never for it and keeps the feature for others. With \
+              always, memory of sessions (sorts, hash tables) is huge: fewer misses of the TLB in long queries, more \
+              memory for many small sessions, and waits while memory is compacted. The manual discourages it. Shared \
+              memory is not concerned: that is shmem_enabled, and huge_pages of the server.",
+        danger: "With always, short transactions can wait milliseconds for compaction, and sessions take more memory \
+                 than they use.",
         source: SOURCE,
         ..Page::EMPTY
     },
@@ -34,11 +34,11 @@ pub static ENABLED: Rule = Rule {
 pub static DEFRAG: Rule = Rule {
     page: Page {
         name: "transparent_hugepage/defrag",
-        what: "Whether a page fault waits until memory has been compacted for a huge page: always, defer, defer+madvise, \
-               madvise (the default since Linux 4.6) or never.",
+        what: "Whether a page fault waits until memory has been compacted for a huge page: always, defer, \
+               defer+madvise, madvise (the default since Linux 4.6) or never.",
         today: Today::Kept,
-        why: "Where enabled is always, every process would wait under always; madvise lets only those wait that asked for \
-              huge pages.",
+        why: "Where enabled is always, every process would wait under always; madvise lets only those wait that \
+              asked for huge pages.",
         danger: "always stops sessions for milliseconds when memory is fragmented.",
         source: SOURCE,
         ..Page::EMPTY
@@ -53,9 +53,9 @@ pub static SHARED: Rule = Rule {
         what: "Whether shared anonymous memory, such as shared_buffers, may be in transparent huge pages: never (the \
                default), advise, within_size, always; deny and force are for tests.",
         today: Today::Depends,
-        why: "Explicit huge pages (huge_pages of the server, vm.nr_hugepages) are the dependable way, since they are there from \
-              boot on. always or within_size are an alternative where nothing can be set aside; the server runs either way \
-              and gets as many huge pages as are found.",
+        why: "Explicit huge pages (huge_pages of the server, vm.nr_hugepages) are the dependable way, since they are \
+              there from boot on. always or within_size are an alternative where nothing can be set aside; the \
+              server runs either way and gets as many huge pages as are found.",
         danger: "",
         source: SOURCE,
         since_kernel: Some((4, 8)),
@@ -78,8 +78,8 @@ fn judge_enabled(facts: &Facts<'_>) -> Vec<Finding> {
             "Long queries with much private memory may gain; whether they do here is not measured.",
         ),
         (Some("always"), _) => {
-            let reason = "Memory of sessions is huge without being asked for, at the price of compaction; madvise leaves it to \
-                          programs that ask.";
+            let reason = "Memory of sessions is huge without being asked for, at the price of compaction; madvise \
+                          leaves it to programs that ask.";
             vec![ENABLED.finding(Standing::Improve, reason).present("always").set(knob("enabled"), "madvise")]
         }
         (Some(mode), _) => {

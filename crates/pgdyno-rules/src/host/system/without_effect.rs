@@ -12,14 +12,14 @@ pub static ARCHIVE: Rule = Rule {
     page: Page {
         name: "archive-keeps-nothing",
         also: &["/bin/true", "/bin/date"],
-        what: "archive_mode with an archive_command that succeeds without keeping the WAL, such as /bin/true, /bin/date, : or \
-               exit 0.",
+        what: "archive_mode with an archive_command that succeeds without keeping the WAL, such as /bin/true, \
+               /bin/date, : or exit 0.",
         today: Today::Dangerous,
-        why: "It is published so that archiving can be turned on later without a restart. The server takes each segment for \
-              archived and removes it. An empty archive_command keeps segments until a real one is set, at the price of disk \
-              space.",
-        danger: "A backup of the data directory cannot be brought to a consistent state, and a standby that lags cannot catch \
-                 up, without the WAL that was thrown away; nothing reports it.",
+        why: "It is published so that archiving can be turned on later without a restart. The server takes each \
+              segment for archived and removes it. An empty archive_command keeps segments until a real one is set, \
+              at the price of disk space.",
+        danger: "A backup of the data directory cannot be brought to a consistent state, and a standby that lags \
+                 cannot catch up, without the WAL that was thrown away; nothing reports it.",
         source: "PostgreSQL manual, \"Continuous Archiving and Point-in-Time Recovery\" and archive_command.",
         ..Page::EMPTY
     },
@@ -33,8 +33,8 @@ pub static DELAY: Rule = Rule {
         what: "commit_delay together with synchronous_commit = off or fsync = off.",
         today: Today::NoEffect,
         why: "The delay lets several commits share one flush of the WAL. A commit that does not wait for its flush \
-              (synchronous_commit = off) does not come to it, and with fsync = off the server skips it; the WAL writer flushes \
-              without it.",
+              (synchronous_commit = off) does not come to it, and with fsync = off the server skips it; the WAL \
+              writer flushes without it.",
         danger: "",
         source: "PostgreSQL manual, commit_delay; src/backend/access/transam/xlog.c, XLogFlush.",
         ..Page::EMPTY
@@ -48,10 +48,11 @@ pub static FREEZE: Rule = Rule {
         name: "freeze-limits-of-tables",
         what: "autovacuum_freeze_max_age and its like as storage parameters of a table, above those of the server.",
         today: Today::NoEffect,
-        why: "Autovacuum takes the smaller one of the table and the server, and cuts autovacuum_freeze_table_age to 95 % of the \
-              server's autovacuum_freeze_max_age: a table can only ask for earlier freezing.",
+        why: "Autovacuum takes the smaller one of the table and the server, and cuts autovacuum_freeze_table_age to \
+              95 % of the server's autovacuum_freeze_max_age: a table can only ask for earlier freezing.",
         danger: "Who counts on later freezing is surprised by it during the run.",
-        source: "PostgreSQL manual, \"Storage Parameters\"; src/backend/postmaster/autovacuum.c and commands/vacuum.c.",
+        source: "PostgreSQL manual, \"Storage Parameters\"; src/backend/postmaster/autovacuum.c and \
+                 commands/vacuum.c.",
         ..Page::EMPTY
     },
     judge: judge_freeze,
@@ -105,7 +106,8 @@ fn judge_delay(facts: &Facts<'_>) -> Vec<Finding> {
             vec![DELAY.finding(Standing::NoEffect, reason).present(delay)]
         }
         (Some(delay), true, false) => {
-            let reason = "With synchronous_commit = off commits do not wait for a flush, and so not for the delay before it.";
+            let reason = "With synchronous_commit = off commits do not wait for a flush, and so not for the delay \
+                          before it.";
             vec![DELAY.finding(Standing::NoEffect, reason).present(delay)]
         }
     }
