@@ -24,7 +24,7 @@ pub(super) fn holding<'a>(host: &'a Inventory, item: &str, kind: &str) -> Option
     let lines =
         host.login.lines.iter().filter(|line| line.item == item && (line.kind == kind || line.kind == "-"));
     let best = lines.clone().map(|line| rank(&line.domain)).min()?;
-    lines.filter(|line| rank(&line.domain) == best).last()
+    lines.rfind(|line| rank(&line.domain) == best)
 }
 
 /// How general a domain is: a user, a group, everybody.
