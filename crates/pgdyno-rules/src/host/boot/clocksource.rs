@@ -13,12 +13,14 @@ pub static RULE: Rule = Rule {
         also: &["clocksource=tsc"],
         what: "The clock source that the kernel begins with.",
         today: Today::DefaultIsRight,
-        why: "The kernel chooses the source of the highest rating by itself: tsc on processors where it can be trusted, \
-              kvm-clock and the like in virtual machines where it cannot. Reading tsc or kvm-clock needs no system call, \
-              hpet and acpi_pm take a microsecond or so each time, which EXPLAIN ANALYZE and track_io_timing show. \
-              /sys/devices/system/clocksource/clocksource0/current_clocksource changes it without a reboot.",
+        why: "The kernel chooses the source of the highest rating by itself: tsc on processors where it can be \
+              trusted, kvm-clock and the like in virtual machines where it cannot. Reading tsc or kvm-clock needs \
+              no system call, hpet and acpi_pm take a microsecond or so each time, which EXPLAIN ANALYZE and \
+              track_io_timing show. /sys/devices/system/clocksource/clocksource0/current_clocksource changes it \
+              without a reboot.",
         danger: "A source that the kernel rejected as unstable lets time jump.",
-        source: "Linux Documentation/admin-guide/kernel-parameters.txt (clocksource=); PostgreSQL manual, pg_test_timing.",
+        source: "Linux Documentation/admin-guide/kernel-parameters.txt (clocksource=); PostgreSQL manual, \
+                 pg_test_timing.",
         ..Page::EMPTY
     },
     judge,
@@ -33,7 +35,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let finding = if word != current {
         RULE.finding(
             Standing::NoEffect,
-            format!("The present source is {current}: the kernel did not accept the requested one, or somebody changed it."),
+            format!(
+                "The present source is {current}: the kernel did not accept the requested one, or somebody \
+                     changed it."
+            ),
         )
         .better("without the word")
         .by(knob, "")

@@ -14,9 +14,10 @@ pub static RULE: Rule = Rule {
         what: "It chose one I/O scheduler for all disks.",
         today: Today::Obsolete,
         why: "Linux 5.0 removed the single-queue block layer with noop, deadline and cfq, whose scheduler the word \
-              chose; disks with multiple queues never used it. Later kernels only log that it has no effect. Choose the \
-              scheduler of each disk in /sys/block/DISK/queue/scheduler, by a udev rule.",
-        source: "Linux block/elevator.c, elevator_setup(), which only warns; Documentation/block/switching-sched.rst.",
+              chose; disks with multiple queues never used it. Later kernels only log that it has no effect. \
+              Choose the scheduler of each disk in /sys/block/DISK/queue/scheduler, by a udev rule.",
+        source: "Linux block/elevator.c, elevator_setup(), which only warns; \
+                 Documentation/block/switching-sched.rst.",
         until_kernel: Some((5, 0)),
         ..Page::EMPTY
     },
@@ -38,7 +39,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     } else if matches!(word, "deadline" | "noop") {
         RULE.finding(
             Standing::Fine,
-            format!("Linux {} still heeds it for disks with one queue.", kernel.release),
+            format!("Linux {} still obeys it for disks with one queue.", kernel.release),
         )
     } else {
         RULE.finding(

@@ -9,7 +9,8 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "hugepages=",
         also: &["hugepages"],
-        what: "Explicit huge pages that are reserved when the host boots, of the size that hugepagesz= names before it.",
+        what: "Explicit huge pages that are reserved when the host boots, of the size that hugepagesz= names \
+               before it.",
         today: Today::Kept,
         why: "Memory is not yet fragmented then, so the pool gets all its pages; vm.nr_hugepages, set later, may get \
               fewer. Pages of 2 MiB can also be reserved later, so the word is needed for 1 GiB pages, or where the \
@@ -17,8 +18,8 @@ pub static RULE: Rule = Rule {
               shared_memory_size_in_huge_pages, since 15.",
         danger: "Reserved pages serve nothing but programs that ask for them: a pool that is much larger than \
                  shared_buffers takes memory from the page cache and from sessions.",
-        source: "Linux Documentation/admin-guide/mm/hugetlbpage.rst; PostgreSQL manual, Managing Kernel Resources, Linux \
-                 Huge Pages.",
+        source: "Linux Documentation/admin-guide/mm/hugetlbpage.rst; PostgreSQL manual, Managing Kernel Resources, \
+                 Linux Huge Pages.",
         ..Page::EMPTY
     },
     judge,
@@ -43,8 +44,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         false => RULE.finding(
             Standing::NoEffect,
             format!(
-                "The boot line requests {asked} pages, and the pool has {}: vm.nr_hugepages was changed later, or memory \
-                 was short.",
+                "The boot line requests {asked} pages, and the pool has {}: vm.nr_hugepages was changed later, or \
+                 memory was short.",
                 pool.total
             ),
         ),

@@ -9,11 +9,13 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "hugepagesz=",
         also: &["hugepagesz", "default_hugepagesz="],
-        what: "The size of the huge pages that the next hugepages= reserves; default_hugepagesz= sets the default size.",
+        what: "The size of the huge pages that the next hugepages= reserves; default_hugepagesz= sets the default \
+               size.",
         today: Today::Depends,
         why: "PostgreSQL uses the default size, and since 14 the size that huge_page_size names. 1 GiB pages bring \
-              fewer entries of the TLB than 2 MiB pages, whose gain over ordinary pages is most of what there is; what \
-              is left has not been measured here. Up to 13, 1 GiB pages are used only if default_hugepagesz=1G is set.",
+              fewer entries of the TLB than 2 MiB pages, whose gain over ordinary pages is most of what there is; \
+              what is left has not been measured here. Up to 13, 1 GiB pages are used only if \
+              default_hugepagesz=1G is set.",
         danger: "Pages of a size that no program requests are memory lost.",
         source: "Linux Documentation/admin-guide/mm/hugetlbpage.rst; PostgreSQL manual, Resource Consumption, \
                  huge_page_size.",

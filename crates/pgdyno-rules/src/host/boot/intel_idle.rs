@@ -13,11 +13,11 @@ pub static RULE: Rule = Rule {
         also: &["intel_idle.max_cstate=0", "intel_idle.max_cstate=1"],
         what: "The deepest idle state that the driver intel_idle uses; 0 disables the driver.",
         today: Today::NoEffect,
-        why: "0 does not keep the processor awake: the kernel then uses acpi_idle with the states that the firmware \
-              offers, which may be as deep. What limits them is processor.max_cstate=1 besides, or without a reboot \
-              /dev/cpu_dma_latency, which tuned profiles such as latency-performance hold open. Deep states cost wake-up \
-              time of up to some hundred microseconds on the first request after a pause; they also let other cores \
-              run at turbo frequency.",
+        why: "0 does not keep the processor awake: the kernel then uses acpi_idle with the states that the \
+              firmware offers, which may be as deep. What limits them is processor.max_cstate=1 besides, or \
+              without a reboot /dev/cpu_dma_latency, which tuned profiles such as latency-performance hold open. \
+              Deep states cost wake-up time of up to some hundred microseconds on the first request after a pause; \
+              they also let other cores run at turbo frequency.",
         source: "Linux Documentation/admin-guide/pm/intel_idle.rst (Kernel Command Line Options) and \
                  Documentation/admin-guide/pm/cpuidle.rst (power management quality of service).",
         ..Page::EMPTY

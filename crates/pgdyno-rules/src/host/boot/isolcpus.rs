@@ -13,10 +13,10 @@ pub static RULE: Rule = Rule {
         also: &["isolcpus="],
         what: "Processors that the scheduler gives to no process by itself.",
         today: Today::Depends,
-        why: "PostgreSQL starts a process per session and binds none to a processor, so isolated ones stay idle. Bound \
-              to several isolated processors by taskset, all sessions pile up on the first, because the scheduler does \
-              not balance among them. To keep processors free for a server, use cpusets (AllowedCPUs= of systemd) for \
-              everything else.",
+        why: "PostgreSQL starts a process per session and binds none to a processor, so isolated ones stay idle. \
+              Bound to several isolated processors by taskset, all sessions pile up on the first, because the \
+              scheduler does not balance among them. To keep processors free for a server, use cpusets \
+              (AllowedCPUs= of systemd) for everything else.",
         danger: "The server does not use these processors, and measurements take them for idle capacity.",
         source: "Linux Documentation/admin-guide/kernel-parameters.txt (isolcpus=, deprecated in favour of cpusets); \
                  Documentation/admin-guide/cgroup-v2.rst (cpuset).",

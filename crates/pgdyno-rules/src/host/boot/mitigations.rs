@@ -14,10 +14,10 @@ pub static RULE: Rule = Rule {
         what: "Whether the kernel works around vulnerabilities of processors (Spectre, Meltdown and others).",
         today: Today::Depends,
         why: "Most of their cost is in system calls and context switches, of which a server with many clients has \
-              plenty, and it differs widely between processors: recent ones need few of them. Measure both ways on the \
-              same host, and compare results of hosts only if they agree in this.",
-        danger: "Without them, code of another user, container or virtual machine can read memory of the server and the \
-                 kernel.",
+              plenty, and it differs widely between processors: recent ones need few of them. Measure both ways on \
+              the same host, and compare results of hosts only if they agree in this.",
+        danger: "Without them, code of another user, container or virtual machine can read memory of the server \
+                 and the kernel.",
         source: "Linux Documentation/admin-guide/kernel-parameters.txt (mitigations=) and \
                  Documentation/admin-guide/hw-vuln/index.rst.",
         since_kernel: Some((5, 2)),

@@ -14,9 +14,9 @@ pub static RULE: Rule = Rule {
         what: "The kernel takes the memory of all sockets for one node.",
         today: Today::Obsolete,
         why: "It was published against kernels that reclaimed page cache of one node while others had free memory. \
-              vm.zone_reclaim_mode has been 0 by default since Linux 3.16, which removes that cause, and without node \
-              information the kernel can neither keep memory near its processor nor balance it. Leave the word out; to \
-              spread shared_buffers over nodes, start the server with numactl --interleave=all.",
+              vm.zone_reclaim_mode has been 0 by default since Linux 3.16, which removes that cause, and without \
+              node information the kernel can neither keep memory near its processor nor balance it. Leave the \
+              word out; to spread shared_buffers over nodes, start the server with numactl --interleave=all.",
         danger: "Memory of a process may lie on a remote node throughout, and nothing shows it any more.",
         source: "Linux Documentation/admin-guide/kernel-parameters.txt (numa=) and \
                  Documentation/admin-guide/sysctl/vm.rst (zone_reclaim_mode); commit 4f9b16a64753 of Linux 3.16.",

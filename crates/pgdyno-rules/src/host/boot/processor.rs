@@ -13,10 +13,10 @@ pub static RULE: Rule = Rule {
         also: &["processor.max_cstate=1", "processor.max_cstate=0"],
         what: "The deepest idle state that the driver acpi_idle uses.",
         today: Today::Depends,
-        why: "It saves the time of waking up for servers that are mostly idle and answer single short requests; under \
-              load processors hardly reach deep states. The driver intel_idle does not heed it, so on Intel processors \
-              it needs intel_idle.max_cstate=0 besides. It costs power, and with it turbo frequency of busy cores. A \
-              tuned profile does the same without a reboot.",
+        why: "It saves the time of waking up for servers that are mostly idle and answer single short requests; \
+              under load processors hardly reach deep states. The driver intel_idle ignores it, so on Intel \
+              processors it needs intel_idle.max_cstate=0 besides. It costs power, and with it turbo frequency of \
+              busy cores. A tuned profile does the same without a reboot.",
         source: "Linux Documentation/admin-guide/kernel-parameters.txt (processor.max_cstate=); \
                  Documentation/admin-guide/pm/cpuidle.rst (Idle States Control Via Kernel Command Line).",
         ..Page::EMPTY
@@ -32,10 +32,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     };
     let finding = match driver.as_str() {
         "intel_idle" => RULE
-            .finding(Standing::NoEffect, "The idle driver is intel_idle, which does not heed it.")
+            .finding(Standing::NoEffect, "The idle driver is intel_idle, which ignores it.")
             .better("without the word, or with intel_idle.max_cstate=0")
             .by(Knob::BootWord("processor.max_cstate".to_owned()), ""),
-        "acpi_idle" => RULE.finding(Standing::Fine, "The idle driver is acpi_idle, which heeds it."),
+        "acpi_idle" => RULE.finding(Standing::Fine, "The idle driver is acpi_idle, which obeys it."),
         _ => return Vec::new(),
     };
     vec![finding.seen(format!("processor.max_cstate={word}"))]

@@ -13,8 +13,9 @@ pub static RULE: Rule = Rule {
         also: &["scsi_mod.scan=sync", "scsi_mod.scan=async"],
         what: "Whether the kernel finds SCSI disks one host adapter after the other (sync) or all at once (async).",
         today: Today::NoEffect,
-        why: "It only concerns how long booting takes and in which order disks get their names; nothing of it is left \
-              once the server runs. The order of sda and sdb is not promised with sync either: mount by UUID or label.",
+        why: "It only concerns how long booting takes and in which order disks get their names; nothing of it is \
+              left once the server runs. The order of sda and sdb is not promised with sync either: mount by UUID \
+              or label.",
         source: "Linux Documentation/admin-guide/kernel-parameters.txt (scsi_mod.scan=); drivers/scsi/scsi_scan.c.",
         ..Page::EMPTY
     },

@@ -16,9 +16,9 @@ pub static RULE: Rule = Rule {
         ],
         what: "The mode in which transparent huge pages begin: always, madvise or never.",
         today: Today::Depends,
-        why: "It sets the first value of /sys/kernel/mm/transparent_hugepage/enabled, which anything may change later: \
-              the present mode counts, not the word. It concerns anonymous memory; shared_buffers are shared memory, \
-              for which there is shmem_enabled, and the explicit pages of huge_pages.",
+        why: "It sets the first value of /sys/kernel/mm/transparent_hugepage/enabled, which anything may change \
+              later: the present mode counts, not the word. It concerns anonymous memory; shared_buffers are \
+              shared memory, for which there is shmem_enabled, and the explicit pages of huge_pages.",
         source: "Linux Documentation/admin-guide/mm/transhuge.rst (Boot parameters).",
         ..Page::EMPTY
     },

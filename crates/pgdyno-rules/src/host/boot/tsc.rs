@@ -13,10 +13,11 @@ pub static RULE: Rule = Rule {
         also: &["tsc=reliable", "tsc=nowatchdog", "tsc=unstable"],
         what: "Whether the kernel checks the time stamp counter (tsc) of x86 processors against another clock.",
         today: Today::Depends,
-        why: "The watchdog marks tsc as unstable when it disagrees with hpet or acpi_pm, and now and then it does so \
-              wrongly on large or busy hosts; the kernel then reads a slower clock until it boots again. Since Linux 5.16 \
-              it trusts the counter by itself on hosts of up to two sockets whose processors can adjust and never stop \
-              it, and later ones on up to four. tsc=reliable is for hosts where the log shows a false alarm.",
+        why: "The watchdog marks tsc as unstable when it disagrees with hpet or acpi_pm, and now and then it does \
+              so wrongly on large or busy hosts; the kernel then reads a slower clock until it boots again. Since \
+              Linux 5.16 it trusts the counter by itself on hosts of up to two sockets whose processors can adjust \
+              and never stop it, and later ones on up to four. tsc=reliable is for hosts where the log shows a \
+              false alarm.",
         danger: "On a host whose counters really drift apart, time runs backwards between processors.",
         source: "Linux Documentation/admin-guide/kernel-parameters.txt (tsc=); arch/x86/kernel/tsc.c, \
                  check_system_tsc_reliable().",

@@ -13,9 +13,11 @@ pub static RULE: Rule = Rule {
         also: &["scsi_mod.use_blk_mq=1", "scsi_mod.use_blk_mq=Y"],
         what: "It put SCSI and SATA disks on the multi-queue block layer.",
         today: Today::Obsolete,
-        why: "Since Linux 5.0 the multi-queue block layer is the only one. Before, from 3.17 on, the word chose between \
-              both, and with it the schedulers mq-deadline, kyber, bfq and none instead of deadline, cfq and noop.",
-        source: "Linux drivers/scsi/scsi.c; the legacy path was removed in Linux 5.0 (scsi: kill off the legacy IO path).",
+        why: "Since Linux 5.0 the multi-queue block layer is the only one. Before, from 3.17 on, the word chose \
+              between both, and with it the schedulers mq-deadline, kyber, bfq and none instead of deadline, cfq \
+              and noop.",
+        source: "Linux drivers/scsi/scsi.c; the legacy path was removed in Linux 5.0 (scsi: kill off the legacy IO \
+                 path).",
         since_kernel: Some((3, 17)),
         until_kernel: Some((5, 0)),
         ..Page::EMPTY

@@ -11,10 +11,11 @@ pub static RULE: Rule = Rule {
         also: &["initdb --data-checksums", "initdb -k", "data_checksums", "--no-data-checksums"],
         what: "Each block has a checksum, which is verified when the block is read.",
         today: Today::Kept,
-        why: "They find what disks, controllers and torn writes damaged, before it spreads into backups; they repair nothing. initdb sets \
-              them by default since 18. They cost CPU time per block read or written, and WAL for the first change of a hint bit of a \
-              page after each checkpoint. pg_checksums switches them on or off while the server is stopped, since 12. Compare servers \
-              only if they agree in this. File systems with checksums of their own (ZFS, btrfs) find the same below.",
+        why: "They find what disks, controllers and torn writes damaged, before it spreads into backups; they \
+              repair nothing. initdb sets them by default since 18. They cost CPU time per block read or written, \
+              and WAL for the first change of a hint bit of a page after each checkpoint. pg_checksums switches \
+              them on or off while the server is stopped, since 12. Compare servers only if they agree in this. \
+              File systems with checksums of their own (ZFS, btrfs) find the same below.",
         source: "PostgreSQL manual, initdb and Data Checksums; release notes of 18.",
         ..Page::EMPTY
     },

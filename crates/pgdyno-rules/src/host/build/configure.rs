@@ -12,10 +12,10 @@ pub static BLOCK: Rule = explained(Page {
     also: &["-Dblocksize", "--with-blocksize=32", "block_size"],
     what: "The block of tables and indexes in kB: 1, 2, 4, 8 (default), 16 or 32.",
     today: Today::Depends,
-    why: "32 lets a table grow to 128 TiB instead of 32, and a scan read fewer, larger blocks; a short transaction reads, locks, writes and \
-          logs (full_page_writes) four times as much. Since 17 reads are combined up to io_combine_limit whatever the block. Clusters \
-          of different blocks do not understand each other's files: no pg_upgrade, no physical replication between them, and hardly \
-          anybody tests other blocks than 8.",
+    why: "32 lets a table grow to 128 TiB instead of 32, and a scan read fewer, larger blocks; a short transaction \
+          reads, locks, writes and logs (full_page_writes) four times as much. Since 17 reads are combined up to \
+          io_combine_limit whatever the block. Clusters of different blocks do not understand each other's files: \
+          no pg_upgrade, no physical replication between them, and hardly anybody tests other blocks than 8.",
     danger: "A build that no package provides must be built again for each minor release.",
     source: INSTALLATION,
     ..Page::EMPTY
@@ -27,7 +27,8 @@ pub static SEGMENT: Rule = explained(Page {
     also: &[],
     what: "The size of a file of WAL in MB, fixed in the programs.",
     today: Today::Obsolete,
-    why: "Since 11 initdb --wal-segsize sets it per cluster, and configure refuses the option. Before, it was 1 to 64, and up to 1024 in 10.",
+    why: "Since 11 initdb --wal-segsize sets it per cluster, and configure no longer knows the option. Before, it \
+          was 1 to 64, and up to 1024 in 10.",
     source: "Release notes of PostgreSQL 10 and 11.",
     until_major: Some(11),
     ..Page::EMPTY
@@ -39,7 +40,8 @@ pub static PORT: Rule = explained(Page {
     also: &["-Dpgport"],
     what: "The port that servers and clients of this build use unless told otherwise; 5432 by default.",
     today: Today::DefaultIsRight,
-    why: "It has no effect on speed, and clients of other builds do not know it. Set port in postgresql.conf instead.",
+    why: "It has no effect on speed, and clients of other builds do not know it. Set port in postgresql.conf \
+          instead.",
     source: INSTALLATION,
     ..Page::EMPTY
 });
@@ -51,8 +53,8 @@ const fn language(name: &'static str, also: &'static [&'static str], what: &'sta
         also,
         what,
         today: Today::Depends,
-        why: "It builds a module that is loaded when a function of the language is first called: without such functions it has no effect \
-              on speed.",
+        why: "It builds a module that is loaded when a function of the language is first called: without such \
+              functions it has no effect on speed.",
         source: INSTALLATION,
         ..Page::EMPTY
     })
@@ -77,8 +79,8 @@ pub static OPENSSL: Rule = explained(Page {
     also: &["--with-ssl=openssl", "--with-ssl", "-Dssl"],
     what: "Builds encrypted connections (TLS); since 14 also spelt --with-ssl=openssl.",
     today: Today::Kept,
-    why: "It costs nothing where connections are not encrypted. Where they are, results do not compare with plain ones: say which they \
-          are. Packages have it.",
+    why: "It costs nothing where connections are not encrypted. Where they are, results do not compare with plain \
+          ones: say which they are. Packages have it.",
     source: INSTALLATION,
     ..Page::EMPTY
 });
@@ -133,7 +135,7 @@ pub static THREADS: Rule = explained(Page {
     also: &["--disable-thread-safety"],
     what: "Makes libpq and ECPG safe for programs with threads.",
     today: Today::Obsolete,
-    why: "It is the default since 9.0, and since 17 there is no other way: configure has the option no longer.",
+    why: "It is the default since 9.0, and since 17 there is no other way: configure no longer knows the option.",
     source: "Release notes of PostgreSQL 9.0 and 17.",
     until_major: Some(17),
     ..Page::EMPTY

@@ -15,12 +15,12 @@ pub static RULE: Rule = Rule {
         also: &["alignment", "first sector 2048", "start 2048"],
         what: "The byte of the disk at which a partition begins.",
         today: Today::Kept,
-        why: "A partition must begin on a multiple of the physical block, or each write of a block touches one block more, \
-              which the disk has to read before. fdisk and parted begin at 1 MiB (sector 2048) by themselves, which is a \
-              multiple of the physical block of all disks, and of most stripes. On an array it should be a multiple of the \
-              full stripe. Where a partition ends does not matter.",
-        source: "Linux Documentation/ABI/testing/sysfs-block (start) and Documentation/ABI/stable/sysfs-block \
-                 (optimal_io_size); fdisk(8); parted(8), align-check.",
+        why: "A partition must begin on a multiple of the physical block, or each write of a block touches one \
+              block more, which the disk has to read before. fdisk and parted begin at 1 MiB (sector 2048) by \
+              themselves, which is a multiple of the physical block of all disks, and of most stripes. On an array \
+              it should be a multiple of the full stripe. Where a partition ends does not matter.",
+        source: "Linux Documentation/ABI/stable/sysfs-block (alignment_offset, optimal_io_size); fdisk(8); \
+                 parted(8), align-check.",
         ..Page::EMPTY
     },
     judge,

@@ -12,9 +12,9 @@ pub static RULE: Rule = Rule {
         also: &[],
         what: "By how many bytes the kernel finds the beginning of a device off the alignment of what is below it.",
         today: Today::Kept,
-        why: "0 is right. Another value says that the beginning lies inside a physical block or chunk, so that writes touch \
-              one more than they need; -1 says that the parts of a volume or array cannot be aligned with each other. Make \
-              the partition or physical volume again at 1 MiB.",
+        why: "0 is right. Another value says that the beginning lies inside a physical block or chunk, so that \
+              writes touch one more than they need; -1 says that the parts of a volume or array cannot be aligned \
+              with each other. Make the partition or physical volume again at 1 MiB.",
         source: "Linux Documentation/ABI/stable/sysfs-block (alignment_offset); block/blk-settings.c.",
         ..Page::EMPTY
     },

@@ -13,12 +13,15 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "allocsize",
         also: &["allocsize=16M"],
-        what: "How much XFS allocates beyond the end of a file that grows: a fixed amount instead of one that follows the file.",
+        what: "How much XFS allocates beyond the end of a file that grows: a fixed amount instead of one that \
+               follows the file.",
         today: Today::DefaultIsRight,
-        why: "Since Linux 2.6.38 XFS allocates more the larger a file is, and less when space runs short; a fixed value switches that \
-              off. Tables grow in files of up to 1 GiB, for which the default gives long extents. A fixed value also holds that much \
-              space behind each small table until the file is closed or the space is reclaimed.",
-        danger: "With very many small tables and a large value, space is used up that du shows and the tables do not need.",
+        why: "Since Linux 2.6.38 XFS allocates more the larger a file is, and less when space runs short; a fixed \
+              value switches that off. Tables grow in files of up to 1 GiB, for which the default gives long \
+              extents. A fixed value also holds that much space behind each small table until the file is closed \
+              or the space is reclaimed.",
+        danger: "With very many small tables and a large value, space is used up that du shows and the tables do \
+                 not need.",
         source: "Linux Documentation/admin-guide/xfs.rst (allocsize).",
         ..Page::EMPTY
     },

@@ -15,9 +15,9 @@ pub static RULE: Rule = Rule {
         also: &["ashift=12", "ashift=13"],
         what: "The sector of a pool of ZFS as a power of two: 9 is 512 bytes, 12 is 4 KiB, 13 is 8 KiB.",
         today: Today::Kept,
-        why: "It must not be below the physical block of the disks, or they read before they write; some disks report 512 bytes and \
-              have 4 KiB. 12 fits nearly all. 13 makes each record of 8 KiB one sector, which compression cannot shrink. It is fixed \
-              when a vdev is added.",
+        why: "It must not be below the physical block of the disks, or they read before they write; some disks \
+              report 512 bytes and have 4 KiB. 12 fits nearly all. 13 makes each record of 8 KiB one sector, which \
+              compression cannot shrink. It is fixed when a vdev is added.",
         source: "zpoolprops(7).",
         ..Page::EMPTY
     },

@@ -14,13 +14,14 @@ pub static RULE: Rule = Rule {
         also: &["barrier=0", "barrier=1"],
         what: "Whether ext4 makes disks flush their volatile caches at fsync and at commits of its journal.",
         today: Today::Dangerous,
-        why: "barrier=0 means that fsync returns while data is still in the cache of the disk: commits that were confirmed are lost \
-              at a power failure, and the file system itself may be damaged. Where all disks have no volatile cache (write_cache \
-              is write through), the kernel sends no flush anyway, so that barrier=0 brings nothing. There is no case in which \
-              it is both safe and of use. Figures measured with it are those of a server without fsync.",
+        why: "barrier=0 means that fsync returns while data is still in the cache of the disk: commits that were \
+              confirmed are lost at a power failure, and the file system itself may be damaged. Where all disks \
+              have no volatile cache (write_cache is write through), the kernel sends no flush anyway, so that \
+              barrier=0 brings nothing. There is no case in which it is both safe and of use. Figures measured \
+              with it are those of a server without fsync.",
         danger: "Loss of confirmed commits and corruption of the file system at a power failure.",
-        source: "Linux Documentation/admin-guide/ext4.rst (barrier); Documentation/block/writeback_cache_control.rst; PostgreSQL \
-                 manual, Reliability.",
+        source: "Linux Documentation/admin-guide/ext4.rst (barrier); \
+                 Documentation/block/writeback_cache_control.rst; PostgreSQL manual, Reliability.",
         ..Page::EMPTY
     },
     judge,

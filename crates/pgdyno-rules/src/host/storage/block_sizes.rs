@@ -13,12 +13,15 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "block sizes",
         also: &["block size of the stack"],
-        what: "The block of the server, the record or block of the file system, the chunk of stripes, and the physical block of disks.",
+        what: "The block of the server, the record or block of the file system, the chunk of stripes, and the \
+               physical block of disks.",
         today: Today::Kept,
-        why: "Each layer should hold whole units of the one below: a block of the server is a multiple of the file system's block and of \
-              the physical block, and a chunk is a multiple of the block of the server, so that no block lies on two disks. They \
-              need not be equal: the advice to make stripes as small as a block cuts all larger requests.",
-        source: "PostgreSQL manual, Installation from Source Code, --with-blocksize; Linux Documentation/ABI/stable/sysfs-block.",
+        why: "Each layer should hold whole units of the one below: a block of the server is a multiple of the file \
+              system's block and of the physical block, and a chunk is a multiple of the block of the server, so \
+              that no block lies on two disks. They need not be equal: the advice to make stripes as small as a \
+              block cuts all larger requests.",
+        source: "PostgreSQL manual, Installation from Source Code, --with-blocksize; Linux \
+                 Documentation/ABI/stable/sysfs-block.",
         ..Page::EMPTY
     },
     judge,

@@ -12,10 +12,10 @@ pub static RULE: Rule = Rule {
         also: &["compression=lz4", "compression=off"],
         what: "How ZFS compresses records; since OpenZFS 2.2 lz4 by default.",
         today: Today::Kept,
-        why: "lz4 is cheap and gives up early on what it cannot compress; tables often shrink to half, which saves reads as well. It \
-              works on whole sectors: with a record of 8 KiB and ashift=13 there is nothing to save, with ashift=12 only halves. \
-              Volumes of benchmark data compress far better than real ones, so that figures of both do not compare. The gain was \
-              not measured here.",
+        why: "lz4 is cheap and gives up early on what it cannot compress; tables often shrink to half, which saves \
+              reads as well. It works on whole sectors: with a record of 8 KiB and ashift=13 there is nothing to \
+              save, with ashift=12 only halves. Volumes of benchmark data compress far better than real ones, so \
+              that figures of both do not compare. The gain was not measured here.",
         source: "zfsprops(7); OpenZFS documentation, Workload Tuning, PostgreSQL.",
         ..Page::EMPTY
     },

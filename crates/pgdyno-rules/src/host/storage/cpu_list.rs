@@ -17,10 +17,10 @@ pub static RULE: Rule = Rule {
         also: &["cpu_list", "mq CPU list", "mq/0/cpu_list"],
         what: "The hardware queues of a disk and the processors that use each (/sys/block/DISK/mq/QUEUE/cpu_list).",
         today: Today::DefaultIsRight,
-        why: "The kernel assigns processors to queues when it finds the disk; the list is read only. A test of a disk \
-              should run on processors of all its queues. An NVMe or paravirtual disk with one queue serialises all \
-              processors: virtual machines get more by a setting of the hypervisor (num-queues), some clouds by a \
-              larger instance.",
+        why: "The kernel assigns processors to queues when it finds the disk; the list is read only. A test of a \
+              disk should run on processors of all its queues. An NVMe or paravirtual disk with one queue \
+              serialises all processors: virtual machines get more by a setting of the hypervisor (num-queues), \
+              some clouds by a larger instance.",
         source: "Linux Documentation/block/blk-mq.rst; block/blk-mq-sysfs.c.",
         ..Page::EMPTY
     },

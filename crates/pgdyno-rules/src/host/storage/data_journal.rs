@@ -14,11 +14,11 @@ pub static RULE: Rule = Rule {
         also: &[],
         what: "ext4 writes data into its journal first, and into the files later.",
         today: Today::DefaultIsRight,
-        why: "Everything is written twice, also WAL, which is a journal already. It disables delayed allocation and direct I/O. It \
-              does not replace full_page_writes: a block of 8 KiB may be split between two transactions of the journal, and \
-              nothing promises otherwise.",
-        source: "Linux Documentation/admin-guide/ext4.rst (data=journal); PostgreSQL manual, Write-Ahead Logging (tip on journaled \
-                 file systems).",
+        why: "Everything is written twice, also WAL, which is a journal already. It disables delayed allocation \
+              and direct I/O. It does not replace full_page_writes: a block of 8 KiB may be split between two \
+              transactions of the journal, and nothing promises otherwise.",
+        source: "Linux Documentation/admin-guide/ext4.rst (data=journal); PostgreSQL manual, Write-Ahead Logging \
+                 (tip on journaled file systems).",
         ..Page::EMPTY
     },
     judge,

@@ -12,9 +12,10 @@ pub static RULE: Rule = Rule {
         also: &["nodiscard", "fstrim"],
         what: "The file system tells the disk at once which blocks became free.",
         today: Today::DefaultIsRight,
-        why: "The disk needs to know, but not at once: dropping or truncating large tables then waits for discards, which some disks \
-              process slowly. fstrim.timer of util-linux tells it once a week instead, and most distributions enable it. btrfs \
-              discards in the background by default since Linux 6.2, which is fine.",
+        why: "The disk needs to know, but not at once: dropping or truncating large tables then waits for \
+              discards, which some disks process slowly. fstrim.timer of util-linux tells it once a week instead, \
+              and most distributions enable it. btrfs discards in the background by default since Linux 6.2, which \
+              is fine.",
         source: "fstrim(8); Linux Documentation/admin-guide/ext4.rst and xfs.rst (discard).",
         ..Page::EMPTY
     },

@@ -14,9 +14,10 @@ pub static RULE: Rule = Rule {
         also: &["mkfs.ext4 -b 4096", "-b 4096"],
         what: "The block of ext4 in bytes: 1024 to 65536, not above the page size of the kernel.",
         today: Today::DefaultIsRight,
-        why: "mkfs.ext4 takes 4096 for everything above 512 MiB, which is the page size of x86-64, and what current disks write \
-              without reading. A block of 8 KiB of the server is two of them; the file system cannot write both at once \
-              atomically, whatever its block. Blocks above the page size are refused up to Linux 6.18.",
+        why: "mkfs.ext4 takes 4096 for everything above 512 MiB, which is the page size of x86-64, and what \
+              current disks write without reading. A block of 8 KiB of the server is two of them; the file system \
+              cannot write both at once atomically, whatever its block. Blocks above the page size are refused up \
+              to Linux 6.18.",
         source: "mke2fs(8); ext4(5); Linux fs/ext4/super.c.",
         ..Page::EMPTY
     },

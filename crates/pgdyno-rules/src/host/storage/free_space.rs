@@ -15,9 +15,9 @@ pub static RULE: Rule = Rule {
         also: &["disk full", "no space left on device"],
         what: "How much of a file system unprivileged users can still fill.",
         today: Today::Kept,
-        why: "A statement that finds no space for data fails; WAL that finds none stops the server with PANIC, and it cannot start until \
-              there is space. File systems that are nearly full also fragment, those that copy on write first. Below 10 % is \
-              worth a look, below 3 % with WAL on it is an outage that waits.",
+        why: "A statement that finds no space for data fails; WAL that finds none stops the server with PANIC, and \
+              it cannot start until there is space. File systems that are nearly full also fragment, those that \
+              copy on write first. Below 10 % is worth a look, below 3 % with WAL on it is an outage that waits.",
         danger: "The server stops when WAL cannot be written.",
         source: "PostgreSQL manual, Disk Full Failure.",
         ..Page::EMPTY

@@ -13,21 +13,23 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "full_page_writes",
         also: &["torn pages", "fpw"],
-        what: "The server writes whole pages to WAL at their first change after a checkpoint, so that a page that was written in part \
-               at a crash can be restored.",
+        what: "The server writes whole pages to WAL at their first change after a checkpoint, so that a page that \
+               was written in part at a crash can be restored.",
         today: Today::Dangerous,
-        why: "It may be off only where the whole stack writes a block of the server as a whole or not at all. ZFS does, by its \
-              transaction groups, if recordsize is a multiple of the block and not below it: the manual names it. A disk that can \
-              write 8 KiB at once (atomic_write_unit_max_bytes, since Linux 6.11) is not enough: the program must request it by \
-              direct I/O with RWF_ATOMIC, which PostgreSQL does not do up to 18. A cache with a \
-              battery is enough only if it guarantees to take whole blocks. A block of 8 KiB of the file system, a journal or \
-              checksums are not: checksums find a torn page, and do not restore it. A backup does \
-              not help either, as a torn page may go unnoticed into later backups. pg_basebackup switches it on for its own time. \
-              wal_compression and longer checkpoints make it cheaper.",
+        why: "It may be off only where the whole stack writes a block of the server as a whole or not at all. ZFS \
+              does, by its transaction groups, if recordsize is a multiple of the block and not below it: the \
+              manual names it. A disk that can write 8 KiB at once (atomic_write_unit_max_bytes, since Linux 6.11) \
+              is not enough: the program must request it by direct I/O with RWF_ATOMIC, which PostgreSQL does not \
+              do up to 18. A cache with a battery is enough only if it guarantees to take whole blocks. A block of \
+              8 KiB of the file system, a journal or checksums are not: checksums find a torn page, and do not \
+              restore it. A backup does not help either, as a torn page may go unnoticed into later backups. \
+              pg_basebackup switches it on for its own time. wal_compression and longer checkpoints make it \
+              cheaper.",
         danger: "Pages that are half old and half new after a crash, found late or never.",
         source: "PostgreSQL manual, Reliability, and Write Ahead Log, full_page_writes; Linux \
                  Documentation/ABI/stable/sysfs-block (atomic_write_unit_max_bytes) and \
-                 Documentation/filesystems/ext4/atomic_writes.rst; see also the open OpenZFS issue 17879, which reports torn writes.",
+                 Documentation/filesystems/ext4/atomic_writes.rst; see also the open OpenZFS issue 17879, which \
+                 reports torn writes.",
         ..Page::EMPTY
     },
     judge,
@@ -50,11 +52,16 @@ fn judge_mount(host: &Inventory, mount: &Mount, block: u64, is_on: bool) -> Find
     match (promises_whole_blocks(mount, block), is_on) {
         (true, true) => RULE.finding(
             Standing::Fine,
-            format!("ZFS keeps blocks of {} whole here, so that off would be safe as well; its gain was not measured.", bytes(block)),
+            format!(
+                "ZFS keeps blocks of {} whole here, so that off would be safe as well; its gain was not \
+                     measured.",
+                bytes(block)
+            ),
         ),
-        (true, false) => {
-            RULE.finding(Standing::Fine, format!("ZFS keeps blocks of {} whole here, as its records hold them.", bytes(block)))
-        }
+        (true, false) => RULE.finding(
+            Standing::Fine,
+            format!("ZFS keeps blocks of {} whole here, as its records hold them.", bytes(block)),
+        ),
         (false, true) => RULE.finding(Standing::Fine, why_not(host, mount, block)),
         (false, false) => RULE.finding(Standing::Dangerous, why_not(host, mount, block)).better("on"),
     }
@@ -75,7 +82,8 @@ fn why_not(host: &Inventory, mount: &Mount, block: u64) -> String {
                 format!("Records of {} split blocks of {block_text}, which a crash may tear.", bytes(record))
             }
             None => format!(
-                "Whether records of this dataset hold blocks of {block_text} is unknown, so that a crash may tear them."
+                "Whether records of this dataset hold blocks of {block_text} is unknown, so that a crash may tear \
+                 them."
             ),
         };
     }
@@ -83,7 +91,8 @@ fn why_not(host: &Inventory, mount: &Mount, block: u64) -> String {
     let atomic = disks.iter().map(|disk| disk.atomic_write_bytes.unwrap_or(0)).min().unwrap_or(0);
     match atomic >= block {
         true => format!(
-            "The disks can write {} at once, but PostgreSQL does not request it, so that a crash may tear blocks of {block_text}.",
+            "The disks can write {} at once, but PostgreSQL does not request it, so that a crash may tear blocks \
+             of {block_text}.",
             bytes(atomic)
         ),
         false => format!("Nothing below keeps blocks of {block_text} whole, so that a crash may tear them."),

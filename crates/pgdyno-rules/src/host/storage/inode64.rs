@@ -17,8 +17,9 @@ pub static RULE: Rule = Rule {
         also: &["inode32"],
         what: "XFS may place inodes anywhere on the file system.",
         today: Today::DefaultIsRight,
-        why: "It is the default since Linux 3.7, so that naming it brings nothing. inode32 keeps all inodes in the first TiB, away from \
-              the data of large file systems, for programs that cannot handle inode numbers of 64 bits; PostgreSQL can.",
+        why: "It is the default since Linux 3.7, so that naming it brings nothing. inode32 keeps all inodes in the \
+              first TiB, away from the data of large file systems, for programs that cannot handle inode numbers \
+              of 64 bits; PostgreSQL can.",
         source: "Linux Documentation/admin-guide/xfs.rst (inode64).",
         ..Page::EMPTY
     },

@@ -12,9 +12,10 @@ pub static RULE: Rule = Rule {
         also: &[],
         what: "The journal of ext4 writes its commit block without waiting for the blocks before it.",
         today: Today::DefaultIsRight,
-        why: "It saves one flush per commit of the journal and relies on checksums to tell after a crash whether all arrived. The \
-              kernel refuses it together with data=ordered, because data could then be missing from files that the journal calls \
-              complete; so it comes with data=writeback and its exposure. What it brings was not measured.",
+        why: "It saves one flush per commit of the journal and relies on checksums to tell after a crash whether \
+              all arrived. The kernel refuses it together with data=ordered, because data could then be missing \
+              from files that the journal calls complete; so it comes with data=writeback and its exposure. What \
+              it brings was not measured.",
         danger: "Replay stops at the first block whose checksum is wrong: what the journal holds after it is lost.",
         source: "Linux Documentation/admin-guide/ext4.rst (journal_async_commit); fs/ext4/super.c.",
         ..Page::EMPTY

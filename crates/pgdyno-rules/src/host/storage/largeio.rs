@@ -12,8 +12,9 @@ pub static RULE: Rule = Rule {
         also: &[],
         what: "stat() of a file on XFS reports the full stripe as the preferred size of requests, instead of a page.",
         today: Today::NoEffect,
-        why: "PostgreSQL reads and writes its blocks whatever stat() says; only programs that size their buffers by st_blksize, such as \
-              cp and the C library's stdio, are affected. It was published for data warehouses: what helps scans is read-ahead.",
+        why: "PostgreSQL reads and writes its blocks whatever stat() says; only programs that size their buffers \
+              by st_blksize, such as cp and the C library's stdio, are affected. It was published for data \
+              warehouses: what helps scans is read-ahead.",
         source: "Linux Documentation/admin-guide/xfs.rst (largeio).",
         ..Page::EMPTY
     },

@@ -13,11 +13,13 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "logbias",
         also: &["logbias=throughput", "logbias=latency"],
-        what: "Whether synchronous writes go to the intent log of ZFS first (latency) or to their final place at once (throughput).",
+        what: "Whether synchronous writes go to the intent log of ZFS first (latency) or to their final place at \
+               once (throughput).",
         today: Today::Depends,
-        why: "fsync of WAL is what a commit waits for: latency answers after one write of the log, on a log device if the pool has \
-              one. throughput saves writing data twice and can serve checkpoints of datasets that hold data only; it fragments \
-              files and makes small commits slower, so it is wrong for WAL. What it brings was not measured here.",
+        why: "fsync of WAL is what a commit waits for: latency answers after one write of the log, on a log device \
+              if the pool has one. throughput saves writing data twice and can serve checkpoints of datasets that \
+              hold data only; it fragments files and makes small commits slower, so it is wrong for WAL. What it \
+              brings was not measured here.",
         source: "zfsprops(7); OpenZFS documentation, Workload Tuning, PostgreSQL.",
         ..Page::EMPTY
     },

@@ -14,9 +14,10 @@ pub static RULE: Rule = Rule {
         also: &["logbufs", "logbsize=262144", "logbsize=256k"],
         what: "The size of each buffer in memory for the log of XFS: 32 KiB to 256 KiB; there are 8 (logbufs).",
         today: Today::Depends,
-        why: "Larger buffers merge more changes of metadata into one write of the log, which helps hosts that create and remove very \
-              many files. A server flushes the log at each fsync of a file that grew, when buffers are seldom full. The default is \
-              32 KiB, or the stripe unit of the log. What 256 KiB brings a server was not measured here; it costs 2 MiB of memory.",
+        why: "Larger buffers merge more changes of metadata into one write of the log, which helps hosts that \
+              create and remove very many files. A server flushes the log at each fsync of a file that grew, when \
+              buffers are seldom full. The default is 32 KiB, or the stripe unit of the log. What 256 KiB brings a \
+              server was not measured here; it costs 2 MiB of memory.",
         source: "Linux Documentation/admin-guide/xfs.rst (logbsize).",
         ..Page::EMPTY
     },

@@ -16,10 +16,11 @@ pub static RULE: Rule = Rule {
         also: &["mkfs.xfs -l logdev", "-l logdev"],
         what: "The log of XFS is on a device of its own.",
         today: Today::Depends,
-        why: "It takes writes of the log off a slow disk that data is on, where metadata changes often; a server changes little. On \
-              the disks that data is on, it only adds another place to write to. WAL on a device of its own does more.",
-        danger: "Without the device of the log the file system cannot be mounted, so that it is as lost as the log. Both must be in \
-                 one snapshot.",
+        why: "It takes writes of the log off a slow disk that data is on, where metadata changes often; a server \
+              changes little. On the disks that data is on, it only adds another place to write to. WAL on a \
+              device of its own does more.",
+        danger: "Without the device of the log the file system cannot be mounted, so that it is as lost as the \
+                 log. Both must be in one snapshot.",
         source: "mkfs.xfs(8), log section options; Linux Documentation/admin-guide/xfs.rst (logdev).",
         ..Page::EMPTY
     },

@@ -18,12 +18,13 @@ pub static RULE: Rule = Rule {
         also: &["--stripesize", "lvcreate --stripesize", "stripe size"],
         what: "How many KiB of a volume lie on one disk before the next one follows; 64 by default.",
         today: Today::Depends,
-        why: "The size of the server's block (8 KiB) was published, but requests are cut at stripes: read-ahead, writes of \
-              checkpoints and the combined reads of 128 kB since PostgreSQL 17 (io_combine_limit) become sixteen small requests \
-              each. A block needs to lie within one stripe, which every multiple of it does. 64 KiB to 512 KiB suit short \
-              transactions as well as scans; which of them is best was not measured here.",
-        source: "lvcreate(8); Linux Documentation/admin-guide/device-mapper/striped.rst; PostgreSQL manual, Resource Consumption, \
-                 io_combine_limit.",
+        why: "The size of the server's block (8 KiB) was published, but requests are cut at stripes: read-ahead, \
+              writes of checkpoints and the combined reads of 128 kB since PostgreSQL 17 (io_combine_limit) become \
+              sixteen small requests each. A block needs to lie within one stripe, which every multiple of it \
+              does. 64 KiB to 512 KiB suit short transactions as well as scans; which of them is best was not \
+              measured here.",
+        source: "lvcreate(8); Linux Documentation/admin-guide/device-mapper/striped.rst; PostgreSQL manual, \
+                 Resource Consumption, io_combine_limit.",
         ..Page::EMPTY
     },
     judge,

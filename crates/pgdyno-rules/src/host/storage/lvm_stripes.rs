@@ -16,10 +16,11 @@ pub static RULE: Rule = Rule {
         also: &["--stripes", "lvcreate --stripes"],
         what: "Over how many physical volumes a logical volume is striped.",
         today: Today::Kept,
-        why: "As many as there are disks: each then serves its share of requests. Where a physical volume is an array, its own \
-              stripes do the same below, and one array needs no stripes of LVM: the advice to count the data disks of a RAID \
-              set (5 disks of RAID 5 as 4) is about its full stripe, not about -i, as LVM wants one physical volume per \
-              stripe. Several partitions of one disk must not be stripes of one volume.",
+        why: "As many as there are disks: each then serves its share of requests. Where a physical volume is an \
+              array, its own stripes do the same below, and one array needs no stripes of LVM: the advice to count \
+              the data disks of a RAID set (5 disks of RAID 5 as 4) is about its full stripe, not about -i, as LVM \
+              wants one physical volume per stripe. Several partitions of one disk must not be stripes of one \
+              volume.",
         danger: "Striping without redundancy loses the volume with any one disk.",
         source: "lvcreate(8); lvmraid(7).",
         ..Page::EMPTY

@@ -10,9 +10,10 @@ pub static RESERVED: Rule = explained(Page {
     also: &["mkfs.ext4 -m 0", "reserved blocks", "tune2fs -m"],
     what: "The share of the file system that only root may fill, in percent; 5 by default.",
     today: Today::Kept,
-    why: "5 % of a large volume is space that the server can never use; 0 or 1 is right for a volume that holds nothing but data \
-          directories. tune2fs -m changes it at any time. df counts the reserve as neither used nor available. It also keeps some \
-          space free, without which files fragment; watch free space yourself instead.",
+    why: "5 % of a large volume is space that the server can never use; 0 or 1 is right for a volume that holds \
+          nothing but data directories. tune2fs -m changes it at any time. df counts the reserve as neither used \
+          nor available. It also keeps some space free, without which files fragment; watch free space yourself \
+          instead.",
     danger: "With 0, a file system that ran full has nothing left with which root could repair it.",
     source: "mke2fs(8), tune2fs(8).",
     ..Page::EMPTY
@@ -35,8 +36,8 @@ pub static UNINIT: Rule = explained(Page {
     also: &["-O uninit_bg", "uninit_bg", "gdt_csum"],
     what: "Block groups have a checksum, so that unused ones need not be initialised.",
     today: Today::Obsolete,
-    why: "metadata_csum, which mkfs.ext4 sets by default since e2fsprogs 1.43, does the same and protects all other metadata too; \
-          both are not used at once. Naming uninit_bg brings nothing.",
+    why: "metadata_csum, which mkfs.ext4 sets by default since e2fsprogs 1.43, does the same and protects all \
+          other metadata too; both are not used at once. Naming uninit_bg brings nothing.",
     source: "ext4(5), features uninit_bg and metadata_csum.",
     ..Page::EMPTY
 });
@@ -45,11 +46,12 @@ pub static UNINIT: Rule = explained(Page {
 pub static STRIDE: Rule = explained(Page {
     name: "stride",
     also: &["mkfs.ext4 -E stride", "-E stride"],
-    what: "Blocks of the file system that lie on one disk before the next one follows: stripe size divided by block size.",
+    what: "Blocks of the file system that lie on one disk before the next one follows: stripe size divided by \
+           block size.",
     today: Today::DefaultIsRight,
-    why: "mkfs.ext4 reads it from what the device reports as minimum_io_size, so that md and LVM need no option; a RAID controller \
-          often reports nothing. With flex_bg, which ext4 has by default, it hardly matters: it spread bitmaps over disks when \
-          each block group had its own. tune2fs -E stride changes it later.",
+    why: "mkfs.ext4 reads it from what the device reports as minimum_io_size, so that md and LVM need no option; a \
+          RAID controller often reports nothing. With flex_bg, which ext4 has by default, it hardly matters: it \
+          spread bitmaps over disks when each block group had its own. tune2fs -E stride changes it later.",
     source: "mke2fs(8), extended options.",
     ..Page::EMPTY
 });
@@ -58,11 +60,13 @@ pub static STRIDE: Rule = explained(Page {
 pub static USAGE: Rule = explained(Page {
     name: "mkfs.ext4 -T",
     also: &["mkfs.ext4 -T largefile", "-T largefile", "largefile", "largefile4"],
-    what: "How the file system is used; largefile makes one inode per MiB instead of one per 16 KiB, largefile4 one per 4 MiB.",
+    what: "How the file system is used; largefile makes one inode per MiB instead of one per 16 KiB, largefile4 \
+           one per 4 MiB.",
     today: Today::Kept,
-    why: "A server has one file of up to 1 GiB per GiB of a relation and some small ones, so inodes of a MiB each are plenty, unless \
-          there are very many small tables. The default spends 1/64 of the volume on inode tables (256 bytes per 16 KiB), which \
-          the kernel initialises after the first mount. It cannot be changed later.",
+    why: "A server has one file of up to 1 GiB per GiB of a relation and some small ones, so inodes of a MiB each \
+          are plenty, unless there are very many small tables. The default spends 1/64 of the volume on inode \
+          tables (256 bytes per 16 KiB), which the kernel initialises after the first mount. It cannot be changed \
+          later.",
     danger: "Inodes that ran out look like a full disk while df shows free space: look at df -i.",
     source: "mke2fs(8), mke2fs.conf(5).",
     ..Page::EMPTY
@@ -74,8 +78,9 @@ pub static LABEL: Rule = explained(Page {
     also: &["-L", "label", "mkfs.xfs -L"],
     what: "A label by which fstab can name the file system.",
     today: Today::Kept,
-    why: "Names such as /dev/sdb may change at each start of the host. LABEL=, UUID= and names of LVM do not. A UUID is unique \
-          without care, a label can be read; two file systems with one label are a trap for whoever clones disks.",
+    why: "Names such as /dev/sdb may change at each start of the host. LABEL=, UUID= and names of LVM do not. A \
+          UUID is unique without care, a label can be read; two file systems with one label are a trap for whoever \
+          clones disks.",
     source: "fstab(5), blkid(8).",
     ..Page::EMPTY
 });

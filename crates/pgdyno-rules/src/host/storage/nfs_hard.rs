@@ -12,10 +12,12 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "hard",
         also: &["nfs hard", "soft", "softerr", "nfs"],
-        what: "A request to an NFS server that does not answer is repeated for ever (hard) or fails after a while (soft).",
+        what: "A request to an NFS server that does not answer is repeated for ever (hard) or fails after a while \
+               (soft).",
         today: Today::Dangerous,
-        why: "hard, the default, is the one firm requirement of PostgreSQL for NFS. With soft, an interruption of the network makes \
-              reads and writes fail, and a failed fsync makes the server stop with PANIC (since 9.5.16, 9.6.12, 10.7 and 11.2).",
+        why: "hard, the default, is the one firm requirement of PostgreSQL for NFS. With soft, an interruption of \
+              the network makes reads and writes fail, and a failed fsync makes the server stop with PANIC (since \
+              9.5.16, 9.6.12, 10.7 and 11.2).",
         danger: "With soft, data may be damaged at an interruption of the network.",
         source: "nfs(5), soft and hard; PostgreSQL manual, Creating a Database Cluster, NFS.",
         ..Page::EMPTY

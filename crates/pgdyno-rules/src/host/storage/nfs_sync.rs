@@ -10,10 +10,12 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "nfs sync",
         also: &["nfs async"],
-        what: "Of the mount: every write waits for the NFS server. Of the export on that server: it confirms only what is safe.",
+        what: "Of the mount: every write waits for the NFS server. Of the export on that server: it confirms only \
+               what is safe.",
         today: Today::Depends,
-        why: "The mount needs no sync: PostgreSQL calls fsync where it must, and async is sufficient and faster. The export does need \
-              it: with async there, the NFS server confirms an fsync before the data is safe. Only the NFS server shows its exports.",
+        why: "The mount needs no sync: PostgreSQL calls fsync where it must, and async is sufficient and faster. \
+              The export does need it: with async there, the NFS server confirms an fsync before the data is safe. \
+              Only the NFS server shows its exports.",
         danger: "An export with async loses confirmed commits when the NFS server crashes.",
         source: "PostgreSQL manual, Creating a Database Cluster, NFS; exports(5).",
         ..Page::EMPTY

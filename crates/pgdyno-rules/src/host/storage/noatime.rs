@@ -14,10 +14,11 @@ pub static RULE: Rule = Rule {
         also: &["relatime", "strictatime"],
         what: "Reading a file does not update its time of access.",
         today: Today::Kept,
-        why: "PostgreSQL never looks at this time. The default since Linux 2.6.30, relatime, writes it once a day per file, so that \
-              noatime saves one inode per file and day: it is harmless and brings little. On btrfs each such update copies \
-              metadata, more so with snapshots. strictatime writes at every read.",
-        source: "mount(8); PostgreSQL wiki and mailing lists recommend it, without a measurement that we would quote.",
+        why: "PostgreSQL never looks at this time. The default since Linux 2.6.30, relatime, writes it once a day \
+              per file, so that noatime saves one inode per file and day: it is harmless and brings little. On \
+              btrfs each such update copies metadata, more so with snapshots. strictatime writes at every read.",
+        source: "mount(8); PostgreSQL wiki and mailing lists recommend it, without a measurement that we would \
+                 quote.",
         ..Page::EMPTY
     },
     judge,

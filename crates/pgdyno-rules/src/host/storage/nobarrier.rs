@@ -12,11 +12,12 @@ pub static RULE: Rule = Rule {
         also: &[],
         what: "The file system does not make disks flush their volatile caches; of ext4 see barrier.",
         today: Today::Obsolete,
-        why: "XFS deprecated it in Linux 4.10, where it stopped having an effect, and removed it in 4.19: since then a mount with it \
-              fails. btrfs and ext4 still have it, and there it loses confirmed commits at a power failure. On disks without a \
-              volatile cache barriers cost nothing, so that it is of no use there either.",
-        danger: "Loss of confirmed commits and corruption of the file system at a power failure; a host that does not mount its \
-                 volumes after an upgrade of the kernel.",
+        why: "XFS deprecated it in Linux 4.10, where it stopped having an effect, and removed it in 4.19: since \
+              then a mount with it fails. btrfs and ext4 still have it, and there it loses confirmed commits at a \
+              power failure. On disks without a volatile cache barriers cost nothing, so that it is of no use \
+              there either.",
+        danger: "Loss of confirmed commits and corruption of the file system at a power failure; a host that does \
+                 not mount its volumes after an upgrade of the kernel.",
         source: "Linux Documentation/admin-guide/xfs.rst (Removed Mount Options); btrfs(5).",
         ..Page::EMPTY
     },

@@ -10,12 +10,14 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "nodatacow",
         also: &["btrfs", "chattr +C", "datacow"],
-        what: "btrfs overwrites data in place instead of writing each change to a new place; chattr +C does so for one directory.",
+        what: "btrfs overwrites data in place instead of writing each change to a new place; chattr +C does so for \
+               one directory.",
         today: Today::Depends,
-        why: "Copy on write scatters files that are changed at random, so that scans become random reads; with it come checksums and \
-              compression, which nodatacow switches off as well. chattr +C must be set on an empty directory before initdb. A \
-              snapshot makes the next write of each block copy again. Neither way is documented to keep a block of 8 KiB whole at a \
-              crash: leave full_page_writes on, and use data checksums.",
+        why: "Copy on write scatters files that are changed at random, so that scans become random reads; with it \
+              come checksums and compression, which nodatacow switches off as well. chattr +C must be set on an \
+              empty directory before initdb. A snapshot makes the next write of each block copy again. Neither way \
+              is documented to keep a block of 8 KiB whole at a crash: leave full_page_writes on, and use data \
+              checksums.",
         danger: "Without copy on write btrfs does not notice damaged data.",
         source: "btrfs(5), nodatacow; chattr(1).",
         ..Page::EMPTY
@@ -30,11 +32,13 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         }
         Some(match mount.option("nodatacow") {
             Some(_) => RULE
-                .finding(Standing::Fine, "Data is overwritten in place, without checksums of btrfs: use those of the server.")
+                .finding(Standing::Fine, "Data is overwritten in place, without checksums of btrfs: use those of \
+                                          the server.")
                 .seen("nodatacow"),
             None => RULE.finding(
                 Standing::Unknown,
-                "Data is copied on write, unless the directory has the attribute C, which the mount does not show (lsattr -d).",
+                "Data is copied on write, unless the directory has the attribute C, which the mount does not show \
+                 (lsattr -d).",
             ),
         })
     })

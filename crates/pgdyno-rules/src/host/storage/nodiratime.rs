@@ -12,8 +12,8 @@ pub static RULE: Rule = Rule {
         also: &["diratime"],
         what: "Reading a directory does not update its time of access.",
         today: Today::NoEffect,
-        why: "noatime covers directories as well, so that nodiratime beside it does nothing. Alone it covers directories only, \
-              which a server rarely reads.",
+        why: "noatime covers directories as well, so that nodiratime beside it does nothing. Alone it covers \
+              directories only, which a server rarely reads.",
         source: "mount(8); Linux fs/inode.c, atime_needs_update().",
         ..Page::EMPTY
     },

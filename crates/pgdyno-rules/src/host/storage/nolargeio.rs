@@ -12,8 +12,8 @@ pub static RULE: Rule = Rule {
         also: &[],
         what: "stat() of a file on XFS reports a page as the preferred size of requests: the default.",
         today: Today::NoEffect,
-        why: "It repeats the default, and the server does not ask for the preferred size anyway. The kernel does not show it among \
-              the options of a mount.",
+        why: "It repeats the default, and the server does not ask for the preferred size anyway. The kernel does \
+              not show it among the options of a mount.",
         source: "Linux Documentation/admin-guide/xfs.rst (nolargeio).",
         ..Page::EMPTY
     },

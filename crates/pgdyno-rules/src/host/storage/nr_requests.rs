@@ -15,9 +15,10 @@ pub static RULE: Rule = Rule {
         also: &["queue/nr_requests"],
         what: "How many requests the queue of a disk may hold.",
         today: Today::DefaultIsRight,
-        why: "Without a scheduler the hardware limits it; with one, the kernel takes twice the depth of the hardware queue, \
-              at most 256. More requests in a scheduler's queue let it order more, and let a checkpoint queue more writes \
-              before a read. Many backends or io_workers wait for a queue that holds too few.",
+        why: "Without a scheduler the hardware limits it; with one, the kernel takes twice the depth of the \
+              hardware queue, at most 256. More requests in a scheduler's queue let it order more, and let a \
+              checkpoint queue more writes before a read. Many backends or io_workers wait for a queue that holds \
+              too few.",
         source: "Linux Documentation/ABI/stable/sysfs-block (nr_requests); block/blk-mq-sched.c.",
         ..Page::EMPTY
     },

@@ -12,10 +12,11 @@ pub static RULE: Rule = Rule {
         also: &["primarycache=metadata"],
         what: "What the cache of ZFS in memory (ARC) keeps of a dataset: all, metadata or none.",
         today: Today::DefaultIsRight,
-        why: "metadata was published because shared_buffers keeps data already. But PostgreSQL is built on a second cache below, which \
-              for ZFS is the ARC and not the page cache: without it every miss of shared_buffers is a read of the disk, a record \
-              larger than the block is read again for each change of one of its blocks, and read-ahead has no place to read to. It can be \
-              right where shared_buffers holds nearly all memory.",
+        why: "metadata was published because shared_buffers keeps data already. But PostgreSQL is built on a \
+              second cache below, which for ZFS is the ARC and not the page cache: without it every miss of \
+              shared_buffers is a read of the disk, a record larger than the block is read again for each change \
+              of one of its blocks, and read-ahead has no place to read to. It can be right where shared_buffers \
+              holds nearly all memory.",
         source: "zfsprops(7); OpenZFS documentation, Workload Tuning, which no longer advises it for PostgreSQL.",
         ..Page::EMPTY
     },

@@ -22,13 +22,14 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "read_ahead_kb",
         also: &["read-ahead", "readahead", "--setra", "--setra 16384", "setra", "bdi/read_ahead_kb"],
-        what: "How much the kernel reads ahead of a sequential read; blockdev --setra counts sectors of 512 bytes, so that \
-               16384 is 8 MiB.",
+        what: "How much the kernel reads ahead of a sequential read; blockdev --setra counts sectors of 512 bytes, \
+               so that 16384 is 8 MiB.",
         today: Today::Depends,
-        why: "It matters to sequential scans through the page cache; random reads of blocks hardly use it. The level that \
-              counts is the one that the file system is on: the logical volume or array, or the disk of a partition. What \
-              is set on disks below a volume is used only by who reads the disks directly. For scans it should span \
-              the full stripe several times; for short transactions the default of 128 kB is enough.",
+        why: "It matters to sequential scans through the page cache; random reads of blocks hardly use it. The \
+              level that counts is the one that the file system is on: the logical volume or array, or the disk of \
+              a partition. What is set on disks below a volume is used only by who reads the disks directly. For \
+              scans it should span the full stripe several times; for short transactions the default of 128 kB is \
+              enough.",
         danger: "Large values evict other pages from the page cache whenever a scan stops early.",
         source: "Linux mm/readahead.c; Documentation/ABI/stable/sysfs-block (read_ahead_kb); blockdev(8).",
         ..Page::EMPTY

@@ -18,11 +18,13 @@ pub static RULE: Rule = Rule {
         also: &["recordsize=8K"],
         what: "The largest unit in which ZFS stores, checksums and compresses a file; 128 KiB by default.",
         today: Today::Depends,
-        why: "A block that changes makes ZFS write the whole record, and read it first if it is not cached. A record below the server's \
-              block splits it, which makes full_page_writes necessary. The server's block (8 KiB) writes least, and compresses and \
-              scans worst; the documentation of OpenZFS names 32 KiB, 64 KiB and the default as good with lz4. Large records suit \
-              scans, loads and WAL. It holds for files written after it was set.",
-        source: "zfsprops(7); OpenZFS documentation, Workload Tuning, PostgreSQL; OpenZFS issue 17258 on write amplification.",
+        why: "A block that changes makes ZFS write the whole record, and read it first if it is not cached. A \
+              record below the server's block splits it, which makes full_page_writes necessary. The server's \
+              block (8 KiB) writes least, and compresses and scans worst; the documentation of OpenZFS names 32 \
+              KiB, 64 KiB and the default as good with lz4. Large records suit scans, loads and WAL. It holds for \
+              files written after it was set.",
+        source: "zfsprops(7); OpenZFS documentation, Workload Tuning, PostgreSQL; OpenZFS issue 17258 on write \
+                 amplification.",
         ..Page::EMPTY
     },
     judge,

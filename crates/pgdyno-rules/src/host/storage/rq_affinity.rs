@@ -12,11 +12,12 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "rq_affinity",
         also: &["queue/rq_affinity", "rq_affinity=2"],
-        what: "Where completed requests are processed: 0 where the interrupt arrived, 1 on a processor that shares a cache \
-               with the one that sent the request, 2 on exactly that one.",
+        what: "Where completed requests are processed: 0 where the interrupt arrived, 1 on a processor that shares \
+               a cache with the one that sent the request, 2 on exactly that one.",
         today: Today::Depends,
-        why: "The default 1 is right for disks with a queue per processor, such as NVMe: their interrupts arrive near the \
-              sender anyway. 2 spreads the work of a disk with one queue whose interrupts would keep one processor busy.",
+        why: "The default 1 is right for disks with a queue per processor, such as NVMe: their interrupts arrive \
+              near the sender anyway. 2 spreads the work of a disk with one queue whose interrupts would keep one \
+              processor busy.",
         source: "Linux Documentation/ABI/stable/sysfs-block (rq_affinity).",
         ..Page::EMPTY
     },

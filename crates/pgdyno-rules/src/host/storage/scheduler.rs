@@ -14,11 +14,11 @@ pub static RULE: Rule = Rule {
         also: &["queue/scheduler", "I/O scheduler", "mq-deadline", "kyber", "bfq"],
         what: "The I/O scheduler orders the requests that wait for a disk.",
         today: Today::Depends,
-        why: "NVMe and paravirtual disks do best with none: they reorder by themselves or hand on to a host that does, \
-              and a scheduler costs CPU time per request. A rotating disk needs mq-deadline, which bounds how long a \
-              read waits behind writes of a checkpoint. Both are right for a SATA or SAS SSD. bfq is made for \
-              fairness between programs of a desktop and is expensive per request. Volumes of LVM and arrays have no \
-              scheduler of their own.",
+        why: "NVMe and paravirtual disks do best with none: they reorder by themselves or hand on to a host that \
+              does, and a scheduler costs CPU time per request. A rotating disk needs mq-deadline, which bounds \
+              how long a read waits behind writes of a checkpoint. Both are right for a SATA or SAS SSD. bfq is \
+              made for fairness between programs of a desktop and is expensive per request. Volumes of LVM and \
+              arrays have no scheduler of their own.",
         source: "Linux Documentation/block/deadline-iosched.rst, bfq-iosched.rst and switching-sched.rst.",
         ..Page::EMPTY
     },
@@ -47,9 +47,11 @@ fn judge_disk(disk: &BlockDevice, is_guest: bool) -> Option<Finding> {
         "bfq" | "cfq" => {
             (["none", "noop"], "It costs CPU time per request, and the disk needs no order of requests.")
         }
-        "mq-deadline" | "deadline" | "kyber" if disk.kind == DeviceKind::Nvme => {
-            (["none", "noop"], "An NVMe disk has queues of its own and needs no order of requests.")
-        }
+        "mq-deadline" | "deadline" | "kyber" if disk.kind == DeviceKind::Nvme => (
+            ["none", "noop"],
+            "An NVMe disk has queues of its own and needs no order of requests; the gain was \
+                                not measured here.",
+        ),
         _ => {
             let reason = match (rotates, is_fast) {
                 (true, _) => "It fits a rotating disk.",

@@ -12,12 +12,12 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "physical_block_size",
         also: &["logical_block_size", "4Kn", "512e", "sector size"],
-        what: "The smallest unit that a disk addresses (logical) and that it writes without reading before (physical): \
-               512 and 4096 bytes is 512e, 4096 and 4096 is 4Kn.",
+        what: "The smallest unit that a disk addresses (logical) and that it writes without reading before \
+               (physical): 512 and 4096 bytes is 512e, 4096 and 4096 is 4Kn.",
         today: Today::DefaultIsRight,
-        why: "A write that does not fill whole physical blocks is read, changed and written by the disk. PostgreSQL writes \
-              blocks of 8 KiB and WAL in multiples of 8 KiB, so that 4 KiB blocks are filled if partitions begin on their \
-              boundaries. A physical block above that of the server is not.",
+        why: "A write that does not fill whole physical blocks is read, changed and written by the disk. \
+              PostgreSQL writes blocks of 8 KiB and WAL in multiples of 8 KiB, so that 4 KiB blocks are filled if \
+              partitions begin on their boundaries. A physical block above that of the server is not.",
         source: "Linux Documentation/ABI/stable/sysfs-block (logical_block_size, physical_block_size).",
         ..Page::EMPTY
     },

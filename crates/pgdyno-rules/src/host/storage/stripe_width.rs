@@ -14,11 +14,12 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "stripe_width",
         also: &["mkfs.ext4 -E stripe_width", "stripe-width", "stripe="],
-        what: "Blocks of ext4 in a full stripe: stride times the disks that hold data. The mount option stripe= overrides it.",
+        what: "Blocks of ext4 in a full stripe: stride times the disks that hold data. The mount option stripe= \
+               overrides it.",
         today: Today::Kept,
-        why: "The allocator begins files on multiples of it, so that long writes fill whole stripes; on RAID 5 and 6 a partial \
-              stripe makes the array read first. mkfs.ext4 takes it from optimal_io_size, so that md and LVM need no option. On \
-              stripes without parity its effect is small.",
+        why: "The allocator begins files on multiples of it, so that long writes fill whole stripes; on RAID 5 and \
+              6 a partial stripe makes the array read first. mkfs.ext4 takes it from optimal_io_size, so that md \
+              and LVM need no option. On stripes without parity its effect is small.",
         source: "mke2fs(8), extended options; Linux Documentation/admin-guide/ext4.rst (stripe=).",
         ..Page::EMPTY
     },

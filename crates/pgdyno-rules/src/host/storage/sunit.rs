@@ -13,10 +13,11 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "sunit",
         also: &["mkfs.xfs -d sunit", "-d sunit", "-d su"],
-        what: "The stripe unit of XFS in sectors of 512 bytes: what lies on one disk before the next one follows (su is in bytes).",
+        what: "The stripe unit of XFS in sectors of 512 bytes: what lies on one disk before the next one follows \
+               (su is in bytes).",
         today: Today::Kept,
-        why: "mkfs.xfs reads it from md and LVM by itself; a RAID controller often reports nothing. 16 sectors are stripes of 8 KiB. \
-              As a mount option it can be corrected after the array was changed.",
+        why: "mkfs.xfs reads it from md and LVM by itself; a RAID controller often reports nothing. 16 sectors are \
+              stripes of 8 KiB. As a mount option it can be corrected after the array was changed.",
         source: "mkfs.xfs(8), data section options; Linux Documentation/admin-guide/xfs.rst (sunit).",
         ..Page::EMPTY
     },

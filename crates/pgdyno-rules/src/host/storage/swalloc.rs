@@ -13,8 +13,8 @@ pub static RULE: Rule = Rule {
         also: &[],
         what: "XFS begins new extents of files that grow on full stripes (swidth), not only on stripe units.",
         today: Today::Depends,
-        why: "It helps writes of whole stripes on RAID 5 and 6. Without parity, stripe units are enough, and small files leave gaps. \
-              On a file system without stripes it does nothing. What it brings was not measured.",
+        why: "It helps writes of whole stripes on RAID 5 and 6. Without parity, stripe units are enough, and small \
+              files leave gaps. On a file system without stripes it does nothing. What it brings was not measured.",
         source: "Linux Documentation/admin-guide/xfs.rst (swalloc).",
         ..Page::EMPTY
     },

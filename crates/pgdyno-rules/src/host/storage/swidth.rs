@@ -13,10 +13,11 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "swidth",
         also: &["mkfs.xfs -d swidth", "-d swidth", "-d sw"],
-        what: "The full stripe of XFS in sectors of 512 bytes: sunit times the disks that hold data (sw is that number of disks).",
+        what: "The full stripe of XFS in sectors of 512 bytes: sunit times the disks that hold data (sw is that \
+               number of disks).",
         today: Today::Kept,
-        why: "Disks of parity or copies do not count: RAID 5 of 5 disks has 4, RAID 10 of 10 has 5. mkfs.xfs reads it from md and LVM \
-              by itself. 48 sectors are three stripes of 8 KiB.",
+        why: "Disks of parity or copies do not count: RAID 5 of 5 disks has 4, RAID 10 of 10 has 5. mkfs.xfs reads \
+              it from md and LVM by itself. 48 sectors are three stripes of 8 KiB.",
         source: "mkfs.xfs(8), data section options; Linux Documentation/admin-guide/xfs.rst (swidth).",
         ..Page::EMPTY
     },

@@ -13,8 +13,8 @@ pub static OVERLAY: Rule = Rule {
         also: &["overlayfs"],
         what: "The file system of containers: a writable layer above read-only images.",
         today: Today::Dangerous,
-        why: "The writable layer is removed with the container. The first write to a file of an image copies it whole. Put the data \
-              directory on a volume.",
+        why: "The writable layer is removed with the container. The first write to a file of an image copies it \
+              whole. Put the data directory on a volume.",
         danger: "Loss of all data when the container is removed or recreated.",
         source: "Linux Documentation/filesystems/overlayfs.rst.",
         ..Page::EMPTY
@@ -29,8 +29,9 @@ pub static TMPFS: Rule = Rule {
         also: &["ramfs", "/dev/shm"],
         what: "A file system in memory.",
         today: Today::Dangerous,
-        why: "Everything is lost when the host restarts, and fsync does nothing, so that figures measured there are those of a server \
-              without a disk. It also takes memory from the server. For a test of the CPU it is right, and said beside the figures.",
+        why: "Everything is lost when the host restarts, and fsync does nothing, so that figures measured there \
+              are those of a server without a disk. It also takes memory from the server. For a test of the CPU it \
+              is right, and said beside the figures.",
         danger: "Loss of all data at a restart of the host.",
         source: "tmpfs(5).",
         ..Page::EMPTY
@@ -45,11 +46,12 @@ pub static FUSE: Rule = Rule {
         also: &["fuseblk", "fuse.sshfs", "fuse.glusterfs", "virtiofs", "9p"],
         what: "A file system in a process of user space, or one that a hypervisor passes through.",
         today: Today::Depends,
-        why: "What fsync promises is up to that process or the host behind it, and each request takes two more switches of context. Ask \
-              its makers whether fsync reaches disks, and whether a rename is durable after fsync of the directory.",
+        why: "What fsync promises is up to that process or the host behind it, and each request takes two more \
+              switches of context. Ask its makers whether fsync reaches disks, and whether a rename is durable \
+              after fsync of the directory.",
         danger: "Confirmed commits may be lost where fsync does not reach disks.",
-        source: "Linux Documentation/filesystems/fuse.rst; PostgreSQL manual, Creating a Database Cluster, Use of Secondary File \
-                 Systems.",
+        source: "Linux Documentation/filesystems/fuse.rst; PostgreSQL manual, Creating a Database Cluster, Use of \
+                 Secondary File Systems.",
         ..Page::EMPTY
     },
     judge: judge_fuse,

@@ -15,9 +15,10 @@ pub static RULE: Rule = Rule {
         also: &["pg_wal on its own device", "waldir"],
         what: "Whether WAL and data are on the same disks.",
         today: Today::Depends,
-        why: "On rotating disks WAL is written in sequence only if nothing else moves the heads, so that a disk of its own pays. On SSDs \
-              the separation matters less: it keeps writes of a checkpoint out of the queue of WAL, makes them measurable apart, \
-              and a full volume of data cannot stop WAL. It halves what each may take from the disks that there are.",
+        why: "On rotating disks WAL is written in sequence only if nothing else moves the heads, so that a disk of \
+              its own pays. On SSDs the separation matters less: it keeps writes of a checkpoint out of the queue \
+              of WAL, makes them measurable apart, and a full volume of data cannot stop WAL. It halves what each \
+              may take from the disks that there are.",
         danger: "Where WAL cannot be written because its file system is full, the server stops with PANIC.",
         source: "PostgreSQL manual, WAL Internals.",
         ..Page::EMPTY

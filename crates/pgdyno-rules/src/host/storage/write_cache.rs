@@ -10,15 +10,16 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "write_cache",
         also: &["queue/write_cache"],
-        what: "Whether the kernel takes the disk for one with a volatile cache (write back) or without (write through).",
+        what: "Whether the kernel takes the disk for one with a volatile cache (write back) or without (write \
+               through).",
         today: Today::DefaultIsRight,
-        why: "With write back, fsync makes the disk flush its cache, and barrier=0 loses commits at a power failure. With \
-              write through, the kernel sends no flush, so that barriers cost nothing and switching them off brings \
-              nothing. Disks with capacitors often report write through. The file can be written to, which changes only \
-              what the kernel believes.",
+        why: "With write back, fsync makes the disk flush its cache, and barrier=0 loses commits at a power \
+              failure. With write through, the kernel sends no flush, so that barriers cost nothing and switching \
+              them off brings nothing. Disks with capacitors often report write through. The file can be written \
+              to, which changes only what the kernel believes.",
         danger: "Writing write through for a disk that does have a volatile cache loses commits at a power failure.",
-        source: "Linux Documentation/ABI/stable/sysfs-block (write_cache) and Documentation/block/writeback_cache_control.rst; \
-                 PostgreSQL manual, Reliability.",
+        source: "Linux Documentation/ABI/stable/sysfs-block (write_cache) and \
+                 Documentation/block/writeback_cache_control.rst; PostgreSQL manual, Reliability.",
         ..Page::EMPTY
     },
     judge,

@@ -14,11 +14,12 @@ pub static RULE: Rule = Rule {
         also: &["mkfs.xfs -b size", "-b size"],
         what: "The block of XFS in bytes: 1024 to 65536 with checksums (the default format), 512 without.",
         today: Today::DefaultIsRight,
-        why: "4096 is the default and the page size of x86-64 and most others. Kernels before 6.12 refuse to mount a block above the \
-              page size (Function not implemented); kernels with larger pages, such as 64 KiB on some arm64 and ppc64le, mount \
-              blocks up to theirs. Since 6.12 blocks up to 64 KiB are mounted where the kernel has transparent huge pages, in the \
-              format with checksums only, and the kernel logged this as experimental. A block of 8 KiB does not make writes of \
-              the server atomic: that needs an atomic write that the program requests.",
+        why: "4096 is the default and the page size of x86-64 and most others. Kernels before 6.12 refuse to mount \
+              a block above the page size (Function not implemented); kernels with larger pages, such as 64 KiB on \
+              some arm64 and ppc64le, mount blocks up to theirs. Since 6.12 blocks up to 64 KiB are mounted where \
+              the kernel has transparent huge pages, in the format with checksums only, and the kernel logged this \
+              as experimental. A block of 8 KiB does not make writes of the server atomic: that needs an atomic \
+              write that the program requests.",
         source: "mkfs.xfs(8); Linux fs/xfs/xfs_super.c; merge of large block sizes for XFS in Linux 6.12.",
         ..Page::EMPTY
     },

@@ -29,8 +29,9 @@ pub static SECONDARY_CACHE: Rule = explained(Page {
     also: &["secondarycache=none"],
     what: "What a cache device of the pool (L2ARC) keeps of a dataset: all, metadata or none.",
     today: Today::Depends,
-    why: "It has an effect only if the pool has a cache device, and only on what went through primarycache. For a pool on SSDs a cache \
-          on another SSD brings little; before disks that rotate, all serves reads that do not fit into memory.",
+    why: "It has an effect only if the pool has a cache device, and only on what went through primarycache. For a \
+          pool on SSDs a cache on another SSD brings little; before disks that rotate, all serves reads that do \
+          not fit into memory.",
     source: "zfsprops(7), zpoolconcepts(7) (Cache Devices).",
     ..Page::EMPTY
 });
@@ -41,8 +42,10 @@ pub static CAN_MOUNT: Rule = explained(Page {
     also: &["canmount=off"],
     what: "Whether a dataset is mounted by itself, on request (noauto), or never (off).",
     today: Today::Depends,
-    why: "off on the root of a pool keeps files out of it and lets datasets below inherit its properties. It has no effect on speed.",
-    danger: "A data directory whose dataset is not mounted is an empty directory: initdb or a start script may fill it.",
+    why: "off on the root of a pool keeps files out of it and lets datasets below inherit its properties. It has \
+          no effect on speed.",
+    danger: "A data directory whose dataset is not mounted is an empty directory: initdb or a start script may \
+             fill it.",
     source: "zfsprops(7).",
     ..Page::EMPTY
 });
@@ -53,8 +56,8 @@ pub static MOUNT_POINT: Rule = explained(Page {
     also: &[],
     what: "Where a dataset of ZFS is mounted; legacy leaves it to fstab.",
     today: Today::Depends,
-    why: "ZFS mounts by this property when the pool is imported, and no line of fstab is needed. The unit of the server must wait for \
-          it (RequiresMountsFor= of systemd). It has no effect on speed.",
+    why: "ZFS mounts by this property when the pool is imported, and no line of fstab is needed. The unit of the \
+          server must wait for it (RequiresMountsFor= of systemd). It has no effect on speed.",
     source: "zfsprops(7), zfs-mount(8).",
     ..Page::EMPTY
 });
@@ -65,9 +68,9 @@ pub static PREFETCH: Rule = explained(Page {
     also: &["zfs_prefetch_disable=1"],
     what: "A parameter of the module zfs that switches off its read-ahead.",
     today: Today::DefaultIsRight,
-    why: "ZFS does not use the kernel's read-ahead but its own, which recognises sequential reads per file and grows with success. 1 \
-          was published for short transactions; it makes sequential scans, VACUUM and base backups wait for each record, for all \
-          datasets of the host. Random reads hardly trigger it.",
+    why: "ZFS does not use the kernel's read-ahead but its own, which recognises sequential reads per file and \
+          grows with success. 1 was published for short transactions; it makes sequential scans, VACUUM and base \
+          backups wait for each record, for all datasets of the host. Random reads hardly trigger it.",
     source: "zfs(4), zfs_prefetch_disable.",
     ..Page::EMPTY
 });
@@ -76,11 +79,12 @@ pub static PREFETCH: Rule = explained(Page {
 pub static SHRINK: Rule = explained(Page {
     name: "zfs_arc_shrink_shift",
     also: &[],
-    what: "A parameter of the module zfs: under pressure the cache (ARC) gives back its size divided by 2 to this power at a time.",
+    what: "A parameter of the module zfs: under pressure the cache (ARC) gives back its size divided by 2 to this \
+           power at a time.",
     today: Today::DefaultIsRight,
-    why: "The default of 7 gives back 1/128, which is 2 GiB of 256 GiB and was felt as a pause on old releases. 15 gives back 1/32768, \
-          8 MiB, so that the cache may not shrink fast enough. Limit the cache by zfs_arc_max instead, so that shared_buffers, \
-          sessions and the cache fit into memory together.",
+    why: "The default of 7 gives back 1/128, which is 2 GiB of 256 GiB and was felt as a pause on old releases. 15 \
+          gives back 1/32768, 8 MiB, so that the cache may not shrink fast enough. Limit the cache by zfs_arc_max \
+          instead, so that shared_buffers, sessions and the cache fit into memory together.",
     danger: "A cache that gives back too little under pressure invites the OOM killer.",
     source: "zfs(4), zfs_arc_shrink_shift and zfs_arc_max.",
     ..Page::EMPTY

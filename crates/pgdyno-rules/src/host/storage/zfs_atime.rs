@@ -12,8 +12,8 @@ pub static RULE: Rule = Rule {
         also: &["atime", "atime=off"],
         what: "Whether reading a file of a dataset updates its time of access.",
         today: Today::Kept,
-        why: "PostgreSQL never looks at it, and each update copies metadata. ZFS has it on by default, tempered by its property \
-              relatime where that is on.",
+        why: "PostgreSQL never looks at it, and each update copies metadata. ZFS has it on by default, tempered by \
+              its property relatime where that is on.",
         source: "zfsprops(7).",
         ..Page::EMPTY
     },

@@ -12,10 +12,11 @@ pub static RULE: Rule = Rule {
         also: &["zfs sync", "sync=standard", "sync=always"],
         what: "Whether ZFS obeys fsync: standard does, always syncs every write, disabled ignores it.",
         today: Today::Dangerous,
-        why: "With disabled, fsync returns at once and data reaches the disks with the next transaction group, some seconds later. The \
-              files stay consistent with each other within a dataset, but confirmed commits of those seconds are lost, and with \
-              WAL on another dataset or pool the server may not start. For the same gain with a bounded loss there is \
-              synchronous_commit=off. always syncs each write of a checkpoint by itself, which the server does not need.",
+        why: "With disabled, fsync returns at once and data reaches the disks with the next transaction group, \
+              some seconds later. All files of a pool stay consistent with each other, but confirmed commits of \
+              those seconds are lost, and with WAL on another pool or file system the cluster may be damaged. For \
+              the same gain with a bounded loss there is synchronous_commit=off. always syncs each write of a \
+              checkpoint by itself, which the server does not need.",
         danger: "Loss of confirmed commits at a crash of the host; standbys that are ahead of their primary.",
         source: "zfsprops(7); PostgreSQL manual, Asynchronous Commit.",
         ..Page::EMPTY

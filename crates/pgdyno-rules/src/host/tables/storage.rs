@@ -10,12 +10,13 @@ const CREATE_TABLE: &str = "PostgreSQL manual, CREATE TABLE, Storage Parameters.
 pub static WORKERS: Rule = explained(Page {
     name: "parallel_workers",
     also: &["table parallel_workers"],
-    what: "The workers of a parallel scan or index build of a table, instead of the number that follows from its size.",
+    what: "The workers of a parallel scan or index build of a table, instead of the number that follows from its \
+           size.",
     today: Today::Depends,
-    why: "Since 9.6. By size, a table gets one worker from min_parallel_table_scan_size on (8 MB) and one more each time it is three times as \
-          large, so that even a table of a TiB gets about a dozen. The option sets the number; max_parallel_workers_per_gather or \
-          max_parallel_maintenance_workers, max_parallel_workers and max_worker_processes still limit it. Workers Launched of \
-          EXPLAIN ANALYZE shows what came of it.",
+    why: "Since 9.6. By size, a table gets one worker from min_parallel_table_scan_size on (8 MB) and one more \
+          each time it is three times as large, so that even a table of 1 TiB gets 11. The option sets \
+          the number; max_parallel_workers_per_gather or max_parallel_maintenance_workers, max_parallel_workers \
+          and max_worker_processes still limit it. Workers Launched of EXPLAIN ANALYZE shows what came of it.",
     source: CREATE_TABLE,
     ..Page::EMPTY
 });
@@ -26,9 +27,10 @@ pub static AUTOVACUUM: Rule = explained(Page {
     also: &["table autovacuum_enabled"],
     what: "Whether autovacuum treats a table.",
     today: Today::Depends,
-    why: "Off keeps VACUUM and ANALYZE away from a table that is only filled, for the time of a load or a measurement. Statistics are then \
-          not kept either, the visibility map is not set, so that index-only scans read the table, and VACUUM against wraparound \
-          comes all the same, and all at once. Switch it on again.",
+    why: "Off keeps VACUUM and ANALYZE away from a table that is only filled, for the time of a load or a \
+          measurement. Statistics are then not kept either, the visibility map is not set, so that index-only \
+          scans read the table, and VACUUM against wraparound comes all the same, and all at once. Switch it on \
+          again.",
     danger: "Dead rows and outdated statistics of a table that is changed.",
     source: CREATE_TABLE,
     ..Page::EMPTY
@@ -40,7 +42,8 @@ pub static FREEZE_MAX: Rule = explained(Page {
     also: &["ALTER TABLE autovacuum_freeze_max_age"],
     what: "The age of a table at which VACUUM against wraparound is forced, for one table.",
     today: Today::NoEffect,
-    why: "A value above the server's is ignored: for one table it can only be lowered. Set the server's higher to delay such a VACUUM.",
+    why: "A value above the server's is ignored: for one table it can only be lowered. Set the server's higher to \
+          delay such a VACUUM.",
     source: CREATE_TABLE,
     ..Page::EMPTY
 });
@@ -51,8 +54,8 @@ pub static FREEZE_TABLE: Rule = explained(Page {
     also: &["table autovacuum_freeze_table_age"],
     what: "The age at which autovacuum reads a whole table to freeze rows: vacuum_freeze_table_age for one table.",
     today: Today::DefaultIsRight,
-    why: "It takes effect up to 95 % of autovacuum_freeze_max_age, of the server or the table, whichever is smaller; raised alone, beyond \
-          that, it does nothing.",
+    why: "It takes effect up to 95 % of autovacuum_freeze_max_age, of the server or the table, whichever is \
+          smaller; raised alone, beyond that, it does nothing.",
     source: "PostgreSQL manual, CREATE TABLE, Storage Parameters, and vacuum_freeze_table_age.",
     ..Page::EMPTY
 });
@@ -63,8 +66,8 @@ pub static MULTIXACT_MAX: Rule = explained(Page {
     also: &["ALTER TABLE autovacuum_multixact_freeze_max_age"],
     what: "The age in multixacts at which VACUUM against wraparound is forced, for one table.",
     today: Today::NoEffect,
-    why: "A value above the server's is ignored: for one table it can only be lowered. Multixacts arise where several transactions lock \
-          one row, as foreign keys do.",
+    why: "A value above the server's is ignored: for one table it can only be lowered. Multixacts arise where \
+          several transactions lock one row, as foreign keys do.",
     source: CREATE_TABLE,
     ..Page::EMPTY
 });
@@ -73,10 +76,11 @@ pub static MULTIXACT_MAX: Rule = explained(Page {
 pub static MULTIXACT_TABLE: Rule = explained(Page {
     name: "autovacuum_multixact_freeze_table_age",
     also: &["table autovacuum_multixact_freeze_table_age"],
-    what: "The age in multixacts at which autovacuum reads a whole table: vacuum_multixact_freeze_table_age for one table.",
+    what: "The age in multixacts at which autovacuum reads a whole table: vacuum_multixact_freeze_table_age for \
+           one table.",
     today: Today::DefaultIsRight,
-    why: "It takes effect up to 95 % of autovacuum_multixact_freeze_max_age, of the server or the table, whichever is smaller; raised \
-          alone, beyond that, it does nothing.",
+    why: "It takes effect up to 95 % of autovacuum_multixact_freeze_max_age, of the server or the table, whichever \
+          is smaller; raised alone, beyond that, it does nothing.",
     source: "PostgreSQL manual, CREATE TABLE, Storage Parameters, and vacuum_multixact_freeze_table_age.",
     ..Page::EMPTY
 });
@@ -87,9 +91,10 @@ pub static CACHE: Rule = explained(Page {
     also: &["sequence CACHE", "CREATE SEQUENCE CACHE", "ALTER SEQUENCE CACHE"],
     what: "How many numbers of a sequence a session takes at once; 1 by default.",
     today: Today::Kept,
-    why: "With 1, sessions that insert concurrently meet at the one page of the sequence for each row. With 100 or more each has its own \
-          range, and its rows go to another place of the index. WAL for a sequence is written every 32 numbers at least, more seldom \
-          with a larger cache. Numbers no longer follow the order of inserts, and those that a session did not use are lost.",
+    why: "With 1, sessions that insert concurrently meet at the one page of the sequence for each row. With 100 or \
+          more each has its own range, and its rows go to another place of the index. WAL for a sequence is \
+          written about every 32 numbers, more seldom with a larger cache. Numbers no longer follow the order of \
+          inserts, and those that a session did not use are lost.",
     source: "PostgreSQL manual, CREATE SEQUENCE.",
     ..Page::EMPTY
 });
