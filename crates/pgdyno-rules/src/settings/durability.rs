@@ -186,14 +186,13 @@ fn flushes(given: &Given<'_>) -> Result<(), &'static str> {
 fn commit_delay(given: &Given<'_>) -> Finding {
     let delay = given.number().unwrap_or(0.0);
     match flushes(given) {
-        _ if delay <= 0.0 => given.fine("it is the default: commits that arrive during a flush are \
-         grouped anyway"),
+        _ if delay <= 0.0 => given.fine("the default: commits that come during a flush are grouped anyway"),
         Err(why) => given.no_effect(why),
         Ok(()) if delay < 50.0 => given.improve(
             "0",
             format!(
-                "a sleep of {delay} µs takes 50 µs longer with the kernel's default timer slack, on the path of every \
-                 commit that leads a group; measure before you keep it"
+                "a sleep of {delay} µs takes 50 µs longer with the kernel's default timer slack, on the path of \
+                 every commit that leads a group; measure before you keep it"
             ),
         ),
         Ok(()) => given.fine(format!(

@@ -133,11 +133,9 @@ fn archive_command(given: &Given<'_>) -> Finding {
             "archive_mode is on and nothing archives: WAL stays until it fills its file system. Set a command, or \
              archive_mode = off",
         ),
-        Archive::Fails => given.dangerous("", "it always fails: WAL stays until it fills its file \
-         system"),
+        Archive::Fails => given.dangerous("", "it always fails: WAL fills its file system"),
         Archive::Nothing => given.fine("archive_library stores WAL"),
-        Archive::Something => given.fine("whether what it stores can be restored only a test of recovery \
-         says"),
+        Archive::Something => given.fine("only a test of recovery says whether its archive is usable"),
     }
 }
 
