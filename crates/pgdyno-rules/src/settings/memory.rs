@@ -194,25 +194,25 @@ fn free_bytes(inputs: &Inputs<'_>) -> u64 {
 }
 
 fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
-    if inputs.purpose == Purpose::Olap {
-        return work_mem_of_reports(inputs);
-    }
     let connections = u64::from(inputs.connections());
     let bytes = whole_mb(free_bytes(inputs) / (3 * connections), 4 * MB).min(256 * MB);
+    if let Some((of_reports, reason)) = work_mem_of_reports(inputs).filter(|(more, _)| *more > bytes) {
+        return choice("work_mem", format(of_reports), reason);
+    }
     let reason =
         format!("memory beside shared_buffers over 3 x {connections} connections, from 4 MB to 256 MB");
     choice("work_mem", format(bytes), reason)
 }
 
-/// A share for each of few queries, which have workers and several sorts or hashes.
-fn work_mem_of_reports(inputs: &Inputs<'_>) -> Option<Choice> {
-    let (clients, processes) = (u64::from(inputs.clients.max(4)), u64::from(inputs.cpus().min(16) / 2 + 1));
-    let bytes = whole_mb(free_bytes(inputs) / (4 * clients * processes), 4 * MB).min(GB);
+/// A share for each of few long queries, which have workers: half of the memory beside `shared_buffers` if each of their
+/// processes uses it once.
+fn work_mem_of_reports(inputs: &Inputs<'_>) -> Option<(u64, String)> {
+    let (clients, processes) = (u64::from(inputs.clients.max(1)), u64::from(inputs.cpus() / 2).min(16) + 1);
+    let bytes = whole_mb(free_bytes(inputs) / (2 * clients * processes), 4 * MB).min(GB);
     let reason = format!(
-        "memory beside shared_buffers over 4 x {clients} queries of {processes} processes, from 4 MB to \
-         1 GB"
+        "memory beside shared_buffers over 2 x {clients} queries of {processes} processes, up to 1 GB"
     );
-    choice("work_mem", format(bytes), reason)
+    (inputs.purpose == Purpose::Olap).then_some((bytes, reason))
 }
 
 fn judge_work_mem(given: &Given<'_>) -> Finding {

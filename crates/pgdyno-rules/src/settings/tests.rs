@@ -213,6 +213,17 @@ fn the_default_purpose_is_unchanged_for_servers_of_the_tool() {
 }
 
 #[test]
+fn few_long_queries_have_more_memory_each() {
+    let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));
+    let of = |clients| {
+        let chosen = choose("work_mem", &inputs(&host, &data, 180_006, clients, Purpose::Olap));
+        chosen.expect("it is chosen").value
+    };
+    // 48 GB over 2 x 4 x 9 processes; many clients get what short transactions would.
+    assert_eq!((of(1), of(4), of(64)), ("1GB".into(), "682MB".into(), "163MB".into()));
+}
+
+#[test]
 fn hints_are_comments_and_the_rest_is_set() {
     let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));
     let load = inputs(&host, &data, 180_006, 8, Purpose::BulkLoad);
