@@ -50,6 +50,8 @@ pub fn derive(request: &Request) -> Result<Layout, Problem> {
     let volumes: Vec<VolumeLayout> = volumes?;
     check_mounts(&volumes)?;
     let notes = notes::notes(request);
+    // A pool has records, no stripes of a fixed size.
+    let stripes = stripes.filter(|_| request.filesystem != FilesystemKind::Zfs);
     Ok(Layout {
         request: request.clone(),
         partitions: parts.partitions,

@@ -40,11 +40,29 @@ impl List {
         self.add(what, derived, u64::to_string);
     }
 
-    fn partitions(&mut self, whose: &dyn Fn(&Partition) -> String, partitions: &[Partition]) {
+    fn partitions(&mut self, whose: &str, partitions: &[&Partition]) {
         for partition in partitions {
-            let place = format!("of partition {} of {}", partition.number, whose(partition));
-            self.count(format!("first block {place}"), &partition.start_sector);
-            self.count(format!("blocks {place}"), &partition.sectors);
+            let place = format!("of partition {} of {whose}", partition.number);
+            let text = |blocks: &u64| format!("{blocks} ({})", size_text(blocks * partition.sector_bytes));
+            self.add(format!("first block {place}"), &partition.start_sector, text);
+            self.add(format!("blocks {place}"), &partition.sectors, text);
+        }
+    }
+
+    /// The partitions of all disks; once, if they are the same on each.
+    fn disks(&mut self, layout: &Layout) {
+        let disks = &layout.request.disks;
+        let of = |disk: usize| -> Vec<&Partition> {
+            layout.partitions.iter().filter(|partition| partition.disk == disk).collect()
+        };
+        let numbers = |disk: usize| -> Vec<_> {
+            of(disk).into_iter().map(|it| (&it.start_sector, &it.sectors, it.sector_bytes)).collect()
+        };
+        if disks.len() > 1 && (1..disks.len()).all(|disk| numbers(disk) == numbers(0)) {
+            return self.partitions("each disk", &of(0));
+        }
+        for (index, disk) in disks.iter().enumerate() {
+            self.partitions(&disk.path, &of(index));
         }
     }
 
@@ -63,7 +81,7 @@ impl List {
             Stack::Md(md) => {
                 self.size("md data offset", &md.data_offset_bytes);
                 self.size("md size of the array", &md.size_bytes);
-                self.partitions(&|_| "the array".to_owned(), &md.partitions);
+                self.partitions("the array", &md.partitions.iter().collect::<Vec<_>>());
             }
             Stack::Zfs(pool) => self.add("ZFS ashift", &pool.ashift, u32::to_string),
         }
@@ -136,7 +154,7 @@ impl Layout {
     /// All numbers, in the order in which the script uses them.
     pub fn numbers(&self) -> Vec<Number> {
         let mut list = List(Vec::new());
-        list.partitions(&|partition| self.request.disks[partition.disk].path.clone(), &self.partitions);
+        list.disks(self);
         if let Some(stripes) = &self.stripes {
             list.count("data disks", &stripes.data_disks);
             list.size("stripe", &stripes.stripe_bytes);

@@ -96,7 +96,7 @@ impl Surface {
             ),
             sectors: Derived::new(
                 bytes / sector,
-                format!("{}: {because}; the end is aligned to {unit} as well", size_text(bytes)),
+                format!("{because}; the end is aligned to {unit} as well"),
             ),
             sector_bytes: sector,
         }

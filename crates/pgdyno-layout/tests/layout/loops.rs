@@ -94,7 +94,7 @@ fn refused(said: &Said, why: &str) {
 
 #[test]
 fn a_disk_that_is_not_as_planned_is_refused() {
-    let Some(loops) = Loops::attach(&[4 * GIB]) else { return };
+    let Some(loops) = Loops::attach(&[8 * GIB]) else { return };
     let layout = loops.layout(FilesystemKind::Ext4);
     let with = |change: fn(&mut Disk)| {
         let mut changed = layout.clone();
@@ -111,7 +111,7 @@ fn a_disk_that_is_not_as_planned_is_refused() {
 
 #[test]
 fn a_disk_with_a_signature_or_a_mount_is_refused() {
-    let Some(loops) = Loops::attach(&[4 * GIB]) else { return };
+    let Some(loops) = Loops::attach(&[8 * GIB]) else { return };
     if !installed(&["mkfs.ext4"]) {
         return;
     }
@@ -138,7 +138,7 @@ fn a_disk_with_a_signature_or_a_mount_is_refused() {
 #[test]
 fn what_was_derived_is_created_and_taken_down() {
     for filesystem in [FilesystemKind::Ext4, FilesystemKind::Xfs] {
-        let Some(loops) = Loops::attach(&[6 * GIB]) else { return };
+        let Some(loops) = Loops::attach(&[8 * GIB]) else { return };
         if !installed(&["mkfs.ext4", "mkfs.xfs", "dumpe2fs", "xfs_db"]) {
             return;
         }

@@ -81,7 +81,7 @@ fn swap_is_released() {
 fn what_must_stay_is_refused() {
     let cases = [
         ("sda", "/ of this system"),
-        ("sdb", "md127 also needs /dev/sdc"),
+        ("sdb", "dm-0 also needs /dev/sdc"),
         ("sdd", "dm-1 also needs /dev/sde"),
         ("sdb1", "not a whole disk"),
         ("sdg", "by hand"),

@@ -297,7 +297,7 @@ fn what_cannot_be_is_refused() {
         ("no volume for data", |it| it.purpose = Purpose::Wal),
         ("from 1 to 100 percent", |it| it.volumes[0].amount = Amount::Percent(101)),
         ("the volumes need", |it| it.volumes[0].amount = Amount::Bytes(100 * TIB)),
-        ("are the least", |it| it.volumes[0].amount = Amount::Bytes(1)),
+        ("would have 32 MiB", |it| it.volumes[0].amount = Amount::Bytes(1)),
         ("not accepted as a mount point", |it| it.volumes[0].mount = Some("/srv/$x".into())),
         ("hide each other", |it| {
             it.volumes = three_volumes(GIB);
