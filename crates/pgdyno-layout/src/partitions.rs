@@ -94,10 +94,7 @@ impl Surface {
                     self.alignment.because
                 ),
             ),
-            sectors: Derived::new(
-                bytes / sector,
-                format!("{because}; the end is aligned to {unit} as well"),
-            ),
+            sectors: Derived::new(bytes / sector, format!("{because}; the end is aligned to {unit} as well")),
             sector_bytes: sector,
         }
     }

@@ -21,7 +21,7 @@ pub(super) fn limit(host: &Inventory, item: &str) -> Option<Limit> {
 
 /// The line that holds for an item and a kind.
 pub(super) fn holding<'a>(host: &'a Inventory, item: &str, kind: &str) -> Option<&'a LimitLine> {
-    let lines =
+    let mut lines =
         host.login.lines.iter().filter(|line| line.item == item && (line.kind == kind || line.kind == "-"));
     let best = lines.clone().map(|line| rank(&line.domain)).min()?;
     lines.rfind(|line| rank(&line.domain) == best)
