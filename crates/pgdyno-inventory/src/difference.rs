@@ -159,18 +159,17 @@ fn name(element: &Value) -> Option<String> {
         return pair.first().filter(|_| pair.len() == 2)?.as_str().map(str::to_owned);
     }
     let of = |fields: &&[&str]| {
-        let texts: Option<Vec<String>> =
-            fields.iter().map(|field| element.get(field).and_then(text)).collect();
-        Some(texts?.join(" "))
+        let field = |name: &&str| element.get(name).map(|value| text(value).unwrap_or_default());
+        Some(fields.iter().map(field).collect::<Option<Vec<String>>>()?.join(" "))
     };
     NAMES.iter().find_map(of)
 }
 
-/// A value as a text; `None` if it is absent: null, or an empty list or structure.
+/// A value as a text; `None` if it is absent: null, or an empty text, list or structure.
 fn text(value: &Value) -> Option<String> {
     match value {
         Value::Null => None,
-        Value::String(text) => Some(text.clone()),
+        Value::String(text) => (!text.is_empty()).then(|| text.clone()),
         Value::Array(list) if list.is_empty() => None,
         Value::Array(list) => Some(list.iter().filter_map(text).collect::<Vec<_>>().join(", ")),
         Value::Object(fields) if fields.is_empty() => None,

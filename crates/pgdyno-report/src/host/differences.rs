@@ -32,7 +32,11 @@ pub fn differences(a: &Inventory, b: &Inventory) -> Document {
 
 /// The differences in groups by the part of the host.
 fn table(found: &[Difference], at: &Place<'_>) -> Table {
-    let columns = ["fact", "first", "second"].map(Column::text).to_vec();
+    /// Longest name of a fact that is kept on one line.
+    const LONGEST: usize = 40;
+    let is_short = found.iter().all(|one| split(&one.path).1.chars().count() <= LONGEST);
+    let first = if is_short { Column::words("fact") } else { Column::text("fact") };
+    let columns = vec![first, Column::text("first"), Column::text("second")];
     let mut groups: Vec<Group> = Vec::new();
     for (index, one) in found.iter().enumerate() {
         let (part, rest) = split(&one.path);

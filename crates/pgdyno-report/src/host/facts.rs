@@ -92,8 +92,8 @@ fn of_system(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
 fn of_processors(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
     let cpu = at.at("cpu");
     let cores = known([
-        maybe("", cpu.figure("cores", Count), " cores"),
-        maybe("", cpu.figure("sockets", Count), " sockets"),
+        maybe("", cpu.figure("cores", Count), many(host.cpu.cores, " core", " cores")),
+        maybe("", cpu.figure("sockets", Count), many(host.cpu.sockets, " socket", " sockets")),
         maybe("multithreading ", cpu.figure("smt", Text), ""),
     ]);
     let nodes = (0..host.cpu.numa_nodes.len()).map(|index| {
@@ -134,6 +134,10 @@ fn of_processors(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
     ];
     facts.extend(of_map("cpu/mitigations", host.cpu.mitigations.keys(), at));
     facts
+}
+
+fn many(count: Option<u32>, one: &'static str, more: &'static str) -> &'static str {
+    if count == Some(1) { one } else { more }
 }
 
 fn of_memory(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {

@@ -32,8 +32,18 @@ pub(super) fn tree(host: &Inventory, at: &Place<'_>) -> Table {
         .collect();
     tree.devices(&tops, 0);
     let columns =
-        vec![Column::text("what"), Column::words("kind"), Column::number("size"), Column::text("how")];
+        vec![first_column(&tree.rows), Column::words("kind"), Column::number("size"), Column::text("how")];
     Table::new(columns, tree.rows)
+}
+
+/// The column of names, which are on one line unless they are very long.
+fn first_column(rows: &[Row]) -> Column {
+    const LONGEST: usize = 36;
+    let length = |row: &Row| row.cells[0].text.plain().chars().count();
+    match rows.iter().map(length).max() {
+        Some(longest) if longest > LONGEST => Column::text("what"),
+        _ => Column::words("what"),
+    }
 }
 
 struct Tree<'a> {
@@ -80,7 +90,8 @@ impl Tree<'_> {
     fn directory(&mut self, index: usize) {
         let at = self.at.at("directories").at(index);
         let words = self.host.directories[index].purpose.words();
-        self.row(0, at.figure("path", Text).into(), [words.into(), Phrase::default(), Phrase::default()]);
+        let path = at.figure("path", Text).into();
+        self.row(0, words.into(), [Phrase::default(), Phrase::default(), path]);
     }
 
     /// Directories whose mount is unknown.
