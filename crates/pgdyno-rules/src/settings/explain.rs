@@ -9,7 +9,7 @@ use super::{
     catalogue::{Kind, bounds, entry, is_known},
     conf,
     inputs::Inputs,
-    rule::{Given, Rule},
+    rule::Given,
     value,
 };
 use crate::{Finding, Standing};
@@ -62,15 +62,14 @@ fn judge(name: &str, value: &str, conf: &BTreeMap<String, String>, inputs: &Inpu
             false => plain(Standing::Unknown, unjudged(here.default, here.kind)),
         };
     };
-    with_recommendation(rule, (rule.judge)(&Given { rule, value, conf, inputs }), inputs)
+    let given = Given { rule, value, conf, inputs };
+    with_recommendation(&given, (rule.judge)(&given))
 }
 
-/// A finding that is no fault has the recommended value beside it where there is one.
-fn with_recommendation(rule: &Rule, finding: Finding, inputs: &Inputs<'_>) -> Finding {
-    if finding.recommended.is_some() || finding.standing == Standing::NoEffect {
-        return finding;
-    }
-    Finding { recommended: rule.choose(inputs).map(|choice| choice.value), ..finding }
+/// A value that is what a rule chooses is shown as recommended, too.
+fn with_recommendation(given: &Given<'_>, finding: Finding) -> Finding {
+    let chosen = given.rule.choose(given.inputs).map(|choice| choice.value).filter(|value| given.is(value));
+    Finding { recommended: finding.recommended.or(chosen), ..finding }
 }
 
 fn unjudged(default: &str, kind: Kind) -> String {

@@ -2,7 +2,7 @@
 
 use pgdyno_core::facts::{
     Choice,
-    amount::{GB, MB, format},
+    amount::{GB, KB, MB, format},
 };
 
 use super::{
@@ -217,35 +217,33 @@ fn work_mem_of_reports(inputs: &Inputs<'_>) -> Option<(u64, String)> {
 
 fn judge_work_mem(given: &Given<'_>) -> Finding {
     let bytes = given.bytes().unwrap_or(0);
-    let sessions = given.other_number("max_connections").unwrap_or(100.0);
+    let sessions = given.other_number("max_connections").unwrap_or(100.0).max(1.0);
     let memory = usable_memory_bytes(given.inputs.host) as f64;
     let shared = given.other_number("shared_buffers").unwrap_or(128.0 * MB as f64);
     let left = (memory - shared).max(0.0);
     let all = bytes as f64 * sessions;
-    let recommended = work_mem(given.inputs).map(|choice| choice.value).unwrap_or_default();
-    if all > left && !given.is(&recommended) {
-        return given.improve(
-            recommended,
-            format!(
-                "once in each of {sessions} connections it is {} MB, more than the {} MB beside \
-                 shared_buffers",
-                (all / MB as f64) as u64,
-                (left / MB as f64) as u64
-            ),
-        );
+    let chosen = work_mem(given.inputs).map(|choice| choice.value).unwrap_or_default();
+    let words = |what: &str| {
+        let (all, left) = ((all / MB as f64) as u64, (left / MB as f64) as u64);
+        format!(
+            "once in each of {sessions} connections it is {all} MB{what} the {left} MB beside shared_buffers"
+        )
+    };
+    if given.is(&chosen) {
+        given.fine(words(", of"))
+    } else if all > left {
+        given.improve(share_of(left, sessions), words(", more than"))
+    } else if bytes < 4 * MB {
+        given.improve(chosen, "below the default of 4MB sorts and hashes spill to files early")
+    } else {
+        given.fine(words(", of"))
     }
-    match bytes < 4 * MB {
-        true => given.improve(
-            recommended,
-            "below the default of 4MB sorts and hashes spill to files \
-         early",
-        ),
-        false => given.fine(format!(
-            "once in each of {sessions} connections it is {} MB of the {} MB beside shared_buffers",
-            (all / MB as f64) as u64,
-            (left / MB as f64) as u64
-        )),
-    }
+}
+
+/// A third of the memory, for each of the sessions; never below what the server accepts.
+fn share_of(memory: f64, sessions: f64) -> String {
+    let bytes = ((memory / 3.0 / sessions) as u64).max(64 * KB);
+    format(if bytes < MB { bytes } else { bytes / MB * MB })
 }
 
 fn hash_mem_multiplier(inputs: &Inputs<'_>) -> Option<Choice> {
