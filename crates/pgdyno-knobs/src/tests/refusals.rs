@@ -229,3 +229,24 @@ fn links_and_directories_of_other_users_are_refused() {
     symlink("../../elsewhere", &journal).expect("it is ours");
     is_sentence(&tree.undo(&Fake::new(&tree)).expect_err("it is refused"), "is a symbolic link");
 }
+
+#[test]
+fn parameters_of_another_network_namespace_are_refused() {
+    let tree = Tree::new();
+    let enter = |network: &str| {
+        fs::create_dir_all(tree.at("proc/self/ns")).expect("it is ours");
+        let _ = fs::remove_file(tree.at("proc/self/ns/net"));
+        symlink(network, tree.at("proc/self/ns/net")).expect("it is ours");
+    };
+    enter("net:[1]");
+    let before = tree.snapshot();
+    tree.apply(&[sysctl("net.ipv4.tcp_rmem", "1 2 3")], &Fake::new(&tree)).expect("it is possible");
+    enter("net:[2]");
+    let after = tree.snapshot();
+    let problem = tree.undo(&Fake::new(&tree)).expect_err("it is refused");
+    is_sentence(&problem, "another network namespace");
+    assert_eq!(tree.snapshot(), after);
+    enter("net:[1]");
+    tree.undo(&Fake::new(&tree)).expect("it is where it was applied");
+    tree.assert_restored(&before, "undone in the same namespace");
+}
