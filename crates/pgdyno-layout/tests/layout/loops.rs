@@ -158,7 +158,13 @@ fn what_was_derived_is_created_and_taken_down() {
             assert_eq!(label.trim(), volume.label);
         }
         refused(&shell(&[], &script(&layout), &[GO]), "partitions");
+        let point = loops.directory.path().join("mounted");
+        fs::create_dir(&point).expect("the directory is ours");
+        let node = format!("{device}p2");
+        run("mount", &[&node, point.to_str().expect("plain")]);
         let said = shell(&[], &takedown_script(&layout), &[GO]);
+        let mounts = fs::read_to_string("/proc/self/mounts").expect("there is /proc");
+        assert!(!mounts.contains(&format!("{node} ")), "it is unmounted first");
         assert!(said.ok, "{}{}", said.out, said.err);
         assert_eq!(must("wipefs", &["--no-act", device]), "", "the disk is blank again");
         run("partx", &["--delete", device]);
