@@ -9,25 +9,10 @@
 # /dev/vde, 1 TiB (1099511627776 bytes)
 #
 # Numbers, and what each comes from:
-# - first block of partition 1 of /dev/vdb: 2048: 1 MiB, in logical blocks of 512 bytes: 1 MiB is a
-#   multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
-#   space for the partition table
-# - blocks of partition 1 of /dev/vdb: 2147479552: 1023.99 GiB: what the smallest disk has but the
-#   copy of the table at its end; the end is aligned to 1 MiB as well
-# - first block of partition 1 of /dev/vdc: 2048: 1 MiB, in logical blocks of 512 bytes: 1 MiB is a
-#   multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
-#   space for the partition table
-# - blocks of partition 1 of /dev/vdc: 2147479552: 1023.99 GiB: what the smallest disk has but the
-#   copy of the table at its end; the end is aligned to 1 MiB as well
-# - first block of partition 1 of /dev/vdd: 2048: 1 MiB, in logical blocks of 512 bytes: 1 MiB is a
-#   multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
-#   space for the partition table
-# - blocks of partition 1 of /dev/vdd: 2147479552: 1023.99 GiB: what the smallest disk has but the
-#   copy of the table at its end; the end is aligned to 1 MiB as well
-# - first block of partition 1 of /dev/vde: 2048: 1 MiB, in logical blocks of 512 bytes: 1 MiB is a
-#   multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
-#   space for the partition table
-# - blocks of partition 1 of /dev/vde: 2147479552: 1023.99 GiB: what the smallest disk has but the
+# - first block of partition 1 of each disk: 2048 (1 MiB): 1 MiB, in logical blocks of 512 bytes: 1
+#   MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and
+#   leaves space for the partition table
+# - blocks of partition 1 of each disk: 2147479552 (1023.99 GiB): what the smallest disk has but the
 #   copy of the table at its end; the end is aligned to 1 MiB as well
 # - data disks: 3: RAID 5 of 4 disks spends 1 of each stripe on parity
 # - stripe: 64 KiB: parity is computed over whole stripes: a small chunk lets a sequential write
@@ -35,19 +20,19 @@
 # - md data offset: 128 MiB: what mdadm leaves before the data of large members, for the bitmap and
 #   to reshape; given, so that the size is known ahead of time
 # - md size of the array: 2.99 TiB: 3 data disks × 1023.87 GiB in whole chunks
-# - first block of partition 1 of the array: 6144: 3 MiB, in logical blocks of 512 bytes: the least
-#   common multiple of 1 MiB and the full stripe of 192 KiB below
-# - blocks of partition 1 of the array: 134221824: 64 GiB: 64 GiB requested, rounded up; the end is
-#   aligned to 3 MiB as well
-# - first block of partition 2 of the array: 134227968: 64 GiB, in logical blocks of 512 bytes: the
-#   least common multiple of 1 MiB and the full stripe of 192 KiB below
-# - blocks of partition 2 of the array: 4444729344: 2.06 TiB: 69 % of the usable space, rounded
-#   down; the end is aligned to 3 MiB as well
-# - first block of partition 3 of the array: 4578957312: 2.13 TiB, in logical blocks of 512 bytes:
+# - first block of partition 1 of the array: 6144 (3 MiB): 3 MiB, in logical blocks of 512 bytes:
 #   the least common multiple of 1 MiB and the full stripe of 192 KiB below
-# - blocks of partition 3 of the array: 1862688768: 888.19 GiB: what the other volumes leave; the
+# - blocks of partition 1 of the array: 134221824 (64 GiB): 64 GiB requested, rounded up; the end is
+#   aligned to 3 MiB as well
+# - first block of partition 2 of the array: 134227968 (64 GiB): 64 GiB, in logical blocks of 512
+#   bytes: the least common multiple of 1 MiB and the full stripe of 192 KiB below
+# - blocks of partition 2 of the array: 4444729344 (2.06 TiB): 69 % of the usable space, rounded
+#   down; the end is aligned to 3 MiB as well
+# - first block of partition 3 of the array: 4578957312 (2.13 TiB): 2.13 TiB, in logical blocks of
+#   512 bytes: the least common multiple of 1 MiB and the full stripe of 192 KiB below
+# - blocks of partition 3 of the array: 1862688768 (888.19 GiB): what the other volumes leave; the
 #   end is aligned to 3 MiB as well
-# - size of wal: 64 GiB: 64 GiB: 64 GiB requested, rounded up; the end is aligned to 3 MiB as well
+# - size of wal: 64 GiB: 64 GiB requested, rounded up; the end is aligned to 3 MiB as well
 # - ext4 block of wal: 4 KiB: mounted by every kernel, whatever its page is (here 4 KiB)
 # - ext4 stride of wal: 16: stripe of 64 KiB / block of 4 KiB
 # - ext4 stripe_width of wal: 48: stride × 3 data disks
@@ -63,8 +48,8 @@
 #   relatime, the default since Linux 2.6.30, still writes them once a day and after each change
 # - mount option of wal: errors=remount-ro: after damage was found in metadata nothing more is
 #   written; the default of mke2fs is to continue
-# - size of data: 2.06 TiB: 2.06 TiB: 69 % of the usable space, rounded down; the end is aligned to
-#   3 MiB as well
+# - size of data: 2.06 TiB: 69 % of the usable space, rounded down; the end is aligned to 3 MiB as
+#   well
 # - ext4 block of data: 4 KiB: mounted by every kernel, whatever its page is (here 4 KiB)
 # - ext4 stride of data: 16: stripe of 64 KiB / block of 4 KiB
 # - ext4 stripe_width of data: 48: stride × 3 data disks
@@ -80,8 +65,7 @@
 #   relatime, the default since Linux 2.6.30, still writes them once a day and after each change
 # - mount option of data: errors=remount-ro: after damage was found in metadata nothing more is
 #   written; the default of mke2fs is to continue
-# - size of index: 888.19 GiB: 888.19 GiB: what the other volumes leave; the end is aligned to 3 MiB
-#   as well
+# - size of index: 888.19 GiB: what the other volumes leave; the end is aligned to 3 MiB as well
 # - ext4 block of index: 4 KiB: mounted by every kernel, whatever its page is (here 4 KiB)
 # - ext4 stride of index: 16: stripe of 64 KiB / block of 4 KiB
 # - ext4 stripe_width of index: 48: stride × 3 data disks

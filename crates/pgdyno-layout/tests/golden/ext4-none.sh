@@ -6,22 +6,22 @@
 # /dev/vdb, 1 TiB (1099511627776 bytes)
 #
 # Numbers, and what each comes from:
-# - first block of partition 1 of /dev/vdb: 2048: 1 MiB, in logical blocks of 512 bytes: 1 MiB is a
-#   multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
-#   space for the partition table
-# - blocks of partition 1 of /dev/vdb: 134217728: 64 GiB: 64 GiB requested, rounded up; the end is
-#   aligned to 1 MiB as well
-# - first block of partition 2 of /dev/vdb: 134219776: 64 GiB, in logical blocks of 512 bytes: 1 MiB
-#   is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and
+# - first block of partition 1 of /dev/vdb: 2048 (1 MiB): 1 MiB, in logical blocks of 512 bytes: 1
+#   MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and
 #   leaves space for the partition table
-# - blocks of partition 2 of /dev/vdb: 1481760768: 706.55 GiB: 69 % of the usable space, rounded
+# - blocks of partition 1 of /dev/vdb: 134217728 (64 GiB): 64 GiB requested, rounded up; the end is
+#   aligned to 1 MiB as well
+# - first block of partition 2 of /dev/vdb: 134219776 (64 GiB): 64 GiB, in logical blocks of 512
+#   bytes: 1 MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of
+#   two, and leaves space for the partition table
+# - blocks of partition 2 of /dev/vdb: 1481760768 (706.55 GiB): 69 % of the usable space, rounded
 #   down; the end is aligned to 1 MiB as well
-# - first block of partition 3 of /dev/vdb: 1615980544: 770.55 GiB, in logical blocks of 512 bytes:
-#   1 MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two,
-#   and leaves space for the partition table
-# - blocks of partition 3 of /dev/vdb: 531501056: 253.43 GiB: what the other volumes leave; the end
+# - first block of partition 3 of /dev/vdb: 1615980544 (770.55 GiB): 770.55 GiB, in logical blocks
+#   of 512 bytes: 1 MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a
+#   power of two, and leaves space for the partition table
+# - blocks of partition 3 of /dev/vdb: 531501056 (253.43 GiB): what the other volumes leave; the end
 #   is aligned to 1 MiB as well
-# - size of wal: 64 GiB: 64 GiB: 64 GiB requested, rounded up; the end is aligned to 1 MiB as well
+# - size of wal: 64 GiB: 64 GiB requested, rounded up; the end is aligned to 1 MiB as well
 # - ext4 block of wal: 4 KiB: mounted by every kernel, whatever its page is (here 4 KiB)
 # - ext4 reserve of wal: 1 %: PostgreSQL stops when this volume is full, and it must not use the
 #   reserve; `tune2fs -m 0` then gives it space to start with again
@@ -35,8 +35,8 @@
 #   relatime, the default since Linux 2.6.30, still writes them once a day and after each change
 # - mount option of wal: errors=remount-ro: after damage was found in metadata nothing more is
 #   written; the default of mke2fs is to continue
-# - size of data: 706.55 GiB: 706.55 GiB: 69 % of the usable space, rounded down; the end is aligned
-#   to 1 MiB as well
+# - size of data: 706.55 GiB: 69 % of the usable space, rounded down; the end is aligned to 1 MiB as
+#   well
 # - ext4 block of data: 4 KiB: mounted by every kernel, whatever its page is (here 4 KiB)
 # - ext4 reserve of data: 0 %: no process of root needs space on a volume of PostgreSQL, which
 #   cannot use the default of 5 %
@@ -50,8 +50,7 @@
 #   relatime, the default since Linux 2.6.30, still writes them once a day and after each change
 # - mount option of data: errors=remount-ro: after damage was found in metadata nothing more is
 #   written; the default of mke2fs is to continue
-# - size of index: 253.43 GiB: 253.43 GiB: what the other volumes leave; the end is aligned to 1 MiB
-#   as well
+# - size of index: 253.43 GiB: what the other volumes leave; the end is aligned to 1 MiB as well
 # - ext4 block of index: 4 KiB: mounted by every kernel, whatever its page is (here 4 KiB)
 # - ext4 reserve of index: 0 %: no process of root needs space on a volume of PostgreSQL, which
 #   cannot use the default of 5 %

@@ -8,23 +8,13 @@
 # /dev/vdd, 1 TiB (1099511627776 bytes)
 #
 # Numbers, and what each comes from:
-# - first block of partition 1 of /dev/vdb: 2048: 1 MiB, in logical blocks of 512 bytes: 1 MiB is a
-#   multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
-#   space for the partition table
-# - blocks of partition 1 of /dev/vdb: 2147479552: 1023.99 GiB: all of the disk but the copy of the
-#   table at its end; the end is aligned to 1 MiB as well
-# - first block of partition 1 of /dev/vdc: 2048: 1 MiB, in logical blocks of 512 bytes: 1 MiB is a
-#   multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
-#   space for the partition table
-# - blocks of partition 1 of /dev/vdc: 2147479552: 1023.99 GiB: all of the disk but the copy of the
-#   table at its end; the end is aligned to 1 MiB as well
-# - first block of partition 1 of /dev/vdd: 2048: 1 MiB, in logical blocks of 512 bytes: 1 MiB is a
-#   multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
-#   space for the partition table
-# - blocks of partition 1 of /dev/vdd: 2147479552: 1023.99 GiB: all of the disk but the copy of the
-#   table at its end; the end is aligned to 1 MiB as well
-# - size of wal: 1023.99 GiB: 1023.99 GiB: all of the disk but the copy of the table at its end; the
-#   end is aligned to 1 MiB as well
+# - first block of partition 1 of each disk: 2048 (1 MiB): 1 MiB, in logical blocks of 512 bytes: 1
+#   MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and
+#   leaves space for the partition table
+# - blocks of partition 1 of each disk: 2147479552 (1023.99 GiB): all of the disk but the copy of
+#   the table at its end; the end is aligned to 1 MiB as well
+# - size of wal: 1023.99 GiB: all of the disk but the copy of the table at its end; the end is
+#   aligned to 1 MiB as well
 # - XFS block of wal: 4 KiB: mounted by every kernel, whatever its page is (here 4 KiB)
 # - XFS sector of wal: 512 bytes: the physical block of the disks, 512 bytes: no write of metadata
 #   is smaller
@@ -37,8 +27,8 @@
 #   as mkfs.xfs 6.1 chooses; written out, as older versions make smaller ones
 # - mount option of wal: noatime: PostgreSQL does not use access times; it implies nodiratime.
 #   relatime, the default since Linux 2.6.30, still writes them once a day and after each change
-# - size of data: 1023.99 GiB: 1023.99 GiB: all of the disk but the copy of the table at its end;
-#   the end is aligned to 1 MiB as well
+# - size of data: 1023.99 GiB: all of the disk but the copy of the table at its end; the end is
+#   aligned to 1 MiB as well
 # - XFS block of data: 4 KiB: mounted by every kernel, whatever its page is (here 4 KiB)
 # - XFS sector of data: 512 bytes: the physical block of the disks, 512 bytes: no write of metadata
 #   is smaller
@@ -51,8 +41,8 @@
 #   most, as mkfs.xfs 6.1 chooses; written out, as older versions make smaller ones
 # - mount option of data: noatime: PostgreSQL does not use access times; it implies nodiratime.
 #   relatime, the default since Linux 2.6.30, still writes them once a day and after each change
-# - size of index: 1023.99 GiB: 1023.99 GiB: all of the disk but the copy of the table at its end;
-#   the end is aligned to 1 MiB as well
+# - size of index: 1023.99 GiB: all of the disk but the copy of the table at its end; the end is
+#   aligned to 1 MiB as well
 # - XFS block of index: 4 KiB: mounted by every kernel, whatever its page is (here 4 KiB)
 # - XFS sector of index: 512 bytes: the physical block of the disks, 512 bytes: no write of metadata
 #   is smaller

@@ -1,12 +1,16 @@
 //! The scripts themselves, on loop devices that the test made. The test detaches them.
 
-use std::{fs, path::PathBuf};
+use std::{
+    fs::{self, File},
+    io::Read,
+    path::PathBuf,
+};
 
 use pgdyno_layout::{Disk, FilesystemKind, Layout, Manager, Raid, derive, script, takedown_script};
 use tempfile::TempDir;
 
 use crate::{
-    request::{GIB, request, three_volumes},
+    request::{GIB, MIB, request, three_volumes},
     tools::{Said, image, installed, must, run, shell},
 };
 
@@ -70,11 +74,12 @@ impl Loops {
         derive(&request).expect("it is valid")
     }
 
-    /// The first block of the disk: nothing writes elsewhere without writing here too.
+    /// The first MiB of the disk, where partition tables and most signatures are.
     fn head(&self) -> Vec<u8> {
-        let mut bytes = fs::read(self.file(0)).expect("it is ours");
-        bytes.truncate(1 << 20);
-        bytes
+        let mut head = Vec::new();
+        let file = File::open(self.file(0)).expect("it is ours");
+        file.take(MIB).read_to_end(&mut head).expect("it is ours");
+        head
     }
 }
 
