@@ -219,7 +219,7 @@ fn stripe_of_volume(device: &BlockDevice, below: (Option<u64>, Option<u64>)) -> 
     let members = whole / chunk;
     let devices = device.parents.len() as u64;
     // A volume that was extended may be striped over one set of devices after the other.
-    (members >= 2 && members <= devices && devices % members == 0).then_some(())?;
+    (members >= 2 && members <= devices && devices.is_multiple_of(members)).then_some(())?;
     Some(Stripe { level: "striped".to_owned(), members: u32::try_from(members).ok()?, chunk_bytes: chunk })
 }
 

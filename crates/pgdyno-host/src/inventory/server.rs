@@ -78,8 +78,8 @@ fn value(word: &str) -> Option<Option<u64>> {
 
 /// The service that a control group belongs to.
 fn unit(groups: &str) -> Option<String> {
-    let parts = groups.lines().flat_map(|line| line.splitn(3, ':').nth(2).unwrap_or_default().split('/'));
-    parts.filter(|part| part.ends_with(".service")).next_back().map(str::to_owned)
+    let mut parts = groups.lines().flat_map(|line| line.splitn(3, ':').nth(2).unwrap_or_default().split('/'));
+    parts.rfind(|part| part.ends_with(".service")).map(str::to_owned)
 }
 
 /// Bytes of mappings of shared memory in explicit huge pages. With `shared_memory_type = sysv` a segment does not show

@@ -3,7 +3,7 @@
 use pgdyno_core::units;
 use pgdyno_document::{
     Document,
-    block::{Block, Column, Group, Row, Section, Table},
+    block::{Block, Column, Row, Section, Table},
     figure::Format::Text,
     phrase::{Phrase, phrase},
 };
@@ -16,13 +16,12 @@ use crate::source::Place;
 /// available memory, are not compared.
 pub fn differences(a: &Inventory, b: &Inventory) -> Document {
     let found = pgdyno_inventory::differences(a, b);
+    let indexed: Vec<(usize, &Difference)> = found.iter().enumerate().collect();
     let source = source(serde_json::to_value(&found));
     let [name_a, name_b] = [a, b].map(|host| units::printable(&host.name).into_owned());
     let heading = phrase!["Hosts: ", name_a, " and ", name_b];
-    let sections = match found.is_empty() {
-        true => vec![],
-        false => vec![Section::new("What differs", vec![Block::Table(table(&found, &source.root()))])],
-    };
+    let parts = indexed.chunk_by(|(_, one), (_, other)| split(&one.path).0 == split(&other.path).0);
+    let sections = parts.map(|part| section(part, &source.root())).collect();
     let lead = match found.len() as u64 {
         0 => "The hosts do not differ in anything that was read.".to_owned(),
         count => format!("The hosts differ in {}.", units::plural(count, "fact")),
@@ -30,32 +29,25 @@ pub fn differences(a: &Inventory, b: &Inventory) -> Document {
     document("hosts".into(), heading, vec![Block::text(lead)], sections, "pgdyno host facts --diff")
 }
 
-/// The differences in groups by the part of the host.
-fn table(found: &[Difference], at: &Place<'_>) -> Table {
+/// The differences of a part of the host, each with its place among all.
+fn section(part: &[(usize, &Difference)], at: &Place<'_>) -> Section {
     /// Longest name of a fact that is kept on one line.
     const LONGEST: usize = 40;
-    let is_short = found.iter().all(|one| split(&one.path).1.chars().count() <= LONGEST);
+    let is_short = part.iter().all(|(_, one)| split(&one.path).1.chars().count() <= LONGEST);
     let first = if is_short { Column::words("fact") } else { Column::text("fact") };
     let columns = vec![first, Column::text("first"), Column::text("second")];
-    let mut groups: Vec<Group> = Vec::new();
-    for (index, one) in found.iter().enumerate() {
-        let (part, rest) = split(&one.path);
-        let place = at.at(index);
-        let value = |field: &str, value: Option<&String>| match bytes(&one.path, value) {
-            Some(text) => Phrase::from(text),
-            None => place.figure(field, Text).into(),
-        };
-        let rest = units::printable(rest).into_owned();
-        let row = Row::new(
-            true,
-            [rest.into(), value("a", one.a.as_ref()).into(), value("b", one.b.as_ref()).into()],
-        );
-        match groups.last_mut().filter(|group| group.name.plain() == part) {
-            Some(group) => group.rows.push(row),
-            None => groups.push(Group { name: part.into(), rows: vec![row], ..Group::default() }),
-        }
-    }
-    Table { group_name: "part", columns, groups, summary_in_head: false }
+    let rows = part.iter().map(|(index, one)| row(one, &at.at(index))).collect();
+    let title = part.first().map_or("", |(_, one)| split(&one.path).0);
+    Section::new(units::printable(title).into_owned(), vec![Block::Table(Table::new(columns, rows))])
+}
+
+fn row(of: &Difference, at: &Place<'_>) -> Row {
+    let value = |field: &str, value: Option<&String>| match bytes(&of.path, value) {
+        Some(text) => Phrase::from(text),
+        None => at.figure(field, Text).into(),
+    };
+    let name = units::printable(split(&of.path).1).into_owned();
+    Row::new(true, [name.into(), value("a", of.a.as_ref()).into(), value("b", of.b.as_ref()).into()])
 }
 
 /// The part of the host, and the rest of a path.
