@@ -382,7 +382,7 @@ const JUDGEMENTS: &[Case] = &[
     (
         &[("autovacuum_freeze_max_age", "1200000000"), ("vacuum_freeze_table_age", "1150000000")],
         NoEffect,
-        "95 %",
+        "limited to 1,140,000,000, 95 %",
     ),
     (&[("vacuum_multixact_freeze_table_age", "150000000")], Fine, ""),
     (&[("autovacuum_vacuum_cost_delay", "0ms")], Fine, "3 workers"),
