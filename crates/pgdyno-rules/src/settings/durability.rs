@@ -107,7 +107,7 @@ pub const RULES: &[Rule] = &[
         page(
             "data_sync_retry",
             Today::Dangerous,
-            "Whether a failed flush of data files is tried again instead of stopping the server.",
+            "Whether a failed flush of data files is retried instead of stopping the server.",
             "After a failed fsync Linux marks the pages clean and may drop them, so that a second fsync \
              succeeds without the data.",
             "PostgreSQL manual, Server Configuration, \"Error Handling\"; commit 9ccdd7f66e33",
