@@ -152,7 +152,8 @@ fn check_combination(request: &Request) -> Result<(), Problem> {
     }
     if *filesystem == FilesystemKind::Zfs && *manager != Manager::None {
         return Err(Problem::wrong_request(format!("ZFS is not put on {}", manager.name()))
-            .detail("a pool spreads data itself; above another manager it finds damage, and has no second copy to repair it")
+            .detail("a pool spreads data itself; above another manager it finds damage, and has no second copy \
+                to repair it")
             .hint("choose --manager none"));
     }
     let zfs = *filesystem == FilesystemKind::Zfs;
@@ -362,7 +363,8 @@ fn snapshot_chunk(block: u64) -> Derived<u64> {
     Derived::new(
         block.clamp(4 * KIB, 512 * KIB),
         format!(
-            "the {} block of PostgreSQL: the first write to a chunk copies it; LVM takes powers of two from 4 to 512 KiB",
+            "the {} block of PostgreSQL: the first write to a chunk copies it; LVM takes powers of two from 4 to \
+             512 KiB",
             size_text(block)
         ),
     )
@@ -380,8 +382,8 @@ fn extent(request: &Request, total: u64, stripes: Option<&Stripes>) -> Result<De
     let wanted = (total / EXTENTS_WANTED).next_power_of_two();
     let bytes = wanted.clamp(SMALLEST_EXTENT, LARGEST_EXTENT).max(stripe);
     let because = format!(
-        "{} in some {EXTENTS_WANTED} extents, a power of two from 4 MiB (the default) to 128 MiB, not below the stripe: \
-         fewer extents make the tools faster, I/O is the same",
+        "{} in some {EXTENTS_WANTED} extents, a power of two from 4 MiB (the default) to 128 MiB, not below the \
+         stripe: fewer extents make the tools faster, I/O is the same",
         size_text(total)
     );
     Ok(Derived::new(bytes, because))
@@ -406,8 +408,8 @@ fn array(request: &Request, stripes: Option<&Stripes>) -> Result<Parts, Problem>
         level: Stack::level(request.raid),
         data_offset_bytes: Derived::new(
             offset,
-            "what mdadm leaves before the data of large members, for the bitmap and to reshape; given, so that the size is \
-             known ahead of time",
+            "what mdadm leaves before the data of large members, for the bitmap and to reshape; given, so that \
+             the size is known ahead of time",
         ),
         size_bytes: Derived::new(size, format!("{disks} data disks × {} in whole chunks", size_text(member))),
         partitions: inner,

@@ -91,8 +91,8 @@ fn bytes_per_inode(size_bytes: u64) -> Derived<u64> {
     let like = if ratio == MIB { ", the same as -T largefile" } else { "" };
     let because = if inodes >= INODES_WANTED {
         format!(
-            "{inodes} inodes{like}: a relation has two files and more, and one for each GiB; 1 Mi inodes are enough for \
-             some hundred thousand relations, and fewer tables are checked and initialised"
+            "{inodes} inodes{like}: a relation has two files and more, and one for each GiB; 1 Mi inodes are \
+             enough for some hundred thousand relations, and fewer tables are checked and initialised"
         )
     } else {
         format!(

@@ -1,7 +1,7 @@
 //! Names that go into scripts: which are taken.
 //!
-//! Scripts quote every name as well. The character sets are narrow all the same: no tool behind a shell has to cope with
-//! a blank, an option or a line break in a name.
+//! Scripts quote every name as well. The character sets are narrow all the same: no tool behind a shell has to
+//! cope with a blank, an option or a line break in a name.
 
 use pgdyno_core::problem::Problem;
 

@@ -6,11 +6,11 @@ use crate::{
 };
 
 const EXT4: [&str; 3] = [
-    "-O extent,uninit_bg, as articles of 2018 to 2020 have it, is obsolete: extent is a default of ext4, and metadata_csum, \
-     a default of e2fsprogs since 1.43, replaces uninit_bg.",
-    "Mount options of these articles that are not used: barrier=0 (a power failure loses what was acknowledged, and may \
-     destroy the file system), data=writeback (a file may show old blocks after a crash), nodelalloc (gain not measured; \
-     it gives up large extents), nodiratime (noatime implies it).",
+    "-O extent,uninit_bg, as articles of 2018 to 2020 have it, is obsolete: extent is a default of ext4, and \
+     metadata_csum, a default of e2fsprogs since 1.43, replaces uninit_bg.",
+    "Mount options of these articles that are not used: barrier=0 (a power failure loses what was acknowledged, \
+     and may destroy the file system), data=writeback (a file may show old blocks after a crash), nodelalloc \
+     (gain not measured; it gives up large extents), nodiratime (noatime implies it).",
     "full_page_writes stays on: a block of 4 KiB is smaller than a page of PostgreSQL, which may be torn.",
 ];
 
@@ -18,17 +18,17 @@ const XFS: [&str; 3] = [
     "Mount options of an article of 2017 that are not used: nobarrier (removed in Linux 4.19, and dangerous before), \
      inode64 (the default since Linux 3.7), allocsize and largeio (the dynamic preallocation fits files that grow), \
      swalloc (rounds large files up to whole stripes), logbsize (the default holds a log stripe).",
-    "The log is internal: PostgreSQL waits for its WAL, and rarely for the metadata of XFS. An external log device, as in \
-     that article, is one more device whose loss loses the file system.",
-    "full_page_writes stays on: PostgreSQL up to 18 does not ask the kernel for untorn writes, whatever the block of the \
-     file system is.",
+    "The log is internal: PostgreSQL waits for its WAL, and rarely for the metadata of XFS. An external log \
+     device, as in that article, is one more device whose loss loses the file system.",
+    "full_page_writes stays on: PostgreSQL up to 18 does not ask the kernel for untorn writes, whatever the \
+     block of the file system is.",
 ];
 
 const ZFS: [&str; 2] = [
-    "WAL on ZFS: wal_init_zero = off and wal_recycle = off (PostgreSQL 12 and later), because a copy-on-write file system \
-     never writes in place.",
-    "zpool names the disks as the script resolves them; `zpool export`, then `zpool import -d /dev/disk/by-id`, makes it \
-     keep names that do not change.",
+    "WAL on ZFS: wal_init_zero = off and wal_recycle = off (PostgreSQL 12 and later), because a copy-on-write \
+     file system never writes in place.",
+    "zpool names the disks as the script resolves them; `zpool export`, then `zpool import -d /dev/disk/by-id`, \
+     makes it keep names that do not change.",
 ];
 
 /// The notes of a request.
@@ -57,8 +57,8 @@ fn large_block(request: &Request) -> Option<String> {
     let block = request.overrides.filesystem_block_bytes?;
     (block > request.page_bytes).then(|| {
         format!(
-            "A kernel whose page is {} mounts blocks of {} only with large folios (CONFIG_TRANSPARENT_HUGEPAGE); an older \
-             one refuses the mount, also in a rescue system.",
+            "A kernel whose page is {} mounts blocks of {} only with large folios (CONFIG_TRANSPARENT_HUGEPAGE); \
+             an older one refuses the mount, also in a rescue system.",
             size_text(request.page_bytes),
             size_text(block)
         )
@@ -82,12 +82,13 @@ fn parity(request: &Request) -> Option<&'static str> {
         ),
         (_, Manager::Md) if is_parity => Some(
             "RAID 5 and 6 read before they write less than a full stripe, and a power failure between data and parity \
-             leaves a stripe that a later failure of a disk turns into garbage (the write hole): a RAID 5 of md can have \
-             --consistency-policy=ppl (Linux 4.12) in place of the bitmap. Measure only when /proc/mdstat shows no resync.",
+             leaves a stripe that a later failure of a disk turns into garbage (the write hole): a RAID 5 of md \
+             can have --consistency-policy=ppl (Linux 4.12) in place of the bitmap. Measure only when \
+             /proc/mdstat shows no resync.",
         ),
         (_, Manager::Lvm) if is_parity => Some(
-            "RAID 5 and 6 read before they write less than a full stripe. Measure only when `lvs -o sync_percent` shows \
-             100.",
+            "RAID 5 and 6 read before they write less than a full stripe. Measure only when `lvs -o \
+             sync_percent` shows 100.",
         ),
         _ => None,
     }

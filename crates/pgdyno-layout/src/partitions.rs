@@ -88,11 +88,7 @@ impl Surface {
             number,
             start_sector: Derived::new(
                 start / sector,
-                format!(
-                    "{}, in logical blocks of {sector} bytes: {}",
-                    size_text(start),
-                    self.alignment.because
-                ),
+                format!("in logical blocks of {sector} bytes: {}", self.alignment.because),
             ),
             sectors: Derived::new(bytes / sector, format!("{because}; the end is aligned to {unit} as well")),
             sector_bytes: sector,

@@ -130,8 +130,8 @@ fn base(request: &Request) -> (u64, &'static str) {
     match (request.raid, request.purpose) {
         (Raid::Parity | Raid::DoubleParity, _) => (
             64 * KIB,
-            "parity is computed over whole stripes: a small chunk lets a sequential write fill them, and one page still \
-             lies on one disk",
+            "parity is computed over whole stripes: a small chunk lets a sequential write fill them, and one \
+             page still lies on one disk",
         ),
         (_, Purpose::Wal) => (
             64 * KIB,

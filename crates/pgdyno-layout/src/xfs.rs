@@ -161,8 +161,8 @@ fn wanted(ground: Ground<'_>) -> (u64, String) {
 /// Allocation groups of a file system of `blocks` blocks of `block_bytes`, if `wanted` groups are wanted on stripes of
 /// `unit` blocks, `width` blocks for a full stripe (both 1 without stripes).
 ///
-/// A group is a multiple of the stripe unit, and never of the full stripe: else all groups would begin on the same disk,
-/// with their headers. `mkfs.xfs` warns of that, and recommends one stripe unit less.
+/// A group is a multiple of the stripe unit, and never of the full stripe: else all groups would begin on the same
+/// disk, with their headers. `mkfs.xfs` warns of that, and recommends one stripe unit less.
 ///
 /// # Errors
 /// If groups would be smaller than 16 MiB.
@@ -203,8 +203,8 @@ fn group_reason(blocks: u64, wanted: u64, even: u64, collides: Option<(u64, u64)
     let even_text = format!("{blocks} blocks / {wanted} groups, rounded up to whole stripe units, is {even}");
     match collides {
         Some((unit, width)) => format!(
-            "{even_text}, which is {} × the full stripe of {width}: all groups would begin on the same disk; one stripe \
-             unit of {unit} less is {}",
+            "{even_text}, which is {} × the full stripe of {width}: all groups would begin on the same disk; one \
+             stripe unit of {unit} less is {}",
             even / width,
             even - unit
         ),

@@ -42,8 +42,8 @@ pub fn pool(request: &Request) -> Pool {
     let physical = request.disks.iter().map(|disk| disk.physical_block_bytes).max().unwrap_or(512);
     let ashift = physical.max(4096).next_power_of_two().trailing_zeros();
     let because = format!(
-        "2^{ashift} bytes: the physical block of the disks is {}; not below 4 KiB, as a disk that replaces one may have \
-         that, and ashift cannot be changed later",
+        "2^{ashift} bytes: the physical block of the disks is {}; not below 4 KiB, as a disk that replaces one \
+         may have that, and ashift cannot be changed later",
         size_text(physical)
     );
     Pool { ashift: Derived::new(ashift, because), groups: groups(request.raid, request.disks.len()) }
@@ -66,13 +66,14 @@ pub fn dataset(request: &Request, kind: VolumeKind, ashift: u32) -> Dataset {
     Dataset {
         log_bias: Derived::new(
             "latency".to_owned(),
-            "the default: a commit waits for the intent log. throughput writes synchronous data to its place in the pool \
-             at once, which scatters it, and does not use a separate log device",
+            "the default: a commit waits for the intent log. throughput writes synchronous data to its place in \
+             the pool at once, which scatters it, and does not use a separate log device",
         ),
         primary_cache: Derived::new(
             "all".to_owned(),
-            "the default: with metadata, every page that shared_buffers does not hold is read from the disks again, and \
-             what was read ahead is not kept. Limit zfs_arc_max instead, so that the ARC and shared_buffers fit",
+            "the default: with metadata, every page that shared_buffers does not hold is read from the disks \
+             again, and what was read ahead is not kept. Limit zfs_arc_max instead, so that the ARC and \
+             shared_buffers fit",
         ),
         compression: compression(record_bytes.value, ashift),
         access_time: Derived::new(
@@ -95,8 +96,8 @@ fn record(request: &Request, kind: VolumeKind) -> Derived<u64> {
         (_, Purpose::Olap) => Derived::new(
             block.max(128 * KIB),
             format!(
-                "tables are read from one end to the other; a {block_text} page that is changed alone costs reading and \
-                 writing the whole record"
+                "tables are read from one end to the other; a {block_text} page that is changed alone costs \
+                 reading and writing the whole record"
             ),
         ),
         _ => Derived::new(
@@ -142,9 +143,9 @@ fn full_page_writes(record: u64, block: u64, kind: VolumeKind) -> Derived<FullPa
         return Derived::new(FullPageWrites::MustBeOn, because);
     }
     let because = format!(
-        "a {block_text} page lies in one record of {record_text}, which ZFS writes elsewhere and then switches over to: it \
-         is never torn. off is safe if every tablespace is on such a dataset, and every standby too; pg_rewind needs it \
-         on; base backups turn it on while they run"
+        "a {block_text} page lies in one record of {record_text}, which ZFS writes elsewhere and then switches \
+         over to: it is never torn. off is safe if every tablespace is on such a dataset, and every standby too; \
+         pg_rewind needs it on; base backups turn it on while they run"
     );
     Derived::new(FullPageWrites::MayBeOff, because)
 }

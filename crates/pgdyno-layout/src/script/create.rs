@@ -20,8 +20,9 @@ const TYPE_ZFS: &str = "6A898CC3-1DD2-11B2-99A6-080020736631";
 
 /// The script that makes a layout: a POSIX shell script, to be read and then run as root.
 ///
-/// It changes nothing without `--yes-erase-these-disks`, and refuses a disk that is mounted, has holders, partitions or a
-/// signature, or another size, logical block or serial number than planned, before it changes any of them.
+/// It changes nothing without `--yes-erase-these-disks`, and refuses a disk that is mounted, has holders,
+/// partitions or a signature, or another size, logical block or serial number than planned, before it changes any
+/// of them.
 pub fn script(layout: &Layout) -> String {
     let mut script = Script::new(&purpose(layout));
     script.need(&["blockdev", "blkid", "lsblk", "partx", "readlink", "sfdisk", "wipefs"]);
@@ -44,8 +45,8 @@ pub fn script(layout: &Layout) -> String {
 
 fn purpose(layout: &Layout) -> Vec<String> {
     let mut lines = vec![
-        "Storage for PostgreSQL, planned by `pgdyno host layout`, which never runs this: read it, then run it as root with \
-         --yes-erase-these-disks."
+        "Storage for PostgreSQL, planned by `pgdyno host layout`, which never runs this: read it, then run it as \
+         root with --yes-erase-these-disks."
             .to_owned(),
         String::new(),
         "It ERASES:".to_owned(),

@@ -31,8 +31,8 @@ pub fn next_steps(layout: &Layout) -> String {
         text += "- systemctl daemon-reload; mount -a\n";
     }
     if matches!(layout.stack, Stack::Md(_)) {
-        text += "- append the output of `mdadm --detail --scan` to /etc/mdadm/mdadm.conf (or /etc/mdadm.conf), and rebuild \
-                 the initramfs\n- wait until /proc/mdstat shows no resync before you measure\n";
+        text += "- append the output of `mdadm --detail --scan` to /etc/mdadm/mdadm.conf (or /etc/mdadm.conf), \
+        and rebuild the initramfs\n- wait until /proc/mdstat shows no resync before you measure\n";
     }
     if let Stack::Lvm(group) = &layout.stack
         && let Some(chunk) = &group.snapshot_chunk_bytes

@@ -115,8 +115,8 @@ fn purpose(disks: &[&BlockDevice], above: &[&BlockDevice]) -> Vec<String> {
         if names.is_empty() { "nothing".to_owned() } else { names.join(" ") }
     };
     vec![
-        "Takes down an old stack of storage. Printed by `pgdyno host layout`, which never runs this: read it, then run it as \
-         root with --yes-erase-these-disks. Stop the servers first, and destroy pools of ZFS."
+        "Takes down an old stack of storage. Printed by `pgdyno host layout`, which never runs this: read it, \
+         then run it as root with --yes-erase-these-disks. Stop the servers first, and destroy pools of ZFS."
             .to_owned(),
         String::new(),
         format!("ALL DATA on these disks is lost: {}", names(disks)),

@@ -36,8 +36,8 @@ pub fn takedown_script(layout: &Layout) -> String {
 
 fn purpose(layout: &Layout) -> Vec<String> {
     let mut lines = vec![
-        "Takes down storage for PostgreSQL that was planned by `pgdyno host layout`, which never runs this: read it, then \
-         run it as root with --yes-erase-these-disks. Stop the server first."
+        "Takes down storage for PostgreSQL that was planned by `pgdyno host layout`, which never runs this: read \
+         it, then run it as root with --yes-erase-these-disks. Stop the server first."
             .to_owned(),
         String::new(),
         "ALL DATA on these disks is lost:".to_owned(),
@@ -77,8 +77,8 @@ fn array(script: &mut Script, layout: &Layout, md: &Md) {
     script.heading("Unmount; then stop the array, if it is there, and erase what it wrote on its members.");
     script.raw(&format!("if [ -e {path} ]; then"));
     script.raw(&format!("array=$(readlink -f {path})"));
-    script.raw("members=");
-    script.raw("for member in /sys/block/\"${array##*/}\"/slaves/*; do members=\"$members /dev/${member##*/}\"; done");
+    let list = "sed -n 's/^MD_DEVICE_.*_DEV=//p'";
+    script.raw(&format!("members=$(mdadm --detail --export \"$array\" | {list})"));
     script.raw(&format!("only_planned {path} $members"));
     for partition in md.partitions.iter().rev() {
         script.raw(&format!("unmount \"$(part \"$array\" {})\"", partition.number));
