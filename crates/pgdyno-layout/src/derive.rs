@@ -1,6 +1,7 @@
 //! From a request to a layout.
 
 use pgdyno_core::problem::Problem;
+use pgdyno_inventory::Kernel;
 
 use crate::{
     amounts,
@@ -208,7 +209,8 @@ fn filesystem_block(request: &Request) -> Result<Derived<u64>, Problem> {
             format!("it was given; not above the page of {page}, so every {name} mounts it"),
         ));
     }
-    if version(&request.kernel).is_some_and(|kernel| kernel >= since) {
+    let kernel = Kernel { release: request.kernel.clone(), ..Kernel::default() };
+    if kernel.version().is_some_and(|kernel| kernel >= since) {
         let because =
             format!("it was given; above the page of {page}, which {name} mounts since {since_text}");
         return Ok(Derived::new(bytes, because));
@@ -220,12 +222,6 @@ fn filesystem_block(request: &Request) -> Result<Derived<u64>, Problem> {
     ))
     .detail(format!("{name} has blocks above the page since {since_text}"))
     .hint("keep 4k: the block of PostgreSQL need not be that of the file system"))
-}
-
-/// The first two numbers of a release, such as `(6, 12)`.
-fn version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).filter(|part| !part.is_empty());
-    Some((numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?))
 }
 
 fn check_mounts(volumes: &[VolumeLayout]) -> Result<(), Problem> {
