@@ -11,10 +11,9 @@ use crate::{
     place::Place,
     plan::Plan,
     read,
-    safe::{Missing, open_dir},
+    set::{is_as_wanted, write},
     state::{Journal, Kind, Phase, State, Step},
     steps, undo,
-    value::same,
 };
 
 /// What was changed.
@@ -125,26 +124,6 @@ fn observe(journal: &mut Journal, at: usize, place: &Place) -> Result<(), Proble
     Ok(())
 }
 
-/// Makes a state out of whatever is there.
-///
-/// # Errors
-/// Those of the system calls.
-pub(crate) fn write(place: &Place, step: &Step, state: &State, calls: &Calls<'_>) -> io::Result<()> {
-    if step.kind == Kind::Value {
-        let State::Value(value) = state else { return Ok(()) };
-        return calls.write_value(&place.at(&step.path), value, place.is_host());
-    }
-    let (above, name) = step.path.rsplit_once('/').unwrap_or(("", &step.path));
-    let dir = open_dir(&place.root, above, place.user, &Missing::Absent).map_err(io::Error::other)?;
-    let Some(dir) = dir else { return Err(io::Error::from(io::ErrorKind::NotFound)) };
-    match (step.kind, state) {
-        (Kind::Directory, State::Absent) => calls.remove_dir(&dir, name),
-        (Kind::Directory, _) => calls.make_dir(&dir, name, 0o755),
-        (_, State::Absent) => calls.remove(&dir, name),
-        (_, state) => calls.replace(&dir, name, state),
-    }
-}
-
 fn applied(journal: &Journal) -> Applied {
     let changed = journal.steps.iter().filter_map(|step| {
         let became = step.became.as_ref()?;
@@ -160,14 +139,6 @@ fn applied(journal: &Journal) -> Applied {
         })
     });
     Applied { changed: changed.collect() }
-}
-
-/// Whether a value read back is the one that was written.
-pub(crate) fn is_as_wanted(step: &Step, wanted: &State, became: &State) -> bool {
-    match (wanted, became) {
-        (State::Value(wanted), State::Value(became)) => same(&step.path, wanted, became),
-        _ => wanted == became,
-    }
 }
 
 fn no_journal(store: &Store<'_>, error: &io::Error) -> Problem {

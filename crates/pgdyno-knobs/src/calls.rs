@@ -14,7 +14,7 @@ use rustix::{
     io::Errno,
 };
 
-use crate::{safe::Dir, state::State};
+use crate::{dir::Dir, state::State};
 
 /// `PROC_SUPER_MAGIC` and `SYSFS_MAGIC` of linux/magic.h.
 const KERNEL_FILE_SYSTEMS: [u64; 2] = [0x9fa0, 0x6265_6572];

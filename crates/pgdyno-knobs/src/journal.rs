@@ -16,9 +16,11 @@ use sha2::{Digest, Sha256};
 
 use crate::{
     calls::{Calls, new_name},
-    contents, names,
+    contents,
+    dir::Dir,
+    names,
     place::Place,
-    safe::{Dir, Missing, open_dir, refused},
+    safe::{Missing, open_dir, refused},
     state::{FORMAT, Journal, Kind, State},
 };
 

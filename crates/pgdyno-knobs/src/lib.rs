@@ -9,6 +9,7 @@
 mod apply;
 mod calls;
 mod contents;
+mod dir;
 mod journal;
 mod names;
 mod place;
@@ -16,6 +17,7 @@ mod plan;
 mod read;
 mod safe;
 mod script;
+mod set;
 mod state;
 mod status;
 mod steps;

@@ -22,7 +22,7 @@ use crate::{
 /// Changes of a host, with what is there now.
 #[derive(Debug, Clone, PartialEq, Serialize)]
 pub struct Plan {
-    /// The changes that were asked for, each once, in that order.
+    /// The requested changes, each once, in that order.
     pub items: Vec<Item>,
     /// What else should be known, such as a file that sets another value at boot: sentences.
     pub notes: Vec<String>,

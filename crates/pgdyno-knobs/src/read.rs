@@ -13,8 +13,9 @@ use rustix::{
 };
 
 use crate::{
+    dir::Dir,
     place::Place,
-    safe::{Dir, Missing, open_dir},
+    safe::{Missing, open_dir},
     state::{Kind, State},
     value::normal,
 };

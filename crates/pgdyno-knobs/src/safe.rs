@@ -4,7 +4,7 @@ use std::{
     collections::VecDeque,
     ffi::{OsStr, OsString},
     io,
-    os::{fd::OwnedFd, unix::ffi::OsStringExt},
+    os::unix::ffi::OsStringExt,
     path::{Component, Path, PathBuf},
 };
 
@@ -14,33 +14,10 @@ use rustix::{
     io::Errno,
 };
 
-use crate::calls::Calls;
+use crate::{calls::Calls, dir::Dir};
 
 /// Symbolic links that are followed in one path, as by the kernel (path_resolution(7)).
 const MOST_LINKS: usize = 40;
-
-/// An open directory.
-#[derive(Debug)]
-pub struct Dir {
-    /// Opened for reading.
-    pub fd: OwnedFd,
-    /// Where it is.
-    pub path: PathBuf,
-}
-
-impl Dir {
-    /// Whether something has this name.
-    ///
-    /// # Errors
-    /// Those of `fstatat`.
-    pub fn has(&self, name: &str) -> io::Result<bool> {
-        match statat(&self.fd, name, AtFlags::SYMLINK_NOFOLLOW) {
-            Ok(_) => Ok(true),
-            Err(Errno::NOENT) => Ok(false),
-            Err(error) => Err(error.into()),
-        }
-    }
-}
 
 /// What is done with a directory that is missing.
 pub enum Missing<'a> {

@@ -4,10 +4,10 @@ use pgdyno_core::problem::Problem;
 use serde::Serialize;
 
 use crate::{
-    apply::is_as_wanted,
     journal::peek,
     place::Place,
     read,
+    set::is_as_wanted,
     state::{Doing, Journal, Kind, Phase, State, Step},
 };
 

@@ -5,12 +5,12 @@ use std::io;
 use pgdyno_core::{problem::Problem, stop::Stop};
 
 use crate::{
-    apply::write,
     calls::{Calls, Unwatched, new_name},
     journal::Store,
     names::counterpart,
     place::Place,
     read,
+    set::write,
     state::{Doing, Journal, Kind, Phase, State, Step},
 };
 

@@ -153,8 +153,10 @@ fn check_combination(request: &Request) -> Result<(), Problem> {
     }
     if *filesystem == FilesystemKind::Zfs && *manager != Manager::None {
         return Err(Problem::wrong_request(format!("ZFS is not put on {}", manager.name()))
-            .detail("a pool spreads data itself; above another manager it finds damage, and has no second copy \
-                to repair it")
+            .detail(
+                "a pool spreads data itself; above another manager it finds damage, and has no second copy \
+                to repair it",
+            )
             .hint("choose --manager none"));
     }
     let zfs = *filesystem == FilesystemKind::Zfs;

@@ -9,7 +9,7 @@ use crate::{
     request::{Raid, Request, VolumeKind},
     stripes::Stripes,
     xfs::Xfs,
-    zfs::Dataset,
+    zfs::{Dataset, Pool},
 };
 
 /// A layout of storage.
@@ -86,15 +86,6 @@ pub struct Md {
     pub size_bytes: Derived<u64>,
     /// Partitions of the array, one for each volume.
     pub partitions: Vec<Partition>,
-}
-
-/// A pool of ZFS over all disks.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
-pub struct Pool {
-    /// The sector of the pool as a power of two.
-    pub ashift: Derived<u32>,
-    /// How disks are grouped: the kind of each group (empty for single disks), and its disks by index.
-    pub groups: Vec<(&'static str, Vec<usize>)>,
 }
 
 /// A volume with its file system.

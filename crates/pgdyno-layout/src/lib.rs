@@ -26,7 +26,7 @@ mod zfs;
 pub use derive::derive;
 pub use derived::Derived;
 pub use ext4::Ext4;
-pub use layout::{Filesystem, Group, Layout, Md, Partition, Pool, Stack, VolumeLayout};
+pub use layout::{Filesystem, Group, Layout, Md, Partition, Stack, VolumeLayout};
 pub use numbers::Number;
 pub use request::{
     Amount, Disk, FilesystemKind, Manager, Overrides, Purpose, Raid, Request, Volume, VolumeKind,
@@ -35,4 +35,4 @@ pub use script::{fstab, old_stack_script, script, takedown_script};
 pub use stripes::Stripes;
 pub use units::{parse_size, size_text};
 pub use xfs::{AllocationGroups, Xfs, allocation_groups};
-pub use zfs::{Dataset, FullPageWrites};
+pub use zfs::{Dataset, FullPageWrites, Pool};

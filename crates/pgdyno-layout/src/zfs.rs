@@ -5,10 +5,18 @@ use serde::Serialize;
 
 use crate::{
     derived::Derived,
-    layout::Pool,
     request::{Purpose, Raid, Request, VolumeKind},
     units::{KIB, size_text},
 };
+
+/// A pool of ZFS over all disks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct Pool {
+    /// The sector of the pool as a power of two.
+    pub ashift: Derived<u32>,
+    /// How disks are grouped: the kind of each group (empty for single disks), and its disks by index.
+    pub groups: Vec<(&'static str, Vec<usize>)>,
+}
 
 /// A dataset with its properties.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, JsonSchema)]

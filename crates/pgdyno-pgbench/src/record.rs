@@ -172,10 +172,8 @@ impl PendingRecord {
         scripts: &'a Scripts,
         scale: i64,
     ) -> ExitResult<Recorder<'a>> {
-        let host = match pgdyno_host::facts::host() {
-            Ok(host) => host,
-            Err(error) => return say.fatal(format!("could not read the facts of this machine: {error}")),
-        };
+        let unreadable = |error| say.fatal(format!("could not read the facts of this machine: {error}"));
+        let host = pgdyno_host::facts::host().or_else(unreadable)?;
         let mut record = RunRecord {
             format: FORMAT.to_owned(),
             version: VERSION,

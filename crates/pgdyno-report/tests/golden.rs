@@ -559,7 +559,7 @@ fn host(text: &str) -> pgdyno_inventory::Inventory {
 #[test]
 fn facts_of_hosts_match_the_golden_files() {
     for (name, of) in HOSTS {
-        let got = text(&pgdyno_report::host::facts(&host(of)), Paint::Plain);
+        let got = text(&pgdyno_report::host_facts(&host(of)), Paint::Plain);
         assert!(width(&got) <= 80, "{name}:\n{got}");
         check(&format!("host-{name}.txt"), &got);
     }
@@ -568,10 +568,10 @@ fn facts_of_hosts_match_the_golden_files() {
 #[test]
 fn differences_of_hosts_match_the_golden_file() {
     let [(_, a), (_, b), _] = HOSTS;
-    let got = text(&pgdyno_report::host::differences(&host(a), &host(b)), Paint::Plain);
+    let got = text(&pgdyno_report::host_differences(&host(a), &host(b)), Paint::Plain);
     assert!(width(&got) <= 80, "{got}");
     check("host-differences.txt", &got);
-    let same = text(&pgdyno_report::host::differences(&host(a), &host(a)), Paint::Plain);
+    let same = text(&pgdyno_report::host_differences(&host(a), &host(a)), Paint::Plain);
     assert!(same.contains("do not differ"), "{same}");
 }
 
@@ -582,8 +582,8 @@ fn absurd_hosts_are_written() {
     of.name = "a\u{1b}[2J".into();
     of.devices[0].parents = vec!["dm-0".into(), "nothing".into()];
     of.kernel.sysctls.insert("x/~\u{1b}".into(), "\u{1b}[31m".into());
-    let got = text(&pgdyno_report::host::facts(&of), Paint::Plain);
+    let got = text(&pgdyno_report::host_facts(&of), Paint::Plain);
     assert!(!got.contains('\u{1b}') && got.contains("a\\u{1b}[2J"), "{got}");
-    let empty = text(&pgdyno_report::host::facts(&pgdyno_inventory::Inventory::default()), Paint::Plain);
+    let empty = text(&pgdyno_report::host_facts(&pgdyno_inventory::Inventory::default()), Paint::Plain);
     assert!(!empty.is_empty());
 }

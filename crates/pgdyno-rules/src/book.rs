@@ -38,9 +38,9 @@ pub fn pages() -> impl Iterator<Item = &'static Page> {
 /// `docs/host-rules.md`: all pages as Markdown.
 pub fn book() -> String {
     let head = "# Rules of hosts and servers\n\n\
-                Written by `cargo xtask rules` from [the rules](../crates/pgdyno-rules/src/lib.rs). `pgdyno explain NAME` \
-                prints one of these pages, `pgdyno host check` and `pgdyno config recommend` apply them. A gain is told \
-                only where somebody measured it.\n";
+                Written by `cargo xtask rules` from [the rules](../crates/pgdyno-rules/src/lib.rs). \
+                `pgdyno explain NAME` prints one of these pages, `pgdyno host check` and `pgdyno config recommend` \
+                apply them. A gain is told only where somebody measured it.\n";
     let families = families().into_iter().map(|(title, about, pages)| {
         let pages: String = pages.into_iter().map(page).collect();
         format!("\n## {title}\n\n{about}\n{pages}")

@@ -140,7 +140,7 @@ const PROGRAM: &str = "pgdyno";
 const NO_LIBRARIES: [&str; 2] = ["testkit", "xtask"];
 
 /// What the tests of a crate may use besides.
-const IN_TESTS: [(&str, &[&str]); 14] = [
+const IN_TESTS: [(&str, &[&str]); 16] = [
     // Its tests measure a layer with planted delays.
     ("pgdyno-disk", &["pgdyno-layer"]),
     // The limits of plans are those of comparisons.
@@ -158,6 +158,8 @@ const IN_TESTS: [(&str, &[&str]); 14] = [
     ("pgdyno-postgres", &["pgdyno-provision", "testkit"]),
     ("pgdyno-profile", &["testkit"]),
     ("pgdyno-layer", &["testkit"]),
+    ("pgdyno-knobs", &["testkit"]),
+    ("pgdyno-layout", &["testkit"]),
     (PROGRAM, &["testkit"]),
 ];
 

@@ -100,8 +100,8 @@ fn without_secret((name, value): (String, String)) -> (String, String) {
     (name, value)
 }
 
-/// A command that archives nothing, such as `/bin/true` or `cd .`, is worth knowing and cannot have secrets: it is short
-/// and neither names the file (`%p`) nor has addresses or assignments.
+/// A command that archives nothing, such as `/bin/true` or `cd .`, is worth knowing and cannot have secrets: it is
+/// short and neither names the file (`%p`) nor has addresses or assignments.
 fn is_harmless(name: &str, value: &str) -> bool {
     const SHORT: usize = 24;
     name == "archive_command" && value.len() <= SHORT && !value.contains(['%', '=', '@', ':', '$'])

@@ -7,9 +7,10 @@ use super::{
     shell::{Script, Word, disk, part, text},
 };
 use crate::{
-    layout::{Filesystem, Group, Layout, Md, Partition, Pool, Stack, VolumeLayout},
+    layout::{Filesystem, Group, Layout, Md, Partition, Stack, VolumeLayout},
     request::Raid,
     units::size_text,
+    zfs::Pool,
 };
 
 /// Types of partitions in a GPT.

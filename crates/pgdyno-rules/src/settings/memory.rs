@@ -204,8 +204,8 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
     choice("work_mem", format(bytes), reason)
 }
 
-/// A share for each of few long queries, which have workers: half of the memory beside `shared_buffers` if each of their
-/// processes uses it once.
+/// A share for each of few long queries, which have workers: half of the memory beside `shared_buffers` if each of
+/// their processes uses it once.
 fn work_mem_of_reports(inputs: &Inputs<'_>) -> Option<(u64, String)> {
     let (clients, processes) = (u64::from(inputs.clients.max(1)), u64::from(inputs.cpus() / 2).min(16) + 1);
     let bytes = whole_mb(free_bytes(inputs) / (2 * clients * processes), 4 * MB).min(GB);

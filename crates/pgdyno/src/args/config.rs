@@ -19,7 +19,7 @@ use pgdyno_rules::{
     settings::{self, Inputs, KeyDemand},
 };
 
-use super::host::PurposeName;
+use super::host_of::PurposeName;
 use crate::{context::Context, exit::Exit, output, servers};
 
 /// Size of a WAL segment unless one is named, in MB.
@@ -71,8 +71,8 @@ struct For {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Durability is never touched: fsync, full_page_writes and synchronous_commit are not among the settings. \
-    Settings that stay at the server's default are left out.\n\n\
+    after_help = "Durability is never touched: fsync, full_page_writes and synchronous_commit are not among the \
+    settings. Settings that stay at the server's default are left out.\n\n\
     Examples:\n  \
     pgdyno config recommend --pg 18 > /etc/postgresql/18/main/conf.d/sized.conf\n  \
     pgdyno config recommend --purpose bulk-load --server main --diff\n  \

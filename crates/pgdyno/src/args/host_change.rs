@@ -10,7 +10,7 @@ use pgdyno_inventory::{Change, Knob};
 use pgdyno_knobs::{Item, Place, Plan, Standing, Verdict};
 use pgdyno_rules::Check;
 
-use super::host::{PurposeName, here};
+use super::host_of::{PurposeName, here};
 use crate::{exit::Exit, interrupt, output};
 
 /// What is to be changed.
@@ -36,8 +36,8 @@ struct Wanted {
 /// Flags of `pgdyno host plan`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Changes nothing. The script makes the same changes by hand, and stops where the present values are not \
-    those of now.\n\n\
+    after_help = "Changes nothing. The script makes the same changes by hand, and stops where the present values are \
+    not those of now.\n\n\
     Examples:\n  \
     pgdyno host plan --for main > tune.sh\n  \
     pgdyno host plan --files                     the files that would make it last\n  \
@@ -135,7 +135,7 @@ pub fn apply(args: &ApplyArgs) -> Result<ExitCode, Problem> {
     let asked = !args.wanted.set.is_empty() || !args.wanted.only.is_empty();
     let left = plan.items.iter().filter(|item| item.verdict.objection().is_some());
     let left: String = left.map(|item| format!("left: {}\n", objection(item))).collect();
-    // What was asked for by name is refused with its reason; of recommendations those that can be applied are.
+    // What is requested by name is refused with its reason; of recommendations those that can be applied are.
     let plan = if asked { plan } else { plan.applicable() };
     let stop = interrupt::on_interrupt_saying(
         "stopping after this change",

@@ -9,14 +9,14 @@ use pgdyno_layout::{
     fstab, parse_size, script, takedown_script,
 };
 
-use super::host::here;
+use super::host_of::here;
 use crate::output;
 
 /// Flags of `pgdyno host layout`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Touches no device. --script prints a script that makes the layout; it refuses by itself where a disk is \
-    mounted, in use, signed, or another than when it was planned, and erases nothing without its own flag.\n\n\
+    after_help = "Touches no device. --script prints a script that makes the layout; it refuses by itself where a disk \
+    is mounted, in use, signed, or another than when it was planned, and erases nothing without its own flag.\n\n\
     Examples:\n  \
     pgdyno host layout --disks /dev/sdb,/dev/sdc --fs xfs\n  \
     pgdyno host layout --disks /dev/sdb,/dev/sdc,/dev/sdd,/dev/sde --raid 10 --volume wal=200g --volume data=rest\n  \

@@ -24,6 +24,7 @@ pub mod history;
 pub mod host;
 mod host_change;
 mod host_layout;
+mod host_of;
 mod list;
 pub mod load;
 mod load_option;

@@ -8,12 +8,7 @@ use crate::{Finding, Page, Standing, Today};
 pub static RULE: Rule = Rule {
     page: Page {
         name: "transparent_hugepage=",
-        also: &[
-            "transparent_hugepage",
-            "transparent_hugepage=never",
-            "transparent_hugepage=madvise",
-            "transparent_hugepage=always",
-        ],
+        also: &["transparent_hugepage=never", "transparent_hugepage=madvise", "transparent_hugepage=always"],
         what: "The mode in which transparent huge pages begin: always, madvise or never.",
         today: Today::Depends,
         why: "It sets the first value of /sys/kernel/mm/transparent_hugepage/enabled, which anything may change \
