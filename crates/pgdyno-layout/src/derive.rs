@@ -167,13 +167,13 @@ fn check_combination(request: &Request) -> Result<(), Problem> {
     }
     if !is_spread && (*manager == Manager::Md || zfs && disks.len() > 1) {
         return Err(Problem::wrong_request("an array or a pool of several disks needs a RAID level")
-            .hint("choose --raid striped, mirrored-stripes, parity or double-parity"));
+            .hint("choose --raid 0, 10, 5 or 6"));
     }
     let mixed = disks.iter().any(|disk| disk.logical_block_bytes != disks[0].logical_block_bytes);
     if mixed && *manager != Manager::None {
         return Err(Problem::wrong_request("the disks have different logical blocks")
             .detail("LVM refuses such a group, and an array takes the largest")
-            .hint("use disks of one kind, or reformat their namespaces (`nvme format --lbaf`)"));
+            .hint("use disks of one kind, or reformat their namespaces (nvme-format(1))"));
     }
     if request.snapshot && *manager != Manager::Lvm && !zfs {
         return Err(Problem::wrong_request(format!("{} has no snapshots", filesystem.name()))

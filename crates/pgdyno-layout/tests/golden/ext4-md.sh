@@ -9,9 +9,9 @@
 # /dev/vde, 1 TiB (1099511627776 bytes)
 #
 # Numbers, and what each comes from:
-# - first block of partition 1 of each disk: 2048 (1 MiB): 1 MiB, in logical blocks of 512 bytes: 1
-#   MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and
-#   leaves space for the partition table
+# - first block of partition 1 of each disk: 2048 (1 MiB): in logical blocks of 512 bytes: 1 MiB is
+#   a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
+#   space for the partition table
 # - blocks of partition 1 of each disk: 2147479552 (1023.99 GiB): what the smallest disk has but the
 #   copy of the table at its end; the end is aligned to 1 MiB as well
 # - data disks: 3: RAID 5 of 4 disks spends 1 of each stripe on parity
@@ -20,16 +20,16 @@
 # - md data offset: 128 MiB: what mdadm leaves before the data of large members, for the bitmap and
 #   to reshape; given, so that the size is known ahead of time
 # - md size of the array: 2.99 TiB: 3 data disks × 1023.87 GiB in whole chunks
-# - first block of partition 1 of the array: 6144 (3 MiB): 3 MiB, in logical blocks of 512 bytes:
-#   the least common multiple of 1 MiB and the full stripe of 192 KiB below
+# - first block of partition 1 of the array: 6144 (3 MiB): in logical blocks of 512 bytes: the least
+#   common multiple of 1 MiB and the full stripe of 192 KiB below
 # - blocks of partition 1 of the array: 134221824 (64 GiB): 64 GiB requested, rounded up; the end is
 #   aligned to 3 MiB as well
-# - first block of partition 2 of the array: 134227968 (64 GiB): 64 GiB, in logical blocks of 512
-#   bytes: the least common multiple of 1 MiB and the full stripe of 192 KiB below
+# - first block of partition 2 of the array: 134227968 (64 GiB): in logical blocks of 512 bytes: the
+#   least common multiple of 1 MiB and the full stripe of 192 KiB below
 # - blocks of partition 2 of the array: 4444729344 (2.06 TiB): 69 % of the usable space, rounded
 #   down; the end is aligned to 3 MiB as well
-# - first block of partition 3 of the array: 4578957312 (2.13 TiB): 2.13 TiB, in logical blocks of
-#   512 bytes: the least common multiple of 1 MiB and the full stripe of 192 KiB below
+# - first block of partition 3 of the array: 4578957312 (2.13 TiB): in logical blocks of 512 bytes:
+#   the least common multiple of 1 MiB and the full stripe of 192 KiB below
 # - blocks of partition 3 of the array: 1862688768 (888.19 GiB): what the other volumes leave; the
 #   end is aligned to 3 MiB as well
 # - size of wal: 64 GiB: 64 GiB requested, rounded up; the end is aligned to 3 MiB as well

@@ -235,8 +235,7 @@ need mdadm
 # Unmount; then stop the array, if it is there, and erase what it wrote on its members.
 if [ -e /dev/md/pg ]; then
 array=$(readlink -f /dev/md/pg)
-members=
-for member in /sys/block/"${array##*/}"/slaves/*; do members="$members /dev/${member##*/}"; done
+members=$(mdadm --detail --export "$array" | sed -n 's/^MD_DEVICE_.*_DEV=//p')
 only_planned /dev/md/pg $members
 unmount "$(part "$array" 3)"
 unmount "$(part "$array" 2)"

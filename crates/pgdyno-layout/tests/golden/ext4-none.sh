@@ -6,19 +6,19 @@
 # /dev/vdb, 1 TiB (1099511627776 bytes)
 #
 # Numbers, and what each comes from:
-# - first block of partition 1 of /dev/vdb: 2048 (1 MiB): 1 MiB, in logical blocks of 512 bytes: 1
-#   MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and
-#   leaves space for the partition table
+# - first block of partition 1 of /dev/vdb: 2048 (1 MiB): in logical blocks of 512 bytes: 1 MiB is a
+#   multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
+#   space for the partition table
 # - blocks of partition 1 of /dev/vdb: 134217728 (64 GiB): 64 GiB requested, rounded up; the end is
 #   aligned to 1 MiB as well
-# - first block of partition 2 of /dev/vdb: 134219776 (64 GiB): 64 GiB, in logical blocks of 512
-#   bytes: 1 MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of
-#   two, and leaves space for the partition table
+# - first block of partition 2 of /dev/vdb: 134219776 (64 GiB): in logical blocks of 512 bytes: 1
+#   MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and
+#   leaves space for the partition table
 # - blocks of partition 2 of /dev/vdb: 1481760768 (706.55 GiB): 69 % of the usable space, rounded
 #   down; the end is aligned to 1 MiB as well
-# - first block of partition 3 of /dev/vdb: 1615980544 (770.55 GiB): 770.55 GiB, in logical blocks
-#   of 512 bytes: 1 MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a
-#   power of two, and leaves space for the partition table
+# - first block of partition 3 of /dev/vdb: 1615980544 (770.55 GiB): in logical blocks of 512 bytes:
+#   1 MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two,
+#   and leaves space for the partition table
 # - blocks of partition 3 of /dev/vdb: 531501056 (253.43 GiB): what the other volumes leave; the end
 #   is aligned to 1 MiB as well
 # - size of wal: 64 GiB: 64 GiB requested, rounded up; the end is aligned to 1 MiB as well

@@ -9,9 +9,9 @@
 # /dev/vde, 1 TiB (1099511627776 bytes)
 #
 # Numbers, and what each comes from:
-# - first block of partition 1 of each disk: 2048 (1 MiB): 1 MiB, in logical blocks of 512 bytes: 1
-#   MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and
-#   leaves space for the partition table
+# - first block of partition 1 of each disk: 2048 (1 MiB): in logical blocks of 512 bytes: 1 MiB is
+#   a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
+#   space for the partition table
 # - blocks of partition 1 of each disk: 2147479552 (1023.99 GiB): what the smallest disk has but the
 #   copy of the table at its end; the end is aligned to 1 MiB as well
 # - data disks: 2: RAID 10 of 4 disks keeps every block twice
@@ -20,9 +20,9 @@
 # - md data offset: 128 MiB: what mdadm leaves before the data of large members, for the bitmap and
 #   to reshape; given, so that the size is known ahead of time
 # - md size of the array: 1.99 TiB: 2 data disks × 1023.87 GiB in whole chunks
-# - first block of partition 1 of the array: 2048 (1 MiB): 1 MiB, in logical blocks of 512 bytes: 1
-#   MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and
-#   leaves space for the partition table
+# - first block of partition 1 of the array: 2048 (1 MiB): in logical blocks of 512 bytes: 1 MiB is
+#   a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
+#   space for the partition table
 # - blocks of partition 1 of the array: 4294430720 (1.99 TiB): what the other volumes leave; the end
 #   is aligned to 1 MiB as well
 # - size of data: 1.99 TiB: what the other volumes leave; the end is aligned to 1 MiB as well

@@ -9,9 +9,9 @@
 # /dev/vde, 1 TiB (1099511627776 bytes)
 #
 # Numbers, and what each comes from:
-# - first block of partition 1 of each disk: 2048 (1 MiB): 1 MiB, in logical blocks of 512 bytes: 1
-#   MiB is a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and
-#   leaves space for the partition table
+# - first block of partition 1 of each disk: 2048 (1 MiB): in logical blocks of 512 bytes: 1 MiB is
+#   a multiple of every block, flash page and stripe up to 1 MiB that is a power of two, and leaves
+#   space for the partition table
 # - blocks of partition 1 of each disk: 2147479552 (1023.99 GiB): what the smallest disk has but the
 #   copy of the table at its end; the end is aligned to 1 MiB as well
 # - ZFS ashift: 12: 2^12 bytes: the physical block of the disks is 512 bytes; not below 4 KiB, as a

@@ -159,7 +159,9 @@ fn names_are_unique() {
     let mut seen = BTreeSet::new();
     for page in rules().map(|rule| rule.page) {
         for name in std::iter::once(&page.name).chain(page.also) {
-            assert!(seen.insert(name.to_ascii_lowercase()), "{name} is explained twice");
+            // Options such as `lvcreate -i` and `-I` differ by case alone.
+            let key = if name.contains('-') { (*name).to_owned() } else { name.to_ascii_lowercase() };
+            assert!(seen.insert(key), "{name} is explained twice");
         }
     }
 }

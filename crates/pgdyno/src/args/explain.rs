@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn unknown_names_have_a_hint() {
-        let hint = nothing_of("vm.swapiness").to_string();
+        let hint = nothing_of("vm.swapiness").hint.expect("it has one");
         assert!(hint.contains("vm.swappiness"), "{hint}");
     }
 }

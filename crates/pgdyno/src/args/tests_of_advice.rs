@@ -20,6 +20,7 @@ const SPEAKERS: &[(&str, &[&str])] = &[
     ("pgdyno-driving/src/", &["tpcc run"]),
     ("pgdyno-join/src/observer_file.rs", &["observe"]),
     ("pgdyno-join/src/", MEASURING),
+    ("pgdyno-layout/src/derive.rs", &["host layout"]),
     ("pgdyno-lab/src/existing_tables.rs", &["bench", "ab", "run"]),
     ("pgdyno-lab/src/experiment/command.rs", &["ab"]),
     ("pgdyno-lab/src/operation/", LOADS),
@@ -66,6 +67,10 @@ const OTHERS: &[&str] = &[
     "pgdyno-pgbench/",
     "pgdyno-provision/src/builds/",
     "pgdyno-provision/src/initdb.rs",
+    // Options of mkfs, LVM, md and the scripts themselves.
+    "pgdyno-layout/src/",
+    // Options of initdb, configure, LVM and mkfs that pages explain.
+    "pgdyno-rules/src/",
     "pgdyno-record/src/redact.rs",
     "pgdyno-record/src/command.rs",
     "pgdyno-document/",
