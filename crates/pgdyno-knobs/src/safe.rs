@@ -34,7 +34,7 @@ pub enum Missing<'a> {
 /// # Errors
 /// If a component is not such a directory, or cannot be opened or made.
 pub fn open_dir(start: &Path, path: &str, user: u32, missing: &Missing<'_>) -> Result<Option<Dir>, Problem> {
-    let mut walk = Walk { start, user, dirs: vec![open_start(start, user)?], links: 0 };
+    let mut walk = Walk { start, user, last: open_start(start, user)?, above: Vec::new(), links: 0 };
     let mut rest = parts(Path::new(path));
     while let Some(part) = rest.pop_front() {
         if part == ".." {
@@ -57,7 +57,7 @@ pub fn open_dir(start: &Path, path: &str, user: u32, missing: &Missing<'_>) -> R
             },
         }
     }
-    Ok(walk.dirs.pop())
+    Ok(Some(walk.last))
 }
 
 fn parts(path: &Path) -> VecDeque<OsString> {
@@ -80,28 +80,26 @@ fn open_start(start: &Path, user: u32) -> Result<Dir, Problem> {
 struct Walk<'a> {
     start: &'a Path,
     user: u32,
-    /// From the start down to the present one; never empty.
-    dirs: Vec<Dir>,
+    /// The present directory, and those above it, from the start down.
+    last: Dir,
+    above: Vec<Dir>,
     links: usize,
 }
 
 impl Walk<'_> {
-    fn last(&self) -> &Dir {
-        self.dirs.last().expect("the start is never left")
-    }
-
     fn at(&self, part: &OsStr) -> PathBuf {
-        self.last().path.join(part)
+        self.last.path.join(part)
     }
 
     fn up(&mut self) {
-        if self.dirs.len() > 1 {
-            self.dirs.pop();
+        // Nothing is above the start.
+        if let Some(dir) = self.above.pop() {
+            self.last = dir;
         }
     }
 
     fn status(&self, part: &OsStr) -> Result<Option<Stat>, Problem> {
-        match statat(&self.last().fd, part, AtFlags::SYMLINK_NOFOLLOW) {
+        match statat(&self.last.fd, part, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(status) => Ok(Some(status)),
             Err(Errno::NOENT) => Ok(None),
             Err(error) => Err(could_not(&self.at(part), error)),
@@ -118,10 +116,11 @@ impl Walk<'_> {
         if self.links > MOST_LINKS {
             return Err(refused(&at, "is one of too many symbolic links"));
         }
-        let target = readlinkat(&self.last().fd, part, Vec::new()).map_err(|error| could_not(&at, error))?;
+        let target = readlinkat(&self.last.fd, part, Vec::new()).map_err(|error| could_not(&at, error))?;
         let target = PathBuf::from(OsString::from_vec(target.into_bytes()));
         if target.is_absolute() {
-            self.dirs.truncate(1);
+            self.above.truncate(1);
+            self.up();
         }
         Ok(target)
     }
@@ -129,20 +128,20 @@ impl Walk<'_> {
     fn enter(&mut self, part: &OsStr) -> Result<(), Problem> {
         let path = self.at(part);
         let flags = OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC | OFlags::RDONLY;
-        let fd = openat(&self.last().fd, part, flags, Mode::empty()).map_err(|error| match error {
+        let fd = openat(&self.last.fd, part, flags, Mode::empty()).map_err(|error| match error {
             Errno::NOTDIR | Errno::LOOP => refused(&path, "is not a directory"),
             error => could_not(&path, error),
         })?;
         let dir = Dir { fd, path };
         refuse_shared(&dir, self.user)?;
-        self.dirs.push(dir);
+        self.above.push(std::mem::replace(&mut self.last, dir));
         Ok(())
     }
 
     fn make(&mut self, calls: &Calls<'_>, part: &OsStr, mode: u32) -> Result<(), Problem> {
         let path = self.at(part);
         let Some(name) = part.to_str() else { return Err(refused(&path, "is not a name in UTF-8")) };
-        calls.make_dir(self.last(), name, mode).map_err(|error| {
+        calls.make_dir(&self.last, name, mode).map_err(|error| {
             Problem::could_not(format!("could not make the directory {}: {error}", path.display())).hint(
                 format!("the directory {} must be writable. Nothing was changed.", self.start.display()),
             )

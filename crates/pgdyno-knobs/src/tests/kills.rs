@@ -4,7 +4,7 @@ use std::{env, os::unix::process::ExitStatusExt, path::Path, process::Command};
 
 use pgdyno_core::stop::Stop;
 
-use super::tree::{Fake, Then, Tree, all_kinds, place};
+use super::tree::{Fake, SCHEDULER, Then, Tree, all_kinds, place, sysfs};
 use crate::{apply::apply_with, calls::Calls, plan, undo::undo_with};
 
 /// Root of the tree that the process works on, and what it does: `apply` or `undo`, and before which call it ends.
@@ -106,5 +106,25 @@ fn any_call_may_fail_once() {
         }
         tree.undo(&Fake::new(&tree)).expect("it can be undone");
         tree.assert_restored(&before, &format!("call {at} of {calls}, undone"));
+    }
+}
+
+#[test]
+fn what_restoring_a_scheduler_changes_is_not_taken_for_the_doing_of_others() {
+    // The scheduler is the first value, so nothing but what undo decided is in the journal when it is restored.
+    let changes = [sysfs("/sys/block/sda/queue/nr_requests", "512"), sysfs(SCHEDULER, "none")];
+    let mut at = 0;
+    loop {
+        at += 1;
+        let tree = Tree::new();
+        let before = tree.snapshot();
+        tree.apply(&changes, &Fake::new(&tree)).expect("it is possible");
+        let completed = tree.undo(&Fake::then(&tree, at, Then::Dead)).is_ok();
+        let undone = tree.undo(&Fake::new(&tree)).expect("it is possible");
+        assert_eq!(undone.left, [], "call {at}");
+        tree.assert_restored(&before, &format!("call {at}"));
+        if completed {
+            return assert!(at > 20, "{at} calls");
+        }
     }
 }

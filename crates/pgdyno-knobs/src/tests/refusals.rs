@@ -192,6 +192,15 @@ fn paths_that_others_could_exchange_are_refused() {
     symlink("../real", tree.at("var/lib/pgdyno")).expect("it is ours");
     tree.apply(&[limit("a", "core", "0")], &Fake::new(&tree)).expect("the link is ours");
     tree.undo(&Fake::new(&tree)).expect("the link is ours");
+    // An absolute link stays in the tree.
+    fs::rename(tree.at("etc/security"), tree.at("etc/real")).expect("it is ours");
+    symlink("/etc/real", tree.at("etc/security")).expect("it is ours");
+    fs::create_dir(tree.at("etc/real/limits.d")).expect("it is ours");
+    tree.write("etc/real/limits.d/99-pgdyno.conf", "# in the tree\n");
+    let (dir, _) = crate::read::parent(&tree.place(), crate::contents::LIMITS).expect("it is ours").expect("it is there");
+    assert!(dir.has("99-pgdyno.conf").expect("it is ours"));
+    fs::remove_file(tree.at("etc/security")).expect("it is ours");
+    fs::rename(tree.at("etc/real"), tree.at("etc/security")).expect("it is ours");
     fs::rename(tree.at("etc/sysctl.d/99-pgdyno.conf"), tree.at("etc/other")).expect("it is ours");
     symlink("../other", tree.at("etc/sysctl.d/99-pgdyno.conf")).expect("it is ours");
     refused(&tree, "is a symbolic link");
