@@ -2,7 +2,7 @@
 
 /// Parameters that are never set, because writing them does something, or cannot be reversed while the kernel runs.
 /// Sources: Documentation/admin-guide/sysctl/{vm,kernel}.rst and Documentation/networking/ip-sysctl.rst.
-const ONE_WAY: [(&str, &str); 14] = [
+const ONE_WAY: [(&str, &str); 16] = [
     ("vm/drop_caches", "writing it empties the page cache once; nothing fills it again"),
     ("vm/compact_memory", "writing it compacts memory once"),
     ("vm/stat_refresh", "writing it updates the counters of memory once"),
@@ -13,6 +13,8 @@ const ONE_WAY: [(&str, &str); 14] = [
     ("net/ipv6/conf/all/forwarding", "changing it changes parameters of every interface"),
     ("kernel/modules_disabled", "it cannot be unset until the next reboot"),
     ("kernel/kexec_load_disabled", "it cannot be unset until the next reboot"),
+    ("kernel/kexec_load_limit_panic", "it can only be lowered until the next reboot"),
+    ("kernel/kexec_load_limit_reboot", "it can only be lowered until the next reboot"),
     ("kernel/unprivileged_bpf_disabled", "the value 1 cannot be unset until the next reboot"),
     ("kernel/yama/ptrace_scope", "the value 3 cannot be unset until the next reboot"),
     ("kernel/tainted", "a taint cannot be removed until the next reboot"),
