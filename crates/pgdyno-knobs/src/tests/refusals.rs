@@ -197,7 +197,9 @@ fn paths_that_others_could_exchange_are_refused() {
     symlink("/etc/real", tree.at("etc/security")).expect("it is ours");
     fs::create_dir(tree.at("etc/real/limits.d")).expect("it is ours");
     tree.write("etc/real/limits.d/99-pgdyno.conf", "# in the tree\n");
-    let (dir, _) = crate::read::parent(&tree.place(), crate::contents::LIMITS).expect("it is ours").expect("it is there");
+    let (dir, _) = crate::read::parent(&tree.place(), crate::contents::LIMITS)
+        .expect("it is ours")
+        .expect("it is there");
     assert!(dir.has("99-pgdyno.conf").expect("it is ours"));
     fs::remove_file(tree.at("etc/security")).expect("it is ours");
     fs::rename(tree.at("etc/real"), tree.at("etc/security")).expect("it is ours");

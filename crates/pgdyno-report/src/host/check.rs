@@ -44,9 +44,12 @@ fn head(check: &Check) -> Vec<Block> {
         dirs => format!("the storage of {}", printable(&dirs.join(", "))),
     };
     let what = format!(
-        "{}, Linux {}, for {}: {}, {judged}.",
+        "{}, {}, for {}: {}, {judged}.",
         printable(&check.host),
-        printable(&check.kernel),
+        match check.kernel.as_str() {
+            "" => "kernel unknown".to_owned(),
+            release => format!("Linux {}", printable(release)),
+        },
         check.purpose.name(),
         plural(check.rules, "rule")
     );

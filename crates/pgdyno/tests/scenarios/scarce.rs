@@ -77,6 +77,8 @@ pub fn through(other: &[&str], command: &Command) -> Command {
 pub struct FewDirty {
     dir: tempfile::TempDir,
     device: String,
+    /// Limits of the device before, by file: they outlive its detaching, and the next one of this number has them.
+    before: Vec<(PathBuf, String)>,
 }
 
 impl FewDirty {
@@ -94,9 +96,14 @@ impl FewDirty {
         let image = dir.path().join("image");
         fs::File::create(&image).and_then(|file| file.set_len(3 << 30)).ok()?;
         let device = said("losetup", &["-f", "--show", path(&image)])?.trim().to_owned();
-        let mounted = Self { dir, device };
+        let mut mounted = Self { dir, device, before: Vec::new() };
         let number = fs::read_to_string(mounted.device.replace("/dev/", "/sys/block/") + "/dev").ok()?;
         let limits = PathBuf::from(format!("/sys/class/bdi/{}", number.trim()));
+        for name in ["strict_limit", "max_ratio"] {
+            let file = limits.join(name);
+            let value = fs::read_to_string(&file).ok()?;
+            mounted.before.push((file, value));
+        }
         fs::write(limits.join("strict_limit"), "1").ok()?;
         fs::write(limits.join("max_bytes"), dirty_bytes.to_string()).ok()?;
         let at = mounted.dir.path().join("at");
@@ -116,6 +123,9 @@ impl FewDirty {
 impl Drop for FewDirty {
     fn drop(&mut self) {
         let _ = said("umount", &["-l", path(&self.dir.path().join("at"))]);
+        for (file, value) in &self.before {
+            let _ = fs::write(file, value);
+        }
         let _ = said("losetup", &["-d", &self.device]);
     }
 }
