@@ -33,6 +33,9 @@ pub fn announce(job: &Job, prepared: &Prepared, lab: &Lab) -> Announcement {
         None => announcement.sweep(job, prepared),
         Some(compare) => announcement.comparison(job, compare, prepared),
     }
+    for changes in &prepared.host_changes {
+        announcement.fact("host", changes.clone());
+    }
     announcement.fact("record", format!("in {}", lab.runs.display()));
     announcement.cost(job, prepared);
     announcement.fact("seed", prepared.seed.to_string());

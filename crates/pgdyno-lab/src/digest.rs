@@ -15,7 +15,7 @@ pub fn digest(job: &Job) -> String {
     let works: Vec<String> = job.workload_files.work.iter().map(work).collect();
     let servers: Vec<String> = job.servers.iter().map(server).collect();
     let subject = |one: &SubjectJob| {
-        let own = (one.load.clone(), one.clients);
+        let own = (one.load.clone(), one.clients, one.host.clone());
         (one.name.clone(), one.said.clone(), one.server, subject_work(&one.work), own)
     };
     let subjects: Vec<_> = job.subjects.iter().map(subject).collect();
@@ -78,6 +78,7 @@ mod tests {
             command: "pgdyno bench".into(),
             seed_given: false,
             keep: false,
+            allow_host_changes: false,
         }
     }
 

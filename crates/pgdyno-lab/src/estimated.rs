@@ -72,6 +72,7 @@ mod tests {
             load: Some(LoadRequest { fillfactor: Some(fillfactor), ..LoadRequest::default() }),
             clients: Some(clients),
             drive: None,
+            host: HostPlan::default(),
         }
     }
 
@@ -98,6 +99,7 @@ mod tests {
             command: String::new(),
             seed_given: false,
             keep: false,
+            allow_host_changes: false,
         }
     }
 

@@ -35,6 +35,7 @@ pub fn first_record(
         host: prepared.host.clone(),
         inventory: None,
         host_findings: Vec::new(),
+        host_changes: None,
         storage: prepared.storage.clone(),
         instrument: prepared.instrument.clone(),
         subjects: first_subjects(job),

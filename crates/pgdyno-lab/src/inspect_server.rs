@@ -342,6 +342,7 @@ mod tests {
             command: "pgdyno run x.toml".into(),
             seed_given: false,
             keep: false,
+            allow_host_changes: false,
         };
         let refused = inspect_all(&job, &mut plan, &Stop::default()).expect_err("it starts empty");
         assert_eq!(refused.what, "could not use existing tables: pgdyno's own server has none");

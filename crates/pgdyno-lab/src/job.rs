@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use pgdyno_analysis::compare::{Asked, ComparedRate, Look};
-use pgdyno_plan::{Plan, Work, WorkloadFiles, advice::bench::Level};
+use pgdyno_plan::{HostPlan, Plan, Work, WorkloadFiles, advice::bench::Level};
 use pgdyno_provision::Request;
 use pgdyno_record::{RunRecord, SubjectRecord};
 use pgdyno_rows::load::LoadRequest;
@@ -37,6 +37,8 @@ pub struct Job {
     pub seed_given: bool,
     /// Whether own servers are kept with their data after the run.
     pub keep: bool,
+    /// Whether the host may be changed for the runs.
+    pub allow_host_changes: bool,
 }
 
 /// A subject.
@@ -58,6 +60,8 @@ pub struct SubjectJob {
     pub clients: Option<u32>,
     /// How its clients connect to an existing server, if not as those of other subjects do.
     pub drive: Option<ConnectOptions>,
+    /// What of the host is changed for its runs.
+    pub host: HostPlan,
 }
 
 /// The work of a subject.
@@ -294,6 +298,7 @@ impl SubjectJob {
             load: None,
             clients: None,
             drive: None,
+            host: HostPlan::default(),
         }
     }
 }

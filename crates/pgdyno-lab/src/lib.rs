@@ -9,6 +9,7 @@
 
 mod ahead;
 mod announcement;
+mod at_work;
 mod between;
 pub mod cell;
 mod check;
@@ -25,6 +26,7 @@ mod experiment;
 mod fill;
 mod first_record;
 mod full_disk;
+mod host_states;
 mod inspect_server;
 pub mod instrument;
 pub mod inventory;
@@ -58,9 +60,11 @@ mod waiting;
 pub mod watch;
 
 pub use announcement::{Announcement, announce};
+pub use at_work::refuse_beside_runs;
 pub use digest::digest as digest_of;
 pub use events::{Bound, Event, Events, Sink};
 pub use experiment::execute;
+pub use host_states::with_changes;
 pub use job::{
     Compare, External, Job, Measured, PGBENCH_RESULT, Question, StorageOperation, StorageWork, SubjectJob,
     SubjectWork, Wanted,

@@ -9,6 +9,7 @@ use pgdyno_core::{
     stop::Stop,
 };
 use pgdyno_engine::SocketDriver;
+use pgdyno_host::inventory;
 use pgdyno_plan::{
     BalanceCheckMode, Plan, Waiting,
     advice::{
@@ -26,6 +27,7 @@ use pgdyno_rows::{
 use crate::{
     Job, Lab, Wanted, dirs, draw_seed,
     estimated::{estimated, smallest_tables_bytes},
+    host_states::HostStates,
     inspect_server::{ExistingServer, inspect_all},
     instrument,
     prepared::{CheckMode, Prepared},
@@ -85,6 +87,7 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         blocks_per_start(job, &estimated, &bench, &presets, (facts.page_bytes, facts.buffers_bytes()))?;
     let by = Measuring::of_command(&job.command);
     let thorough_hint = thorough_hint(by, thorough_s(&estimated, &facts, each));
+    let host_changes = host_changes(job, storage.as_ref())?;
     let is_own = loads.iter().flatten().any(|load| load.set == Set::Scaleup);
     Ok(Prepared {
         balance_checks: (0..job.servers.len()).map(|server| check_mode(job, &bench, server)).collect(),
@@ -106,8 +109,19 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
         thorough_hint,
         programs,
         presets,
+        host_changes,
         existing: reached,
     })
+}
+
+/// What of the host is changed for the runs, in words.
+fn host_changes(job: &Job, storage: Option<&StorageFacts>) -> Result<Vec<String>, Problem> {
+    if job.subjects.iter().all(|subject| !subject.host.applies()) {
+        return Ok(Vec::new());
+    }
+    let data = storage.map(|storage| Path::new(&storage.path));
+    let host = inventory::read(&inventory::Request { root: Path::new("/"), data });
+    Ok(HostStates::of(job, &host)?.foreseen())
 }
 
 /// Seconds of a run, about so many if it loads the tables.

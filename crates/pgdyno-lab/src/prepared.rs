@@ -50,6 +50,8 @@ pub struct Prepared {
     pub(crate) has_own_tables: bool,
     /// Whether an existing server is measured on tables that are there: nothing is loaded, set up or reset.
     pub(crate) uses_existing: bool,
+    /// What of the host is changed for the runs, in words; empty if the plan says nothing of it.
+    pub(crate) host_changes: Vec<String>,
     /// Facts of each existing server; `None` for an own server.
     pub(crate) existing: Vec<Option<ExistingServer>>,
 }

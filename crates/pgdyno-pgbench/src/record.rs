@@ -192,6 +192,7 @@ impl PendingRecord {
             host,
             inventory: None,
             host_findings: Vec::new(),
+            host_changes: None,
             storage: None,
             subjects: vec![self.subject()],
             choices: Vec::new(),

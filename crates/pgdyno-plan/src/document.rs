@@ -9,7 +9,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Action, Auto, CheckPlan, DataPlan, LOADED_AT_S, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan,
+    Action, Auto, CheckPlan, DataPlan, HostPlan, LOADED_AT_S, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan,
     ScriptPlan, ServerPlan, SizePlan, StagePlan, StoragePlan, TpccPlan, Variables, WorkloadPlan,
     fault::shown,
     stage::MAX_STAGES,
@@ -49,6 +49,9 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_SUBJECTS))]
     pub subject: Vec<ServerPlan>,
+    /// What of the host is changed for the runs, and put back after them.
+    #[serde(default, skip_serializing_if = "HostPlan::is_default")]
+    pub host: HostPlan,
     /// The data to load.
     #[serde(default)]
     pub data: DataPlan,
@@ -96,6 +99,7 @@ impl Plan {
             seed: None,
             server: ServerPlan::default(),
             subject: Vec::new(),
+            host: HostPlan::default(),
             data: DataPlan::default(),
             load: LoadRequest::default(),
             variables: Variables::new(),

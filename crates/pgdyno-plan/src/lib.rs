@@ -10,6 +10,7 @@ mod document;
 mod fault;
 #[doc(hidden)]
 pub mod fuzz;
+mod host;
 mod measure;
 mod parse;
 pub mod preset;
@@ -27,6 +28,7 @@ pub use auto::Auto;
 pub use check::{OLDEST_PG, RESERVED};
 pub use document::{BENCH_TOML, Plan, schema};
 pub use fault::Fault;
+pub use host::HostPlan;
 pub use measure::{BalanceCheckMode, CheckPlan, MAX_RATE_PER_S, MeasurePlan, Restart, Waiting};
 pub use parse::MAX_PLAN_BYTES;
 pub use reference::published;

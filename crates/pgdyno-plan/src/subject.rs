@@ -6,6 +6,8 @@ use pgdyno_rows::load::LoadRequest;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use super::HostPlan;
+
 /// What a plan expects of settings.
 const SETTINGS: &str = "a table of settings with their values in quotes, such as { work_mem = \"64MB\" }";
 
@@ -107,6 +109,10 @@ pub struct ServerPlan {
     #[serde(skip_serializing_if = "LoadRequest::is_default")]
     #[cfg_attr(feature = "flags", arg(skip))]
     pub load: LoadRequest,
+    /// What of the host is changed for the runs of a subject, and put back after them; it goes over `[host]`.
+    #[serde(skip_serializing_if = "HostPlan::is_default")]
+    #[cfg_attr(feature = "flags", arg(skip))]
+    pub host: HostPlan,
     /// Settings that override those chosen from facts; those of a subject also override those of `[server]`.
     #[schemars(extend("x-expects" = SETTINGS))]
     #[cfg_attr(feature = "flags", arg(skip))]
@@ -149,6 +155,7 @@ impl ServerPlan {
             listen: self.listen.or(other.listen),
             allow: if self.allow.is_empty() { other.allow } else { self.allow },
             load: self.load.over(&other.load),
+            host: self.host.over(&other.host),
             settings,
             cpus: self.cpus.or(other.cpus),
         }

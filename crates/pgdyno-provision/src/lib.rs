@@ -25,6 +25,7 @@ mod running;
 mod safe;
 mod stop;
 mod template;
+mod unit;
 mod up;
 mod version;
 mod wait;
@@ -43,6 +44,7 @@ pub use restart::{asks_for_like_data, restart_on_next};
 pub use running::{RunningServer, Tcp, remove, remove_leftover, stop};
 pub use safe::{Place, make_open_dir};
 pub use stop::{FAST_LIMIT, Stopped};
+pub use unit::unit;
 pub use up::{check, check_build, up};
 pub use version::{NotAVersion, Wanted, parse_program_version, version_words};
 

@@ -14,9 +14,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    ComparisonRecord, JoinedRecord, LevelsRecord, ObserversRecord, OperationRecord, ProfileRecord,
-    ResumedRecord, SealRecord, StageRecord, StartRecord, SubjectRecord, TimeRecord, ToolRecord,
-    WorkloadFilesRecord,
+    ComparisonRecord, HostChangesRecord, JoinedRecord, LevelsRecord, ObserversRecord, OperationRecord,
+    ProfileRecord, ResumedRecord, SealRecord, StageRecord, StartRecord, SubjectRecord, TimeRecord,
+    ToolRecord, WorkloadFilesRecord,
 };
 
 /// Value of [`RunRecord::format`].
@@ -66,6 +66,9 @@ pub struct RunRecord {
     /// What rules found dangerous or worth improving on that machine, by the rules of the pgdyno that analysed the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host_findings: Vec<Finding>,
+    /// What of that machine was changed for the runs; absent if the plan says nothing of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_changes: Option<HostChangesRecord>,
     /// Storage of the first subject's data directory; absent if it is on another machine.
     pub storage: Option<StorageFacts>,
     /// The driver's ceiling on this machine, as measured by `pgdyno selftest`; absent if it was never run.

@@ -25,13 +25,24 @@ pub struct Task {
     pub output: Output,
 }
 
+/// Handles signals. A process that ends at once leaves a changed host behind.
+fn on_interrupt(job: &Job) -> Stop {
+    match job.allow_host_changes {
+        false => interrupt::on_interrupt(),
+        true => interrupt::on_interrupt_saying(
+            "stopping; the measurements so far are kept, and the host is put back",
+            "exited immediately; the partial record is kept. `pgdyno host undo` puts the host back",
+        ),
+    }
+}
+
 /// Runs a job. The first Ctrl-C stops it and keeps the measurements so far, the second exits immediately.
 ///
 /// # Errors
 /// The job could not be started.
 pub fn measure(task: &Task, context: &Context) -> Result<ExitCode, Problem> {
     let Task { job, dry_run, output } = task;
-    let stop = interrupt::on_interrupt();
+    let stop = on_interrupt(job);
     let progress = Progress::new();
     conclude::check_output(output)?;
     let lab = context.lab();
@@ -56,7 +67,7 @@ pub fn resume(
     more_blocks: Option<u32>,
     context: &Context,
 ) -> Result<ExitCode, Problem> {
-    let stop = interrupt::on_interrupt();
+    let stop = on_interrupt(&task.job);
     let progress = Progress::new();
     conclude::check_output(&task.output)?;
     let lab = context.lab();

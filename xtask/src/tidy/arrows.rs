@@ -95,6 +95,8 @@ const ALLOWED: [(&str, &[&str]); 33] = [
             "pgdyno-plan",
             "pgdyno-rows",
             "pgdyno-script",
+            "pgdyno-knobs",
+            "pgdyno-rules",
             "pgdyno-inventory",
             "pgdyno-host",
             "pgdyno-engine",

@@ -21,6 +21,14 @@ const BATCHES: usize = 101;
 /// Timer calls between two looks at a request to stop.
 const CALLS_BETWEEN_LOOKS: u32 = 4_096;
 
+/// The file that says which clock source the kernel uses, and sets it.
+pub const CURRENT_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
+
+/// The kernel's present clock source and the available ones; each absent if it is not published.
+pub fn sources() -> (Option<String>, Vec<String>) {
+    source::clock_sources(Path::new("/"))
+}
+
 /// What to measure of the clock.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ClockRequest {

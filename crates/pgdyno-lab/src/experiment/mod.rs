@@ -26,6 +26,7 @@ use crate::{
     comparable::judge,
     context::Context,
     fill, full_disk,
+    host_states::HostStates,
     recording::{Outcome, Recording},
     subject::Subject,
     table_sets::places,
@@ -55,7 +56,8 @@ pub fn execute(
 pub fn carry_on(context: Context<'_>, mut recording: Recording) -> Result<Outcome, Problem> {
     let Context { job, prepared, .. } = context;
     let ahead = Ahead::new(job, prepared, storage_check_time(job.level, prepared.run_s).as_secs_f64());
-    let result = Experiment { context, recording: &mut recording, servers: Vec::new(), ahead }.run();
+    let host = host_states(job, &recording, context.events)?;
+    let result = Experiment { context, recording: &mut recording, servers: Vec::new(), host, ahead }.run();
     recording.end(result)
 }
 
@@ -65,7 +67,21 @@ struct Experiment<'a> {
     recording: &'a mut Recording,
     /// The servers in the job's order, once all are open.
     servers: Vec<Subject>,
+    /// What of the host is changed for the runs.
+    host: HostStates,
     ahead: Ahead,
+}
+
+/// The states of the host for the runs.
+fn host_states(job: &Job, recording: &Recording, events: &Events) -> Result<HostStates, Problem> {
+    let states = match &recording.record.inventory {
+        Some(host) => HostStates::of(job, host)?,
+        None => HostStates::default(),
+    };
+    if let Some(why) = states.record().and_then(|record| record.not_done) {
+        events.warning(&format!("the host is not changed as the plan says: {why}"));
+    }
+    Ok(states)
 }
 
 impl Experiment<'_> {
@@ -73,15 +89,42 @@ impl Experiment<'_> {
     fn run(mut self) -> Result<(), Problem> {
         let job = self.context.job;
         let explain = |problem| full_disk::explain(problem, job);
-        self.servers = self
-            .stage("server", |this| servers::open(this.context, &mut this.recording.record))
-            .map_err(explain)?;
+        let opened = self.host_stage().and_then(|()| {
+            self.stage("server", |this| {
+                servers::open(this.context, &mut this.recording.record, &mut this.host).map_err(explain)
+            })
+        });
+        match opened {
+            Ok(servers) => self.servers = servers,
+            Err(problem) => return with_leftovers(Err(problem), self.leave_host()),
+        }
         self.watch();
         let measured = self.measured_stages().map_err(explain);
         let logged = self.keep_logs();
         let (evidence, measured) = keep_evidence(measured);
         let closed = self.clean_up(job.keep || evidence);
-        with_leftovers(measured.and(logged), closed)
+        let restored = self.leave_host();
+        with_leftovers(with_leftovers(measured.and(logged), closed), restored)
+    }
+
+    /// Brings the host into the state of the first subject, if the plan says anything of it.
+    fn host_stage(&mut self) -> Result<(), Problem> {
+        if !self.host.concern() {
+            return Ok(());
+        }
+        self.stage("host", |this| {
+            let Context { stop, events, .. } = this.context;
+            let entered = this.host.enter(0, stop, events);
+            this.recording.record.host_changes = this.host.record();
+            entered
+        })
+    }
+
+    /// Puts the host back.
+    fn leave_host(&mut self) -> Result<(), Problem> {
+        let left = self.host.leave(self.context.events);
+        self.recording.record.host_changes = self.host.record();
+        left
     }
 
     /// Begins to observe the servers.
@@ -130,7 +173,8 @@ impl Experiment<'_> {
             self.stage("quiesce", |this| rounds::quiesce(this.context, between, &mut this.servers))?;
         }
         let ledgers = self.stage("measure", |this| {
-            rounds::run(this.context, between, &mut this.servers, this.recording, &this.ahead)
+            let on = (&mut *this.servers, &mut this.host);
+            rounds::run(this.context, between, on, this.recording, &this.ahead)
         })?;
         self.stage("sizes", |this| this.look_at_tables(When::After))?;
         // What was loaded fast must be complete as well.

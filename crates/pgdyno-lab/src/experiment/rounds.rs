@@ -27,6 +27,7 @@ use crate::{
     context::Context,
     counters_sampler::CountersSampler,
     fill,
+    host_states::HostStates,
     practice::practise,
     prepared::CheckMode,
     recording::Recording,
@@ -51,18 +52,20 @@ pub fn quiesce(context: Context<'_>, between: BetweenRuns, servers: &mut [Subjec
 pub fn run(
     context: Context<'_>,
     between: Option<BetweenRuns>,
-    servers: &mut [Subject],
+    (servers, host): (&mut [Subject], &mut HostStates),
     recording: &mut Recording,
     ahead: &Ahead,
 ) -> Result<Vec<Ledger>, Problem> {
     let opened = servers.iter_mut().enumerate().map(|(at, server)| opened(context, server, at));
     let ledgers = opened.collect::<Result<Vec<_>, _>>()?;
     let began = Instant::now();
-    let passes_on =
-        context.prepared.blocks_per_start.is_some() && starts::can_pass_on_data(context.job, servers)?;
+    let passes_on = context.prepared.blocks_per_start.is_some()
+        && !host.differ()
+        && starts::can_pass_on_data(context.job, servers)?;
     let mut rounds = Rounds {
         context,
         servers,
+        host,
         ledgers,
         recording,
         between,
@@ -98,6 +101,7 @@ fn opened(context: Context<'_>, server: &mut Subject, at: usize) -> Result<Ledge
 struct Rounds<'a> {
     context: Context<'a>,
     servers: &'a mut [Subject],
+    host: &'a mut HostStates,
     /// Expected contents of history, for each server.
     ledgers: Vec<Ledger>,
     recording: &'a mut Recording,
@@ -240,7 +244,8 @@ impl<'a> Rounds<'a> {
     /// Starts all servers anew; from the second start on they pass on their data, if they can.
     fn restart(&mut self) -> Result<f64, Problem> {
         let pass_on = self.passes_on && self.starts_made > 0;
-        let restart_s = starts::restart(self.context, self.servers, self.recording, pass_on)?;
+        let on = (&mut *self.servers, &mut *self.host);
+        let restart_s = starts::restart(self.context, on, self.recording, pass_on)?;
         self.servers.iter_mut().for_each(|server| self.recording.watch_again(server));
         if pass_on {
             self.ledgers.rotate_left(1);
@@ -286,8 +291,12 @@ impl<'a> Rounds<'a> {
         Ok(practice)
     }
 
-    /// Ends the quiet state of a subject's server.
+    /// Ends the quiet state of a subject's server, on the host in the subject's state.
     fn wake(&mut self, place: usize) -> Result<(), Problem> {
+        let Context { stop, events, .. } = self.context;
+        let entered = self.host.enter(place, stop, events);
+        self.recording.record.host_changes = self.host.record();
+        entered?;
         let at = self.context.job.subjects[place].server;
         at.zip(self.between).map_or(Ok(()), |(at, between)| self.servers[at].wake(between))
     }

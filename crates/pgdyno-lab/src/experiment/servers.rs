@@ -10,7 +10,10 @@ use pgdyno_core::{
 use pgdyno_provision::Request;
 use pgdyno_record::RunRecord;
 
-use crate::{Wanted, comparable::judge, context::Context, inventory::inventory_of, subject::Subject};
+use crate::{
+    Wanted, comparable::judge, context::Context, host_states::HostStates, inventory::inventory_of,
+    subject::Subject,
+};
 
 /// Settings that pgdyno derives from free disk space, which each new server reduces.
 const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];
@@ -19,7 +22,11 @@ const BY_FREE_SPACE: [&str; 2] = ["max_wal_size", "min_wal_size"];
 ///
 /// # Errors
 /// The first server that could not be started or reached.
-pub fn open(context: Context<'_>, recorded: &mut RunRecord) -> Result<Vec<Subject>, Problem> {
+pub fn open(
+    context: Context<'_>,
+    recorded: &mut RunRecord,
+    host: &mut HostStates,
+) -> Result<Vec<Subject>, Problem> {
     let wanted = &context.job.servers;
     let mut servers: Vec<Subject> = Vec::new();
     for (at, one) in wanted.iter().enumerate() {
@@ -28,6 +35,9 @@ pub fn open(context: Context<'_>, recorded: &mut RunRecord) -> Result<Vec<Subjec
             Wanted::External(_) => one,
         };
         let existing = context.prepared.existing[at].as_ref();
+        if let Some((place, _)) = context.job.subjects_at(at).next() {
+            host.enter(place, context.stop, context.events)?;
+        }
         servers.push(Subject::open(context, one, existing, &recorded.id)?);
     }
     let largest = servers.iter().map(|server| server.facts.shared_buffers_bytes).max().unwrap_or(0);

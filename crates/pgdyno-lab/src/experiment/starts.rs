@@ -8,7 +8,10 @@ use pgdyno_provision::{Request, asks_for_like_data};
 use pgdyno_wire::WireError;
 
 use super::tables::prewarm_again;
-use crate::{Job, SubjectWork, Wanted, context::Context, fill, recording::Recording, subject::Subject};
+use crate::{
+    Job, SubjectWork, Wanted, context::Context, fill, host_states::HostStates, recording::Recording,
+    subject::Subject,
+};
 
 /// Whether every server may run on the data of every other: pgdyno made and loaded all clusters alike, all programs
 /// write the same format, and all subjects do the same to it.
@@ -50,13 +53,13 @@ fn alike(one: &SubjectWork, other: &SubjectWork) -> bool {
 }
 
 /// Starts all servers anew and reads their tables into shared buffers, if the load did so. With `pass_on`, each gets
-/// the data of the next. Returns the duration in seconds.
+/// the data of the next; else each is started on the host in its subject's state. Returns the duration in seconds.
 ///
 /// # Errors
 /// A server could not be stopped, started or read from.
 pub fn restart(
     context: Context<'_>,
-    servers: &mut [Subject],
+    (servers, host): (&mut [Subject], &mut HostStates),
     recording: &Recording,
     pass_on: bool,
 ) -> Result<f64, Problem> {
@@ -66,7 +69,12 @@ pub fn restart(
     if pass_on {
         Subject::restart_on_next(servers, &requests)?;
     } else {
-        servers.iter_mut().zip(requests).try_for_each(|(server, request)| server.restart(request))?;
+        for (at, (server, request)) in servers.iter_mut().zip(requests).enumerate() {
+            if let Some((place, _)) = context.job.subjects_at(at).next() {
+                host.enter(place, context.stop, context.events)?;
+            }
+            server.restart(request)?;
+        }
     }
     for (at, server) in servers.iter_mut().enumerate() {
         let subject = context.job.subjects.iter().position(|subject| subject.server == Some(at));

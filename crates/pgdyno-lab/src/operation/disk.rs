@@ -21,9 +21,11 @@ use pgdyno_disk::{
     sync::{self, SyncProgress, SyncRequest},
 };
 
+use pgdyno_host::users;
+use pgdyno_inventory::{Change, Knob};
 use pgdyno_plan::{Action, StagePlan};
 
-use crate::Events;
+use crate::{Events, with_changes};
 
 /// A measurement of storage or of the clock.
 #[derive(Debug, Clone, PartialEq)]
@@ -38,6 +40,8 @@ pub enum DiskTask {
     Costs(CostsRequest),
     /// The cost of a timer call.
     Clock(ClockRequest),
+    /// The same with another clock source of the kernel, which is put back afterwards.
+    ClockOf(ClockRequest, String),
 }
 
 impl DiskTask {
@@ -47,7 +51,7 @@ impl DiskTask {
             Self::Sync(_) => "disk sync",
             Self::Io(_) | Self::Saturate(_) => "disk io",
             Self::Costs(_) => "disk costs",
-            Self::Clock(_) => "disk clock",
+            Self::Clock(_) | Self::ClockOf(..) => "disk clock",
         }
     }
 
@@ -60,7 +64,7 @@ impl DiskTask {
             Self::Io(of) => Self::Io(IoRequest { path: absolute(of.path.clone()), ..of }),
             Self::Saturate(of) => Self::Saturate(IoRequest { path: absolute(of.path.clone()), ..of }),
             Self::Costs(of) => Self::Costs(CostsRequest { path: absolute(of.path.clone()), ..of }),
-            Self::Clock(of) => Self::Clock(of),
+            Self::Clock(_) | Self::ClockOf(..) => self,
         }
     }
 
@@ -70,7 +74,7 @@ impl DiskTask {
             Self::Sync(request) => Some(&request.dir),
             Self::Io(request) | Self::Saturate(request) => Some(&request.path),
             Self::Costs(request) => Some(&request.path),
-            Self::Clock(_) => None,
+            Self::Clock(_) | Self::ClockOf(..) => None,
         }
     }
 
@@ -83,7 +87,7 @@ impl DiskTask {
             Self::Sync(request) => request.check(),
             Self::Io(request) | Self::Saturate(request) => request.check(),
             Self::Costs(request) => request.check(),
-            Self::Clock(_) => Ok(()),
+            Self::Clock(_) | Self::ClockOf(..) => Ok(()),
         }
     }
 
@@ -113,8 +117,36 @@ impl DiskTask {
                 events.doing("reading the clock");
                 Ok(Disk::Clock(Box::new(clock::measure(request, stop)?)))
             }
+            Self::ClockOf(request, source) => {
+                events.doing(&format!("reading the clock by {source}"));
+                let measured = with_changes(&[clock_source(source)], stop, || clock::measure(request, stop))?;
+                Ok(Disk::Clock(Box::new(measured)))
+            }
         }
     }
+}
+
+/// A measurement for every clock source of this host; the present one comes first, and is not set.
+///
+/// # Errors
+/// The kernel names no clock sources.
+pub fn every_clock(request: &ClockRequest) -> Result<Vec<DiskTask>, Problem> {
+    let (Some(present), available) = clock::sources() else {
+        return Err(Problem::could_not("could not measure every clock source: the kernel names none")
+            .hint("leave out --all: the clock is then measured as it is"));
+    };
+    if users::uid_of_process() != 0 {
+        return Err(Problem::wrong_request("could not measure every clock source: only root may change it")
+            .hint("leave out --all, or run it with sudo"));
+    }
+    let others = available.into_iter().filter(|source| *source != present);
+    let others = others.map(|source| DiskTask::ClockOf(*request, source));
+    Ok([DiskTask::Clock(*request)].into_iter().chain(others).collect())
+}
+
+/// The change to a clock source of the kernel.
+fn clock_source(name: &str) -> Change {
+    Change { knob: Knob::Sysfs(clock::CURRENT_SOURCE.to_owned()), value: name.to_owned() }
 }
 
 /// Number of operations in flight up to which a stage looks for saturation.

@@ -118,6 +118,7 @@ fn record(
         host,
         inventory: None,
         host_findings: Vec::new(),
+        host_changes: None,
         storage,
         instrument: None,
         subjects: vec![subject],

@@ -29,6 +29,7 @@ impl Plan {
         subjects::subjects(self, &mut faults);
         load::faults(self, &mut faults);
         stages::stages(self, &mut faults);
+        self.host_faults(&mut faults);
         self.storage.faults("storage.declared.", &mut faults);
         work::own_work(self, &mut faults);
         measure::clients(self, &mut faults);

@@ -14,6 +14,7 @@ mod doubts;
 mod facts;
 mod footprint;
 pub mod head;
+mod host_changes;
 mod host_findings;
 mod lanes;
 mod levels;
@@ -59,13 +60,14 @@ pub fn all(run: &Run<'_>) -> Vec<Section> {
         .chain(limits::section(run))
         .chain(disk_shares::section(run))
         .chain(declared::section(run))
-        .chain(host_findings::section(run));
+        .chain(host_changes::section(run));
     let trust = [Some(doubts::section(run)), drove.then(|| checks::section(run))].into_iter().flatten();
     let tpcc = tpcc::section(run).into_iter();
     let seen = tpcc.chain(differences::sections(run)).chain(lanes::section(run)).chain(waits::section(run));
     let seen = seen.chain(profile::section(run)).chain(charts::sections(run));
     let details = seen.chain(observed::section(run)).chain(slowest::section(run)).chain(waited(run));
-    let sides = time::section(run).into_iter().chain([facts::section(run)]);
+    let sides =
+        time::section(run).into_iter().chain(host_findings::section(run)).chain([facts::section(run)]);
     let sides = sides.chain(preset::sections(run)).chain(choices::chosen(run));
     let method = drove.then(|| method::section(run));
     let again = choices::continued(run).into_iter().chain([choices::again(run)]);

@@ -9,7 +9,8 @@ use pgdyno_lab::{
     Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted, conninfo_of,
 };
 use pgdyno_plan::{
-    Auto, BalanceCheckMode, Plan, Restart, Scale, Work, WorkloadFiles, WorkloadPlan, advice::bench::Level,
+    Auto, BalanceCheckMode, HostPlan, Plan, Restart, Scale, Work, WorkloadFiles, WorkloadPlan,
+    advice::bench::Level,
 };
 use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
@@ -18,7 +19,7 @@ use regex_lite::Regex;
 
 use super::{
     ab_storage,
-    arm::{Arm, builtin, clients, protocol},
+    arm::{Arm, builtin, clients, host, protocol},
     arms_own,
     bench::{cpu_list, rate},
     detach::Detach,
@@ -53,6 +54,7 @@ A and B are one or more of these, separated by commas:
   pg=VERSION  build=NAME  bindir=DIR  bundle  data=DIR  waldir=DIR  dir=DIR
   preset=NAME|FILE  as-published  listen=ADDR  set:NAME=VALUE
   script=FILE  builtin=NAME  protocol=NAME  clients=N
+  host=default|recommended  host:NAME=VALUE
   load:NAME=VALUE or load:NAME, with the name of a flag under Tables
   dsn=CONNINFO or command=LINE, which include all that follows; with a pooler
     dsn=CONNINFO,admin-dsn=CONNINFO
@@ -109,6 +111,10 @@ pub struct Args {
     /// Directory whose storage is compared, without a server; its scratch files are removed
     #[arg(long, value_name = "DIR", help_heading = SUBJECTS)]
     dir: Vec<PathBuf>,
+    /// State of this host for the runs: default, recommended (as `pgdyno host check` says), or a value such as
+    /// vm.swappiness=1; put back after them, and only with --allow-host-changes
+    #[arg(long, value_name = "STATE", value_parser = host, help_heading = SUBJECTS)]
+    host: Vec<HostPlan>,
     /// Built-in script: tpcb-like, simple-update, select-only [default: tpcb-like]
     #[arg(long, short, value_name = "NAME", value_parser = builtin, help_heading = SUBJECTS)]
     builtin: Vec<Builtin>,
@@ -210,6 +216,9 @@ pub struct Args {
     /// Keep the servers' data (or the schema) after the run
     #[arg(long, help_heading = "Options")]
     keep: bool,
+    /// Allow the changes of this host that A and B name (root only)
+    #[arg(long, help_heading = "Options")]
+    allow_host_changes: bool,
     #[command(flatten, next_help_heading = "Options")]
     detach: Detach,
     /// Check arms, programs, this machine and existing servers, print what would be done, and stop
@@ -326,12 +335,15 @@ impl Args {
         let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
         let named_servers = self.connections_by_name()?;
         let asked = [Asked::default(), arms[0].asked(&arms[1])];
+        let states = [0, 1].map(|at: usize| arms[at].host.over(&plan.host));
+        self.refuse_host(&states)?;
         let jobs = works.into_iter().zip(said).zip(of_arm).zip(asked).zip(own).zip(["A", "B"]).zip(drives);
+        let jobs = jobs.zip(states);
         let subjects = jobs
-            .map(|((((((work, said), server), asked), own), name), drive)| {
+            .map(|(((((((work, said), server), asked), own), name), drive), host)| {
                 let said = with_names(pgdyno_record::redact(&said), &named_servers);
                 let (load, clients) = (own.load, own.clients);
-                SubjectJob { name: name.to_owned(), said, asked, server, work, load, clients, drive }
+                SubjectJob { name: name.to_owned(), said, asked, server, work, load, clients, drive, host }
             })
             .collect();
         let compare = Compare {
@@ -353,6 +365,7 @@ impl Args {
             command: recorded::of_process(),
             seed_given: self.seed.is_some(),
             keep: self.keep,
+            allow_host_changes: self.allow_host_changes,
         })
     }
 
@@ -466,6 +479,23 @@ impl Args {
     /// Maximum number of blocks.
     fn blocks(&self) -> u32 {
         self.blocks.unwrap_or(if self.slots { SLOT_BLOCKS } else { BLOCKS })
+    }
+
+    /// Refuses to compare states of the host without permission, and in slots: those are too short for a host to settle.
+    fn refuse_host(&self, states: &[HostPlan; 2]) -> Result<(), Problem> {
+        let differ = states[0] != states[1];
+        match () {
+            () if differ && !self.allow_host_changes => {
+                Err(Problem::wrong_request("could not compare states of the host: it may not be changed").hint(
+                    "--allow-host-changes lets pgdyno change it for the runs, as root, and put it back after them",
+                ))
+            }
+            () if differ && self.slots => {
+                Err(Problem::wrong_request("could not compare states of the host in slots: they are too short")
+                    .hint("leave out --slots: A and B then alternate in whole runs"))
+            }
+            () => Ok(()),
+        }
     }
 
     /// Refuses slots of what pgdyno does not drive, and of what needs work between runs, or longer ones.
@@ -583,6 +613,7 @@ impl Args {
             self.protocol.len(),
             self.command.len(),
             self.clients.len(),
+            self.host.len(),
         ];
         let repeated =
             |(at, (name, _)): (usize, &(String, String))| self.set[..at].iter().any(|(set, _)| set == name);
@@ -609,6 +640,7 @@ impl Args {
         [a.protocol, b.protocol] = split("--protocol", &self.protocol)?;
         [a.command, b.command] = split("--command", &self.command)?;
         [a.clients, b.clients] = split("--clients", &self.clients)?;
+        [a.host, b.host] = split("--host", &self.host)?.map(Option::unwrap_or_default);
         let mut by_name: BTreeMap<&str, Vec<String>> = BTreeMap::new();
         for (name, value) in &self.set {
             by_name.entry(name).or_default().push(value.clone());

@@ -7,7 +7,7 @@ use std::{
 
 use pgdyno_analysis::compare::{Asked, AskedProgram};
 use pgdyno_core::problem::Problem;
-use pgdyno_plan::{Plan, ServerPlan};
+use pgdyno_plan::{HostPlan, Plan, ServerPlan};
 use pgdyno_rows::load::LoadRequest;
 use pgdyno_script::{Builtin, Protocol};
 use pgdyno_wire::ConnectOptions;
@@ -42,12 +42,15 @@ pub struct Arm {
     pub load: LoadRequest,
     /// Client count.
     pub clients: Option<u32>,
+    /// What of the host is changed for its runs.
+    pub host: HostPlan,
 }
 
 /// The terms in the order in which help and errors list them.
 const TERMS: &str = "default, pg=VERSION, build=NAME, bindir=DIR, bundle, data=DIR, waldir=DIR, dir=DIR, \
                      preset=NAME|FILE, as-published, listen=ADDR, set:NAME=VALUE, \
                      script=FILE, builtin=NAME, protocol=NAME, clients=N, load:NAME[=VALUE], \
+                     host=default|recommended, host:NAME=VALUE, \
                      dsn=CONNINFO[,admin-dsn=CONNINFO], command=LINE";
 /// Most clients of a run.
 const MAX_CLIENTS: u32 = 100_000;
@@ -107,6 +110,15 @@ impl Arm {
             self.load = option.over(&self.load);
             return Ok(None);
         }
+        if let Some(assignment) = term.strip_prefix("host:") {
+            let of = host(assignment).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
+            if of.set.keys().any(|name| self.host.set.contains_key(name)) {
+                return Err(wrong(text, &format!("`{term}` gives a value twice")));
+            }
+            self.host.apply = of.apply;
+            self.host.set.extend(of.set);
+            return Ok(None);
+        }
         let (key, value) = match term.split_once('=') {
             Some((key, value)) => (key, Some(given(text, key, value)?)),
             None => (term, None),
@@ -124,6 +136,10 @@ impl Arm {
             ("protocol", Some(value)) => {
                 let protocol = protocol(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
                 self.protocol.replace(protocol).is_some()
+            }
+            ("host", Some(value)) => {
+                let of = state(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
+                !std::mem::replace(&mut self.host, of).is_default()
             }
             ("clients", Some(value)) => {
                 let clients = clients(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
@@ -156,6 +172,7 @@ impl Arm {
             protocol: self.protocol.or(base.protocol),
             load: self.load.over(&base.load),
             clients: self.clients.or(base.clients),
+            host: self.host.over(&base.host),
         }
     }
 
@@ -267,6 +284,7 @@ impl Arm {
             self.protocol.map(|protocol| format!("protocol={}", protocol.name())),
             self.clients.map(|clients| format!("clients={clients}")),
         ]);
+        terms.extend(host_terms(&self.host).into_iter().map(Some));
         terms.extend(self.load.terms().into_iter().map(|(name, value)| {
             let value = value.map(|value| format!("={value}")).unwrap_or_default();
             Some(format!("load:{name}{value}"))
@@ -315,6 +333,37 @@ pub fn clients(text: &str) -> Result<u32, String> {
     match count {
         1..=MAX_CLIENTS => Ok(count),
         _ => Err(format!("{count} is not between 1 and {MAX_CLIENTS}")),
+    }
+}
+
+/// The terms of a state of the host.
+fn host_terms(host: &HostPlan) -> Vec<String> {
+    match host.apply {
+        None => Vec::new(),
+        Some(false) => vec!["host=default".to_owned()],
+        Some(true) if host.set.is_empty() => vec!["host=recommended".to_owned()],
+        Some(true) => host.set.iter().map(|(name, value)| format!("host:{name}={value}")).collect(),
+    }
+}
+
+/// Parses a state of the host: its name, or one value.
+///
+/// # Errors
+/// The possible states.
+pub fn host(text: &str) -> Result<HostPlan, String> {
+    let Some((name, value)) = text.split_once('=') else { return state(text) };
+    if name.trim().is_empty() || value.trim().is_empty() {
+        return Err("one side of the `=` is empty".to_owned());
+    }
+    Ok(HostPlan { apply: Some(true), set: [(name.to_owned(), value.to_owned())].into() })
+}
+
+/// Parses the name of a state of the host.
+fn state(text: &str) -> Result<HostPlan, String> {
+    match text {
+        "default" => Ok(HostPlan::unchanged()),
+        "recommended" => Ok(HostPlan::recommended()),
+        _ => Err("it is default, recommended, or a value such as vm.swappiness=1".to_owned()),
     }
 }
 

@@ -19,7 +19,7 @@ use pgdyno_disk::{
     io::{self, CostsRequest, IoRequest, presets::Preset},
     sync::SyncRequest,
 };
-use pgdyno_lab::operation::disk::DiskTask;
+use pgdyno_lab::operation::disk::{self, DiskTask};
 
 use super::{bench::cpu_list, disk_delay, disk_run, file};
 use crate::{context::Context, operate::RecordFlags};
@@ -189,8 +189,16 @@ struct Costs {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(disable_help_flag = true)]
+#[command(
+    disable_help_flag = true,
+    after_help = "With --all the kernel's clock source is changed for each measurement and put back after it, through the \
+    journal of `pgdyno host apply`: as root, and not while another run is at work. `pgdyno host undo` puts it back after \
+    a kill."
+)]
 struct Clock {
+    /// Every clock source of this host, the present one first, instead of the present one alone (root only)
+    #[arg(long, help_heading = "What")]
+    all: bool,
     /// Time of the loop of timer calls
     #[arg(long, short = 'T', value_name = "TIME", default_value = "3s", help_heading = "How")]
     duration: Span,
@@ -262,7 +270,7 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         What::Sync(args) => (args.tasks(), &args.common),
         What::Io(args) => (args.tasks(), &args.common),
         What::Costs(args) => (args.tasks(), &args.common),
-        What::Clock(args) => (vec![args.task()], &args.common),
+        What::Clock(args) => (args.tasks()?, &args.common),
     };
     let tasks: Vec<_> = tasks.into_iter().map(DiskTask::at_absolute_path).collect();
     let declared = common.declared.as_deref().map(file::declared).transpose()?.unwrap_or_default();
@@ -302,8 +310,12 @@ impl Costs {
 }
 
 impl Clock {
-    fn task(&self) -> DiskTask {
-        DiskTask::Clock(ClockRequest { duration: self.duration.as_duration() })
+    fn tasks(&self) -> Result<Vec<DiskTask>, Problem> {
+        let request = ClockRequest { duration: self.duration.as_duration() };
+        match self.all {
+            false => Ok(vec![DiskTask::Clock(request)]),
+            true => disk::every_clock(&request),
+        }
     }
 }
 

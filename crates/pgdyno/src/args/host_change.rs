@@ -8,6 +8,7 @@ use pgdyno_core::{
 };
 use pgdyno_inventory::{Change, Knob};
 use pgdyno_knobs::{Item, Place, Plan, Standing, Verdict};
+use pgdyno_lab::refuse_beside_runs;
 use pgdyno_rules::Check;
 
 use super::host_of::{PurposeName, here};
@@ -129,8 +130,10 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, Problem> {
 /// Changes this host as planned.
 ///
 /// # Errors
-/// It is not root that asks, changes are applied already, or one failed: those before it are then undone.
+/// It is not root that asks, a run is at work, changes are applied already, or one failed: those before it are then
+/// undone.
 pub fn apply(args: &ApplyArgs) -> Result<ExitCode, Problem> {
+    refuse_beside_runs("change the host")?;
     let plan = args.wanted.plan()?;
     let asked = !args.wanted.set.is_empty() || !args.wanted.only.is_empty();
     let left = plan.items.iter().filter(|item| item.verdict.objection().is_some());
@@ -161,8 +164,9 @@ pub fn apply(args: &ApplyArgs) -> Result<ExitCode, Problem> {
 /// Puts back what was applied.
 ///
 /// # Errors
-/// The journal cannot be trusted, or something could not be restored: then it stays.
+/// A run is at work, the journal cannot be trusted, or something could not be restored: then it stays.
 pub fn undo(args: &UndoArgs) -> Result<ExitCode, Problem> {
+    refuse_beside_runs("put the host back")?;
     let stop =
         interrupt::on_interrupt_saying("stopping after this change", "exited; run `pgdyno host undo` again");
     let undone = pgdyno_knobs::undo(&Place::host(), args.force, &stop)?;

@@ -1,12 +1,12 @@
 //! `pgdyno host layout`.
 
-use std::process::ExitCode;
+use std::{fs, process::ExitCode};
 
 use clap::ValueEnum;
 use pgdyno_core::problem::Problem;
 use pgdyno_layout::{
     Amount, Disk, FilesystemKind, Manager, Overrides, Purpose, Raid, Request, Volume, VolumeKind, derive,
-    fstab, parse_size, script, takedown_script,
+    fstab, old_stack_script, parse_size, script, takedown_script,
 };
 
 use super::host_of::here;
@@ -20,7 +20,8 @@ use crate::output;
     Examples:\n  \
     pgdyno host layout --disks /dev/sdb,/dev/sdc --fs xfs\n  \
     pgdyno host layout --disks /dev/sdb,/dev/sdc,/dev/sdd,/dev/sde --raid 10 --volume wal=200g --volume data=rest\n  \
-    pgdyno host layout --disks /dev/nvme1n1 --script > layout.sh"
+    pgdyno host layout --disks /dev/nvme1n1 --script > layout.sh\n  \
+    pgdyno host layout --disks /dev/sdb,/dev/sdc --takedown-old > blank.sh"
 )]
 pub struct Args {
     /// Whole disks, each used completely
@@ -63,14 +64,18 @@ pub struct Args {
     #[arg(long, value_name = "N")]
     allocation_groups: Option<u64>,
     /// Print the script that makes it
-    #[arg(long, conflicts_with_all = ["fstab", "takedown", "json"])]
+    #[arg(long, conflicts_with_all = ["fstab", "takedown", "takedown_old", "json"])]
     script: bool,
     /// Print the lines of /etc/fstab
-    #[arg(long, conflicts_with_all = ["takedown", "json"])]
+    #[arg(long, conflicts_with_all = ["takedown", "takedown_old", "json"])]
     fstab: bool,
     /// Print the script that takes this layout down again
-    #[arg(long, conflicts_with = "json")]
+    #[arg(long, conflicts_with_all = ["takedown_old", "json"])]
     takedown: bool,
+    /// Print the script that takes down what is on these disks now (file systems, LVM, md, encrypted devices) and
+    /// leaves them blank
+    #[arg(long, conflicts_with = "json")]
+    takedown_old: bool,
     /// Print JSON
     #[arg(long)]
     json: bool,
@@ -138,11 +143,23 @@ fn volume(text: &str) -> Result<Volume, String> {
     Ok(Volume { kind, amount, mount: None })
 }
 
+/// The device node of a disk that may be named by a link such as those in `/dev/disk/by-id`.
+fn node(path: &str) -> String {
+    let is_link = fs::symlink_metadata(path).is_ok_and(|metadata| metadata.is_symlink());
+    let node = is_link.then(|| fs::canonicalize(path).ok()).flatten();
+    node.and_then(|node| node.to_str().map(str::to_owned)).unwrap_or_else(|| path.to_owned())
+}
+
 /// Derives a layout, and prints its numbers with what they come from, or a script.
 ///
 /// # Errors
 /// A disk does not exist or is in use, or the layout is not possible.
 pub fn run(args: &Args) -> Result<ExitCode, Problem> {
+    if args.takedown_old {
+        let disks: Vec<String> = args.disks.iter().map(|path| node(path)).collect();
+        output::print(&old_stack_script(&here(None)?, &disks)?)?;
+        return Ok(ExitCode::SUCCESS);
+    }
     let layout = derive(&args.request()?)?;
     output::print(&if args.json {
         serde_json::to_string_pretty(&layout).unwrap_or_default() + "\n"
@@ -162,7 +179,7 @@ impl Args {
     fn request(&self) -> Result<Request, Problem> {
         let host = here(None)?;
         let disks: Vec<Disk> =
-            self.disks.iter().map(|path| Disk::find(&host, path)).collect::<Result<_, _>>()?;
+            self.disks.iter().map(|path| Disk::find(&host, &node(path))).collect::<Result<_, _>>()?;
         let volumes = match self.volume.as_slice() {
             [] => vec![Volume { kind: self.usual_volume(), amount: Amount::Rest, mount: None }],
             given => given.to_vec(),
@@ -227,6 +244,18 @@ impl Args {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn links_name_the_disk_behind_them() {
+        let dir = std::env::temp_dir().join(format!("pgdyno-links-{}", std::process::id()));
+        fs::create_dir_all(&dir).expect("it can be made");
+        let link = dir.join("disk");
+        std::os::unix::fs::symlink("/dev/null", &link).expect("it can be made");
+        assert_eq!(node(link.to_str().expect("it is text")), "/dev/null");
+        assert_eq!(node("/dev/null"), "/dev/null");
+        assert_eq!(node("sdb"), "sdb");
+        fs::remove_dir_all(&dir).expect("it can be removed");
+    }
 
     #[test]
     fn volumes_have_sizes() {

@@ -115,7 +115,10 @@ impl Args {
         plan.validate()?;
         let (subjects, servers) = match subjects(named, &plan, &self.for_all_subjects())? {
             Some(named) => named,
-            None => (vec![SubjectJob::only()], vec![self.server(&plan)?]),
+            None => {
+                let only = SubjectJob { host: plan.host.clone(), ..SubjectJob::only() };
+                (vec![only], vec![self.server(&plan)?])
+            }
         };
         let job = Job {
             plan,
@@ -128,6 +131,7 @@ impl Args {
             command: recorded::of_process(),
             seed_given: self.seed.is_some(),
             keep: self.keep,
+            allow_host_changes: false,
         };
         Ok(Task {
             job,

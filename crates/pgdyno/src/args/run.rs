@@ -28,6 +28,9 @@ pub struct Args {
     /// Allow SQL that reaches beyond tables: programs (`\shell`), files and settings of the server
     #[arg(long)]
     trust: bool,
+    /// Allow the changes of this host that the plan names in [host]; they are put back after the runs (root only)
+    #[arg(long)]
+    allow_host_changes: bool,
     /// Check the plan, its files, this machine and the server, print what would be done, and stop
     #[arg(long, conflicts_with = "detach")]
     dry_run: bool,
@@ -45,7 +48,8 @@ impl Args {
         let level = Level::of(&plan);
         plan.measure.restart = self.restart.unwrap_or(plan.measure.restart);
         let Task { job, output, .. } = self.measure.task(&self.subject, plan, files, level)?;
-        Ok(Task { job: Job { trust: self.trust, ..job }, dry_run: self.dry_run, output })
+        let job = Job { trust: self.trust, allow_host_changes: self.allow_host_changes, ..job };
+        Ok(Task { job, dry_run: self.dry_run, output })
     }
 
     /// What is to be detached.

@@ -1,7 +1,7 @@
 //! Several subjects of a plan: `--subject pg=9.6 --subject pg=18`, or the plan's `[[subject]]`.
 
 use pgdyno_core::problem::Problem;
-use pgdyno_plan::{MAX_SUBJECTS, Plan, ServerPlan};
+use pgdyno_plan::{HostPlan, MAX_SUBJECTS, Plan, ServerPlan};
 
 use super::{arm::Arm, arms_own::refuse_load, connection::Connection, own_server::refuse_as_published};
 use pgdyno_lab::{SubjectJob, SubjectWork, Wanted};
@@ -109,6 +109,7 @@ pub(super) fn subjects(
             load: load(one, plan)?,
             clients: None,
             drive: None,
+            host: one.arm.host.over(&plan.host),
         })
     };
     let subjects: Result<Vec<_>, Problem> = full.iter().enumerate().map(job).collect();
@@ -129,8 +130,9 @@ fn load(one: &Named, plan: &Plan) -> Result<Option<LoadRequest>, Problem> {
 }
 
 fn of_plan(subject: &ServerPlan) -> Named {
-    let server = ServerPlan { name: None, load: LoadRequest::default(), ..subject.clone() };
-    let arm = Arm { server, load: subject.load.clone(), ..Arm::default() };
+    let (load, host) = (LoadRequest::default(), HostPlan::default());
+    let server = ServerPlan { name: None, load, host, ..subject.clone() };
+    let arm = Arm { server, load: subject.load.clone(), host: subject.host.clone(), ..Arm::default() };
     Named { name: subject.name.clone().unwrap_or_else(|| name_of(&arm)), arm }
 }
 

@@ -3,11 +3,12 @@
 use std::{env, path::PathBuf, process::ExitCode, time::Duration};
 
 use pgdyno_core::{cpus::CpuList, facts::ServerSource, problem::Problem};
-use pgdyno_provision::{Lifetime, Request, RunningServer, Wanted, up};
+use pgdyno_host::users;
+use pgdyno_provision::{Dirs, Lifetime, Request, RunningServer, Wanted, registry, unit, up};
 use pgdyno_record::redact_setting;
 
 use super::own_server::preset;
-use crate::{context::Context, servers};
+use crate::{context::Context, output, servers};
 use pgdyno_detached::{entry::Entry, names};
 
 /// Flags of `pgdyno up`.
@@ -23,7 +24,8 @@ use pgdyno_detached::{entry::Entry, names};
     pgdyno up wide --build pg18-32k\n  \
     pgdyno up big --data /nvme/pg --waldir /wal/pg -c shared_buffers=16GB\n  \
     pgdyno up article --pg 9.5 --preset tpcc-9.5\n  \
-    pgdyno up shared --listen '*' --port 5433 --allow 192.168.1.0/24"
+    pgdyno up shared --listen '*' --port 5433 --allow 192.168.1.0/24\n  \
+    pgdyno up big --unit                          a systemd unit that starts it at boot"
 )]
 pub struct Args {
     /// Name of the server: up to 40 letters, digits, - and _
@@ -113,7 +115,39 @@ pub struct Args {
     /// Show every chosen setting with its reason
     #[arg(long, short)]
     verbose: bool,
+    /// Print a systemd unit for an existing server, and start nothing
+    #[arg(long, conflicts_with_all = OF_A_START)]
+    unit: bool,
 }
+
+/// Flags that say how a server is made or started, beside which a unit is not printed.
+const OF_A_START: [&str; 25] = [
+    "pg",
+    "bindir",
+    "build",
+    "bundle",
+    "run_as",
+    "cpus",
+    "data",
+    "waldir",
+    "wal_segsize",
+    "encoding",
+    "locale",
+    "collate",
+    "ctype",
+    "data_checksums",
+    "no_data_checksums",
+    "tablespace",
+    "settings",
+    "preset",
+    "as_published",
+    "clients",
+    "listen",
+    "allow",
+    "port",
+    "start_limit",
+    "verbose",
+];
 
 fn pair(text: &str) -> Result<(String, String), String> {
     let (name, value) = text.split_once('=').ok_or("it has no `=`")?;
@@ -166,6 +200,9 @@ impl Args {
 /// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let dirs = pgdyno_lab::dirs()?;
+    if args.unit {
+        return print_unit(&dirs, &args.name);
+    }
     if let Some(ended) = names::free(&dirs, &args.name)? {
         eprintln!("note: {}", no_longer_listed(&ended));
     }
@@ -174,6 +211,14 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
         eprintln!("warning: {warning}");
     }
     print(&server, args.verbose);
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Prints the unit of a server that exists.
+fn print_unit(dirs: &Dirs, name: &str) -> Result<ExitCode, Problem> {
+    let record = registry::find(dirs, name)?;
+    let owner = users::of_process().map_or_else(|_| "root".to_owned(), |user| user.name);
+    output::print(&unit(&record, &owner, &dirs.servers().join(name).join("server.log")))?;
     Ok(ExitCode::SUCCESS)
 }
 

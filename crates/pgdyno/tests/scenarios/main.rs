@@ -17,6 +17,7 @@ mod disk;
 mod durability;
 mod existing;
 mod hanging;
+mod host;
 mod interrupts;
 mod limits;
 mod load;

@@ -8,7 +8,7 @@ use std::{
     net::{TcpListener, TcpStream},
     os::unix::{fs::PermissionsExt, net::UnixStream},
     path::Path,
-    process::Stdio,
+    process::{Command, Stdio},
     thread,
     time::Duration,
 };
@@ -38,6 +38,32 @@ fn connect(server: &Value) -> (u8, Vec<u8>) {
 }
 
 const AUTHENTICATION_OK: [u8; 4] = [0, 0, 0, 0];
+
+/// A unit starts the very server, and systemd finds nothing wrong with it.
+#[test]
+fn a_unit_is_printed_for_a_server_that_exists() {
+    let place = Place::new();
+    let refused = place.refused(&["up", "--unit"], 2);
+    assert!(refused.contains("there is no server `main`"), "{refused}");
+    place.done(&["up", "--pg", "18", "--bundle"]);
+    let server = place.only();
+    let unit = place.done(&["up", "--unit"]);
+    let start = unit.lines().find_map(|line| line.strip_prefix("ExecStart=")).expect("it starts something");
+    let words: Vec<&str> = start.split(' ').collect();
+    assert_eq!(words[1..], ["-D", word(&server, "data_dir")]);
+    assert!(Path::new(words[0]).is_file(), "{start}");
+    let user = unit.lines().find_map(|line| line.strip_prefix("User=")).expect("it has a user");
+    assert_eq!(am_root(), user != "root" && !user.is_empty() && am_root(), "root runs no server: {user}");
+    place.refused(&["up", "--unit", "--pg", "18"], 2);
+    fs::write(place.path("pgdyno-main.service"), &unit).expect("it can be written");
+    let verify = Command::new("systemd-analyze")
+        .args(["verify", "--man=no"])
+        .arg(place.path("pgdyno-main.service"))
+        .output();
+    let Ok(verified) = verify else { return left_out("there is no systemd-analyze") };
+    let said = text(&verified.stderr);
+    assert!(!said.lines().any(|line| line.contains("pgdyno-main")), "{said}");
+}
 
 fn a_life(pg: &str) {
     let place = Place::with_initdb();
