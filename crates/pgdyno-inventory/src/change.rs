@@ -41,3 +41,14 @@ impl Knob {
         !matches!(self, Self::BootWord(_) | Self::MountOption(_))
     }
 }
+
+/// A name of a kernel parameter with dots and slashes swapped, as between its file and the form of sysctl.d(5) that
+/// begins with a dot: `net.ipv4.conf.eth0/1.rp_filter` is `net/ipv4/conf/eth0.1/rp_filter`.
+pub fn with_separators_swapped(name: &str) -> String {
+    let swapped = |c| match c {
+        '.' => '/',
+        '/' => '.',
+        other => other,
+    };
+    name.chars().map(swapped).collect()
+}

@@ -16,7 +16,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 pub use block::{BlockDevice, DeviceKind, Stripe};
-pub use change::{Change, Knob};
+pub use change::{Change, Knob, with_separators_swapped};
 pub use cpu::{Cache, Cpu, IdleState, NumaNode};
 pub use difference::{Difference, differences};
 pub use kernel::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure, SysctlLine};

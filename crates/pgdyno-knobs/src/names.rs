@@ -1,5 +1,7 @@
 //! Where a value is found, and what the kernel does when it is written. Paths are relative to the root.
 
+use pgdyno_inventory::with_separators_swapped;
+
 /// Parameters that are never set, because writing them does something, or cannot be reversed while the kernel runs.
 /// Sources: Documentation/admin-guide/sysctl/{vm,kernel}.rst and Documentation/networking/ip-sysctl.rst.
 const ONE_WAY: [(&str, &str); 16] = [
@@ -61,19 +63,8 @@ pub enum SideEffect {
 /// Why it is no such name.
 pub fn sysctl_path(name: &str) -> Result<String, String> {
     let first = name.find(['.', '/']).map(|at| name.as_bytes()[at]);
-    let path: String = match first {
-        Some(b'.') => name
-            .chars()
-            .map(|c| {
-                if c == '.' {
-                    '/'
-                } else if c == '/' {
-                    '.'
-                } else {
-                    c
-                }
-            })
-            .collect(),
+    let path = match first {
+        Some(b'.') => with_separators_swapped(name),
         _ => name.to_owned(),
     };
     checked(&path).map(|()| format!("proc/sys/{path}"))
@@ -82,17 +73,7 @@ pub fn sysctl_path(name: &str) -> Result<String, String> {
 /// The name of a kernel parameter by its file, in the form of dots.
 pub fn sysctl_name(path: &str) -> String {
     let path = path.strip_prefix("proc/sys/").unwrap_or(path);
-    path.chars()
-        .map(|c| {
-            if c == '/' {
-                '.'
-            } else if c == '.' {
-                '/'
-            } else {
-                c
-            }
-        })
-        .collect()
+    with_separators_swapped(path)
 }
 
 /// The path of a file of sysfs below the root.

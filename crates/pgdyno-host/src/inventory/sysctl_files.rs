@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use pgdyno_inventory::SysctlLine;
+use pgdyno_inventory::{SysctlLine, with_separators_swapped};
 
 use super::dir::{names, regular};
 
@@ -47,18 +47,7 @@ fn lines(file: &str, text: &str) -> Vec<SysctlLine> {
 /// A name with dots. If the first separator is a slash, slashes separate, and dots belong to names of interfaces.
 fn dotted(name: &str) -> String {
     match name.find(['.', '/']).map(|at| &name[at..=at]) {
-        Some("/") => name
-            .chars()
-            .map(|c| {
-                if c == '/' {
-                    '.'
-                } else if c == '.' {
-                    '/'
-                } else {
-                    c
-                }
-            })
-            .collect(),
+        Some("/") => with_separators_swapped(name),
         _ => name.to_owned(),
     }
 }
