@@ -307,8 +307,10 @@ mod long {
         for one in &blocked {
             assert_eq!((one.blocked_by.len(), one.blocked_by[0].pid), (1, head), "{one:?}");
             assert!(one.statement.starts_with("UPDATE planted SET v = "), "{one:?}");
-            assert_eq!(one.blocked_by[0].state, "idle in transaction");
         }
+        // The last sample may see the blocker commit.
+        let idle = blocked.iter().filter(|one| one.blocked_by[0].state == "idle in transaction").count();
+        assert!(idle + 1 >= blocked.len(), "{blocked:?}");
         let waited: Vec<f64> = blocked.iter().filter_map(|one| one.waited_s).collect();
         // How often it is asked depends on the machine.
         assert!(waited.is_sorted() && waited.last() > waited.first(), "{waited:?}");
