@@ -58,8 +58,8 @@ fn page(page: &Page) -> String {
     let versions = [
         page.since_kernel.map(|since| format!("since Linux {}", version(since))),
         page.until_kernel.map(|until| format!("gone in Linux {}", version(until))),
-        page.since_major.map(|since| format!("since PostgreSQL {}", major(since))),
-        page.until_major.map(|until| format!("gone in PostgreSQL {}", major(until))),
+        page.since_major.map(|since| format!("since PostgreSQL {}", Page::major_words(since))),
+        page.until_major.map(|until| format!("gone in PostgreSQL {}", Page::major_words(until))),
     ];
     let lines = [
         line("today", format!("**{}**", page.today.words())),
@@ -72,9 +72,4 @@ fn page(page: &Page) -> String {
     ];
     let lines: String = lines.into_iter().flatten().collect();
     format!("\n### `{}`\n\n{}\n\n{lines}", page.name, page.what)
-}
-
-/// A major as it is written.
-fn major(number: u32) -> String {
-    number.to_string()
 }

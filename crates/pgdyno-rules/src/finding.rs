@@ -29,6 +29,8 @@ pub struct Finding {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {
+    /// A server that has it does not start.
+    Refused,
     /// It can lose data or bring the host down.
     Dangerous,
     /// Another value would serve better, or something will not work.
@@ -37,7 +39,7 @@ pub enum Standing {
     NoEffect,
     /// It is set, and current kernels or servers no longer have it or no longer need it.
     Obsolete,
-    /// It could not be read.
+    /// It could not be read, or no rule judges it.
     Unknown,
     /// It is as it should be.
     Fine,
@@ -47,6 +49,7 @@ impl Standing {
     /// One word for a table.
     pub fn word(self) -> &'static str {
         match self {
+            Self::Refused => "refused",
             Self::Dangerous => "dangerous",
             Self::Improve => "improve",
             Self::NoEffect => "no effect",

@@ -12,6 +12,7 @@ mod finding;
 pub mod host;
 mod page;
 mod purpose;
+mod rotation;
 pub mod settings;
 
 pub use book::{book, pages};
@@ -19,3 +20,4 @@ pub use check::Check;
 pub use finding::{Finding, Standing};
 pub use page::{Gain, Page, Today};
 pub use purpose::Purpose;
+pub use rotation::rotates;

@@ -25,7 +25,7 @@ pub struct Page {
     pub since_kernel: Option<(u32, u32)>,
     /// First kernel that no longer has it.
     pub until_kernel: Option<(u32, u32)>,
-    /// First major of PostgreSQL that it concerns, such as 10, if it came after 9.5.
+    /// First major of PostgreSQL that it concerns, such as 10, if it came after 9.5; 9 is 9.6.
     pub since_major: Option<u32>,
     /// First major of PostgreSQL that it no longer concerns.
     pub until_major: Option<u32>,
@@ -48,6 +48,11 @@ impl Page {
         since_major: None,
         until_major: None,
     };
+
+    /// A major as people write it; 9 is 9.6, the only one of its numbers that rules distinguish from 9.5.
+    pub fn major_words(major: u32) -> String {
+        if major == 9 { "9.6".to_owned() } else { major.to_string() }
+    }
 
     /// Whether this is the page of a name. Upper and lower case are the same, but in options such as `lvcreate -i` and
     /// `lvcreate -I`.
@@ -108,6 +113,11 @@ pub enum Gain {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn majors_are_written_as_people_write_them() {
+        assert_eq!([9, 10, 18].map(Page::major_words), ["9.6", "10", "18"]);
+    }
 
     #[test]
     fn only_options_differ_by_case() {

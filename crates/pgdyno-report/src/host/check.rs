@@ -15,19 +15,6 @@ pub fn check(check: &Check, all: bool) -> String {
     text_of_blocks(&blocks)
 }
 
-/// What rules found in a configuration, as text. Without `all` what is fine is counted only.
-pub fn config(title: &str, findings: &[Finding], all: bool) -> String {
-    let listed: &[Standing] = if all { &ALL } else { &ALL[..5] };
-    let count = |standing| findings.iter().filter(|finding| finding.standing == standing).count() as u64;
-    let counts: Vec<String> = ALL.iter().map(|&of| format!("{} {}", count(of), of.word())).collect();
-    let head = format!("{}: {}.", printable(title), counts.join(", "));
-    let groups = listed.iter().filter_map(|&standing| group(findings, standing));
-    let more = "`pgdyno explain NAME` tells more of each; `pgdyno config recommend --diff FILE` lists better values.";
-    text_of_blocks(
-        &[Block::text(head)].into_iter().chain(groups).chain([Block::text(more)]).collect::<Vec<_>>(),
-    )
-}
-
 const ALL: [Standing; 6] = [
     Standing::Dangerous,
     Standing::Improve,
@@ -66,8 +53,8 @@ fn head(check: &Check) -> Vec<Block> {
 }
 
 fn group(findings: &[Finding], standing: Standing) -> Option<Block> {
-    let items: Vec<Fact> = findings.iter().filter(|of| of.standing == standing).map(fact).collect();
     let title = match standing {
+        Standing::Refused => "The server would not start",
         Standing::Dangerous => "Dangerous",
         Standing::Improve => "To improve",
         Standing::NoEffect => "Without effect here",
@@ -75,6 +62,12 @@ fn group(findings: &[Finding], standing: Standing) -> Option<Block> {
         Standing::Unknown => "Could not be read",
         Standing::Fine => "Fine",
     };
+    titled(findings, standing, title)
+}
+
+/// The findings of a standing below a title; `None` if there are none.
+pub(super) fn titled(findings: &[Finding], standing: Standing, title: &str) -> Option<Block> {
+    let items: Vec<Fact> = findings.iter().filter(|of| of.standing == standing).map(fact).collect();
     (!items.is_empty()).then(|| Block::Facts(Facts { title: title.into(), items }))
 }
 
@@ -132,7 +125,7 @@ fn kernels(page: &Page) -> String {
 }
 
 fn majors(page: &Page) -> String {
-    let since = page.since_major.map(|since| format!("since {since}"));
-    let until = page.until_major.map(|until| format!("gone in {until}"));
+    let since = page.since_major.map(|since| format!("since {}", Page::major_words(since)));
+    let until = page.until_major.map(|until| format!("gone in {}", Page::major_words(until)));
     since.into_iter().chain(until).collect::<Vec<_>>().join(", ")
 }

@@ -1,6 +1,7 @@
 //! Reports on hosts: their facts, what differs between two, what rules say of one, and layouts of storage.
 
 mod check;
+mod config;
 mod differences;
 mod facts;
 mod layout;
@@ -16,7 +17,8 @@ use serde_json::Value;
 
 use crate::{run::escape, source::Source};
 
-pub use check::{check, config, page};
+pub use check::{check, page};
+pub use config::config;
 pub use differences::differences;
 pub use facts::facts;
 pub use layout::layout;

@@ -1,5 +1,7 @@
 //! Who writes dirty buffers between checkpoints.
 
+use pgdyno_core::{facts::amount::BLOCK, units::bytes_per_s};
+
 use super::rule::{Given, Rule, manual, page};
 use crate::{Finding, Today};
 
@@ -67,9 +69,8 @@ fn rate(given: &Given<'_>) -> Finding {
          themselves",
         );
     }
-    let mb_per_s = pages * 8.0 / 1024.0 * 1000.0 / delay_ms;
+    let most = bytes_per_s(pages * BLOCK as f64 * 1000.0 / delay_ms);
     given.fine(format!(
-        "at most {pages} pages each {delay_ms} ms, {mb_per_s:.0} MB/s; what it writes follows the demand \
-         for buffers"
+        "at most {pages} pages each {delay_ms} ms, {most}; what it writes follows the demand for buffers"
     ))
 }

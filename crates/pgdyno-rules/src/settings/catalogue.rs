@@ -4,6 +4,8 @@
 //! their `postgresql.conf.sample` for defaults, with those of Linux where the platform decides. Names that it leaves
 //! out are from the manual, section "Developer Options"; units from its chapter "Server Configuration".
 
+use pgdyno_core::facts::major_of;
+
 /// A setting as a range of majors has it.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Entry {
@@ -21,6 +23,20 @@ pub struct Entry {
     pub most: f64,
     /// Its default where nothing sets it, as `postgresql.conf.sample` writes it.
     pub default: &'static str,
+}
+
+impl Entry {
+    /// The majors of PostgreSQL that have it so: `9.5 to 14`, `13 and later`.
+    pub fn majors(&self) -> String {
+        let first = major_of(self.since);
+        let last = match self.until {
+            END => return format!("{first} and later"),
+            100_000 => "9.6".to_owned(),
+            until if until < 100_000 => major_of(until - 100),
+            until => major_of(until - 10_000),
+        };
+        if first == last { first } else { format!("{first} to {last}") }
+    }
 }
 
 /// What the values of a setting are.
@@ -64,6 +80,20 @@ pub enum Unit {
 use Kind::{Bool, Enum, Int, Real, Text};
 
 const END: u32 = u32::MAX;
+
+/// The newest major that these entries, and the rules of settings, are of.
+pub const NEWEST_MAJOR: u32 = 18;
+
+/// The present name of a setting by an old one that the server still accepts (`map_old_guc_names`); `None` for other
+/// names.
+pub fn alias(name: &str, version_num: u32) -> Option<&'static str> {
+    match name.to_ascii_lowercase().as_str() {
+        "sort_mem" => Some("work_mem"),
+        "vacuum_mem" => Some("maintenance_work_mem"),
+        "ssl_ecdh_curve" if version_num >= 180_000 => Some("ssl_groups"),
+        _ => None,
+    }
+}
 
 /// The setting of this name, in any case, as a version has it; `None` if that version has none.
 pub fn entry(name: &str, version_num: u32) -> Option<&'static Entry> {
@@ -165,7 +195,7 @@ pub const ENTRIES: &[Entry] = &[
     word("createrole_self_grant", 160_000, END, Text, ""),
     number("cursor_tuple_fraction", 90_500, END, Real(Unit::None), 0.0, 1.0, "0.1"),
     word("data_directory", 90_500, END, Text, "ConfigDir"),
-    word("data_sync_retry", 90_600, END, Bool, "off"),
+    word("data_sync_retry", 90_500, END, Bool, "off"),
     word("datestyle", 90_500, END, Text, "iso, mdy"),
     word("db_user_namespace", 90_500, 170_000, Bool, "off"),
     number("deadlock_timeout", 90_500, END, Int(Unit::Ms), 1.0, 2_147_483_647.0, "1s"),
@@ -565,6 +595,8 @@ mod tests {
             assert_eq!(bounds(name), Some((since, until)), "{name}");
         }
         assert!(!is_known("checkpoint_segments") && is_known("DateStyle"));
+        let newest = ENTRIES.iter().map(|entry| entry.since).max().expect("there are some");
+        assert_eq!(newest / 10_000, NEWEST_MAJOR);
     }
 
     #[test]
@@ -582,6 +614,20 @@ mod tests {
             ("jit", 120_000, "on"),
         ] {
             assert_eq!(entry(name, version).map(|entry| entry.default), Some(default), "{name}");
+        }
+    }
+
+    #[test]
+    fn majors_are_named() {
+        let of = |name: &str, version| entry(name, version).expect("it has it").majors();
+        for (name, version, majors) in [
+            ("stats_temp_directory", 140_000, "9.5 to 14"),
+            ("io_method", 180_000, "18 and later"),
+            ("log_line_prefix", 90_600, "9.5 to 9.6"),
+            ("max_worker_processes", 90_503, "9.5"),
+            ("io_combine_limit", 170_000, "17"),
+        ] {
+            assert_eq!(of(name, version), majors, "{name}");
         }
     }
 

@@ -1,31 +1,37 @@
 //! When checkpoints come, and how they write.
 
-use pgdyno_core::facts::{
-    Choice,
-    amount::{GB, MB, format},
+use pgdyno_core::{
+    facts::{
+        Choice,
+        amount::{GB, format},
+    },
+    units::{bytes, bytes_per_s},
 };
 
 use super::{
     inputs::{Inputs, wal_room_bytes, whole_mb},
     rule::{Given, Rule, choice, manual, page},
 };
-use crate::{Finding, Purpose, Today};
+use crate::{Finding, Page, Purpose, Today};
 
 /// Rules of this family.
 pub const RULES: &[Rule] = &[
-    Rule::of(
-        page(
+    Rule::of(Page {
+        also: &["checkpoint_segments"],
+        ..page(
             "max_wal_size",
             Today::Kept,
             "How much WAL may be written until the next checkpoint is due, whatever the time: a soft \
              limit.",
             "Checkpoints that come by volume come in bursts, and each makes the first change of every \
              page write a full-page image. A twentieth of the free space where WAL lies, from 1 GB to 16 \
-             GB (64 GB for loads), lets time start them; more makes recovery after a crash longer.",
+             GB (64 GB for loads), lets time start most of them; where there is little room, volume \
+             starts them. More makes recovery after a crash longer. 9.5 replaced checkpoint_segments by \
+             it: 3 times as many segments of 16 MB are about the same.",
             manual::WAL,
         )
-        .can("Above the free space of its file system WAL can fill it, and the server stops."),
-    )
+        .can("Above the free space of its file system WAL can fill it, and the server stops.")
+    })
     .recommends(max_wal_size)
     .judges(judge_max_wal_size),
     Rule::of(page(
@@ -91,50 +97,82 @@ fn most_wal(purpose: Purpose) -> u64 {
     if purpose == Purpose::BulkLoad { 64 } else { 16 }
 }
 
+/// The largest `max_wal_size` that is recommended.
+pub(super) fn most_wal_size(inputs: &Inputs<'_>) -> String {
+    format!("{}GB", most_wal(inputs.purpose))
+}
+
 fn max_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
-    let reason = format!(
-        "a twentieth of {} MB free where WAL lies, from 1 GB to {} GB: time, not volume, starts \
-         checkpoints",
-        inputs.wal_storage().available_bytes / MB,
-        most_wal(inputs.purpose)
-    );
-    choice("max_wal_size", format(max_wal_bytes(inputs)), reason)
+    let (chosen, free) = (max_wal_bytes(inputs), inputs.wal_free_bytes()?);
+    let most = most_wal(inputs.purpose);
+    let rate = rate_by_time(chosen, inputs.version_num, TARGET, minutes_between(inputs) * 60.0);
+    let little = if free / 20 < 2 * GB { "there is little room: " } else { "" };
+    let what = format!("{little}a twentieth of the {} free where WAL lies, from 1GB to {most}GB", bytes(free));
+    let reason = match chosen < most * GB {
+        true => format!("{what}; volume, not time, starts checkpoints from {rate} of WAL on"),
+        false => format!("{what}: time starts checkpoints up to {rate} of WAL"),
+    };
+    choice("max_wal_size", format(chosen), reason)
+}
+
+/// `checkpoint_completion_target` that these rules recommend.
+const TARGET: f64 = 0.9;
+
+/// WAL per second, in words, from which on volume and not time starts checkpoints: the server starts one when so much
+/// has been written that `max_wal_size` will not be exceeded until it ends (`CalculateCheckpointSegments`, which before
+/// 11 reckoned with one checkpoint more).
+fn rate_by_time(max_wal_bytes: u64, version_num: u32, target: f64, timeout_s: f64) -> String {
+    let kept = if version_num < 110_000 { 2.0 } else { 1.0 };
+    bytes_per_s(max_wal_bytes as f64 / (kept + target) / timeout_s.max(1.0))
+}
+
+/// The same of a configuration.
+fn rate_of(given: &Given<'_>, max_wal_bytes: u64) -> String {
+    let target = given.other_number("checkpoint_completion_target").unwrap_or(0.5);
+    let timeout_s = given.other_number("checkpoint_timeout").unwrap_or(300e3) / 1e3;
+    rate_by_time(max_wal_bytes, given.inputs.version_num, target, timeout_s)
 }
 
 fn judge_max_wal_size(given: &Given<'_>) -> Finding {
-    let free = given.inputs.wal_storage().available_bytes;
+    let Some(size) = given.bytes() else { return given.by_default() };
+    let rate = rate_of(given, size);
+    let Some(free) = given.inputs.wal_free_bytes() else {
+        return given.unjudged(format!(
+            "time starts checkpoints up to {rate} of WAL; how much is free where WAL lies is not known"
+        ));
+    };
     let recommended = max_wal_bytes(given.inputs);
-    match given.bytes() {
-        Some(bytes) if bytes > free => given.dangerous(
-            &format(recommended),
-            format!("more than the {} MB free where WAL lies, which it can fill", free / MB),
+    match size {
+        _ if size > free => {
+            let finding =
+                given.danger(format!("more than the {} free where WAL lies, which it can fill", bytes(free)));
+            if size > recommended { finding.instead(format(recommended)) } else { finding }
+        }
+        _ if size > free / 2 && size > recommended => given.improve(
+            format(recommended),
+            format!("more than half of the {} free where WAL lies, which data and others need too", bytes(free)),
         ),
-        Some(bytes) if bytes < recommended / 2 => given.by_size(),
-        Some(bytes) if bytes > recommended => given.fine(format!(
-            "time starts checkpoints; after a crash up to about {} of WAL are replayed",
-            format(bytes / MB * MB)
+        _ if size < recommended / 2 => given.by_size(),
+        _ if size > recommended => given.fine(format!(
+            "time starts checkpoints up to {rate} of WAL; after a crash up to about {} are replayed",
+            bytes(size)
         )),
         _ => given.by_size(),
     }
 }
 
 fn min_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
-    let bytes = whole_mb(max_wal_bytes(inputs) / 4, 2 * inputs.wal_segment_bytes);
-    choice(
-        "min_wal_size",
-        format(bytes),
-        "a quarter of max_wal_size: segments are recycled, not \
-     created",
-    )
+    inputs.wal_free_bytes()?;
+    let least = whole_mb(max_wal_bytes(inputs) / 4, 2 * inputs.wal_segment_bytes);
+    choice("min_wal_size", format(least), "a quarter of max_wal_size: segments are recycled, not created")
 }
 
 fn judge_min_wal_size(given: &Given<'_>) -> Finding {
     let most = given.other_number("max_wal_size").unwrap_or(GB as f64);
     let least = given.number().unwrap_or(0.0);
-    let free = given.inputs.wal_storage().available_bytes;
-    if least > free as f64 {
+    if let Some(free) = given.inputs.wal_free_bytes().filter(|free| least > *free as f64) {
         let recommended = min_wal_size(given.inputs).map(|choice| choice.value).unwrap_or_default();
-        return given.dangerous(&recommended, format!("more than the {} MB free where WAL lies", free / MB));
+        return given.dangerous(&recommended, format!("more than the {} free where WAL lies", bytes(free)));
     }
     match least > most {
         true => given.no_effect("it is above max_wal_size: checkpoints keep WAL below that"),
@@ -142,16 +180,21 @@ fn judge_min_wal_size(given: &Given<'_>) -> Finding {
     }
 }
 
+/// Minutes between checkpoints.
+fn minutes_between(inputs: &Inputs<'_>) -> f64 {
+    if inputs.purpose == Purpose::BulkLoad { 30.0 } else { 15.0 }
+}
+
 fn checkpoint_timeout(inputs: &Inputs<'_>) -> Option<Choice> {
-    let minutes = if inputs.purpose == Purpose::BulkLoad { "30min" } else { "15min" };
-    choice("checkpoint_timeout", minutes, "fewer full-page images than the default of 5min")
+    let timeout = format!("{}min", minutes_between(inputs));
+    choice("checkpoint_timeout", timeout, "fewer full-page images than the default of 5min")
 }
 
 fn judge_checkpoint_timeout(given: &Given<'_>) -> Finding {
     let minutes = given.number().unwrap_or(0.0) / 60e3;
     match minutes {
         ..10.0 => given.improve(
-            if given.inputs.purpose == Purpose::BulkLoad { "30min" } else { "15min" },
+            format!("{}min", minutes_between(given.inputs)),
             "every checkpoint begins a new round of full-page images",
         ),
         ..=60.0 => given.fine(format!(

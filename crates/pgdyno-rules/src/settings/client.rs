@@ -1,7 +1,7 @@
 //! Locale, formats and other defaults of sessions. None of them is a matter of performance: what is right follows from
 //! who uses the server.
 
-use super::rule::{Rule, manual, page};
+use super::rule::{Rule, any, manual, page};
 use crate::Today;
 
 /// Rules of this family.
@@ -13,14 +13,16 @@ pub const RULES: &[Rule] = &[
         "initdb writes that of lc_time; applications that read dates as text depend on it. No matter of \
          performance.",
         manual::CLIENT,
-    )),
+    ))
+    .judges(any),
     Rule::of(page(
         "timezone",
         Today::Depends,
         "The time zone of sessions that do not set one.",
         "initdb writes that of the system. No matter of performance.",
         manual::CLIENT,
-    )),
+    ))
+    .judges(any),
     Rule::of(page(
         "lc_messages",
         Today::Depends,
@@ -28,14 +30,16 @@ pub const RULES: &[Rule] = &[
         "C or en_US keeps the log in English, which tools that read logs expect. No matter of \
          performance.",
         manual::CLIENT,
-    )),
+    ))
+    .judges(any),
     Rule::of(page(
         "lc_monetary",
         Today::Depends,
         "How amounts of money are written by to_char and the type money.",
         "initdb writes that of its environment. No matter of performance.",
         manual::CLIENT,
-    )),
+    ))
+    .judges(any),
     Rule::of(page(
         "lc_numeric",
         Today::Depends,
@@ -43,14 +47,16 @@ pub const RULES: &[Rule] = &[
         "initdb writes that of its environment. No matter of performance: sorting follows lc_collate, \
          which is fixed for each database.",
         manual::CLIENT,
-    )),
+    ))
+    .judges(any),
     Rule::of(page(
         "lc_time",
         Today::Depends,
         "How names of days and months are written by to_char.",
         "initdb writes that of its environment. No matter of performance.",
         manual::CLIENT,
-    )),
+    ))
+    .judges(any),
     Rule::of(page(
         "default_text_search_config",
         Today::Depends,
@@ -58,7 +64,8 @@ pub const RULES: &[Rule] = &[
         "initdb chooses it by the language of the locale. Queries find an index only if they use its \
          configuration. No matter of performance.",
         manual::CLIENT,
-    )),
+    ))
+    .judges(any),
     Rule::of(page(
         "check_function_bodies",
         Today::DefaultIsRight,

@@ -1,10 +1,13 @@
 //! Connections, and what each of them takes.
 
-use pgdyno_core::{facts::Choice, units::plural};
+use pgdyno_core::{
+    facts::{Choice, amount::MB},
+    units::{self, plural},
+};
 
 use super::{
-    inputs::{DEFAULT_LOCKS, Inputs, usable_memory_bytes},
-    rule::{Given, Rule, choice, manual, page},
+    inputs::{DEFAULT_LOCKS, Inputs, mappable_bytes, usable_memory_bytes},
+    rule::{Given, Rule, any, choice, manual, page},
 };
 use crate::{Finding, Today};
 
@@ -51,11 +54,12 @@ pub const RULES: &[Rule] = &[
         Today::Kept,
         "Room in the lock table for each session, shared by all.",
         "64 is enough unless statements lock many partitions: then as many as there are tables and \
-         indexes, bounded by a sixteenth of memory.",
+         indexes, bounded by a sixteenth of memory. The table has room for this many locks times \
+         max_connections and max_prepared_transactions together, and takes some 400 bytes for each.",
         manual::LOCKS,
     ))
     .recommends(max_locks_per_transaction)
-    .judges(|given| given.by_size()),
+    .judges(judge_locks),
     Rule::of(
         page(
             "max_prepared_transactions",
@@ -85,7 +89,8 @@ pub const RULES: &[Rule] = &[
         "The TCP port, also a part of the name of the socket.",
         "It says how the server is reached, not how fast it is.",
         manual::CONNECTIONS,
-    )),
+    ))
+    .judges(any),
     Rule::of(page(
         "unix_socket_directories",
         Today::Depends,
@@ -175,14 +180,19 @@ fn judge_connections(given: &Given<'_>) -> Finding {
 
 fn reserved(given: &Given<'_>) -> Finding {
     let (kept, all) = (given.number().unwrap_or(3.0), given.other_number("max_connections").unwrap_or(100.0));
+    let others = match given.inputs.version_num {
+        110_000..120_000 => "max_wal_senders",
+        160_000.. => "reserved_connections",
+        _ => "",
+    };
+    let together = kept + given.other_number(others).unwrap_or(0.0);
     match kept {
-        _ if kept >= all => given.improve(
-            3,
-            format!(
-                "the server does not start: max_connections is \
-         {all}"
-            ),
-        ),
+        _ if kept >= all => {
+            given.refused(format!("the server does not start: max_connections is {all}")).instead(3)
+        }
+        _ if together >= all => given.refused(format!(
+            "the server does not start: with {others} it is {together}, and max_connections is {all}"
+        )),
         ..1.0 => given.improve(3, "no administrator gets in when all connections are taken"),
         _ => given.fine(format!("{kept} of {all} connections are for superusers")),
     }
@@ -214,6 +224,41 @@ fn max_locks_per_transaction(inputs: &Inputs<'_>) -> Option<Choice> {
         ),
     };
     choice("max_locks_per_transaction", value, reason)
+}
+
+fn judge_locks(given: &Given<'_>) -> Finding {
+    let host = given.inputs.host;
+    let of = |name: &str, default: f64| given.other_number(name).unwrap_or(default);
+    let sessions = of("max_connections", 100.0) + of("max_prepared_transactions", 0.0);
+    let locks = given.number().unwrap_or(DEFAULT_LOCKS as f64);
+    let bytes = locks * sessions * LOCK_BYTES as f64;
+    let shared = bytes + of("shared_buffers", 128.0 * MB as f64);
+    let memory = usable_memory_bytes(host) as f64;
+    let amount = |bytes: f64| units::bytes(bytes as u64);
+    let words =
+        format!("the lock table takes {}, of {locks} locks for each of {sessions} sessions", amount(bytes));
+    let better = max_locks_per_transaction(given.inputs);
+    let recommended = better.as_ref().map_or_else(|| DEFAULT_LOCKS.to_string(), |choice| choice.value.clone());
+    match mappable_bytes(host).map(|most| most as f64) {
+        _ if given.is(&recommended) => given.by_recommendation(),
+        Some(most) if shared > most => {
+            let most = amount(most);
+            let reason = format!("the server does not start: {words}; memory and swap are {most} together");
+            given.refused(reason).instead(recommended)
+        }
+        _ if shared >= memory => given.dangerous(
+            &recommended,
+            format!("{words}: with shared_buffers more than the {} of memory", amount(memory)),
+        ),
+        _ if bytes > memory / 16.0 => {
+            given.improve(recommended, format!("{words}, more than a sixteenth of {}", amount(memory)))
+        }
+        _ if better.is_some() => given.by_size(),
+        _ if locks < DEFAULT_LOCKS as f64 => {
+            given.improve(recommended, format!("{words}: statements that lock many tables fail"))
+        }
+        _ => given.fine(words),
+    }
 }
 
 fn prepared_transactions(given: &Given<'_>) -> Finding {

@@ -1,5 +1,7 @@
 //! What a commit waits for. No rule here recommends anything but the safe default.
 
+use pgdyno_core::facts::major_of;
+
 use super::rule::{Given, Rule, manual, page};
 use crate::{Finding, Today};
 
@@ -109,12 +111,14 @@ pub const RULES: &[Rule] = &[
             Today::Dangerous,
             "Whether a failed flush of data files is retried instead of stopping the server.",
             "After a failed fsync Linux marks the pages clean and may drop them, so that a second fsync \
-             succeeds without the data.",
-            "PostgreSQL manual, Server Configuration, \"Error Handling\"; commit 9ccdd7f66e33",
+             succeeds without the data. It came with the minor releases of February 2019 (9.5.16, 9.6.12, \
+             10.7, 11.2): those before retry always.",
+            "PostgreSQL manual, Server Configuration, \"Error Handling\"; release notes of 11.2; commit \
+             9ccdd7f66e33",
         )
-        .since(9)
         .can("Changes that never reached storage are taken for durable."),
-    ),
+    )
+    .judges(data_sync_retry),
 ];
 
 fn fsync(given: &Given<'_>) -> Finding {
@@ -210,5 +214,23 @@ fn commit_siblings(given: &Given<'_>) -> Finding {
         _ if delay <= 0.0 => given.no_effect("commit_delay is 0, so nothing asks for it"),
         Err(why) => given.no_effect(why),
         Ok(()) => given.fine(format!("commit_delay = {} applies while so many transactions are open", delay)),
+    }
+}
+
+/// First minor releases with `data_sync_retry`, as `server_version_num`, of the majors that had begun without it.
+const FIRST_WITH_RETRY: [u32; 4] = [90_516, 90_612, 100_007, 110_002];
+
+fn data_sync_retry(given: &Given<'_>) -> Finding {
+    let version = given.inputs.version_num;
+    let first = FIRST_WITH_RETRY.into_iter().find(|first| first / 100 == version / 100);
+    // A version without a minor, such as 110000, is that of a major: which minor it is is not known.
+    let words = |version: u32| format!("{}.{}", major_of(version), version % 100);
+    match first.filter(|first| version % 100 > 0 && version < *first) {
+        Some(first) => given.refused(format!(
+            "PostgreSQL {} brought it; {} does not have it, and the server does not start with it",
+            words(first),
+            words(version)
+        )),
+        None => given.by_default(),
     }
 }

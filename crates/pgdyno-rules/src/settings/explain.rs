@@ -6,8 +6,8 @@ use pgdyno_core::{facts::major_of, problem::Problem};
 
 use super::{
     all::rule,
-    catalogue::{Kind, bounds, entry, is_known},
-    conf,
+    catalogue::{Kind, NEWEST_MAJOR, alias, bounds, entry, is_known},
+    conf::{self, File, Unread, Unreadable},
     inputs::Inputs,
     rule::Given,
     value,
@@ -28,19 +28,38 @@ pub fn explain(present: &BTreeMap<String, String>, inputs: &Inputs<'_>) -> Vec<F
 /// # Errors
 /// A wrong request for a line that the server would not accept, or that includes another file.
 pub fn explain_text(file: &str, text: &str, inputs: &Inputs<'_>) -> Result<Vec<Finding>, Problem> {
-    let read = conf::read(file, text)?;
-    let mut findings = explain(&read.settings, inputs);
+    Ok(explain_file(&conf::read(file, text)?, inputs))
+}
+
+/// Judges a configuration that was read: its settings, and the files that could not be read.
+pub fn explain_file(file: &File, inputs: &Inputs<'_>) -> Vec<Finding> {
+    let mut findings = explain(&file.settings, inputs);
     for finding in &mut findings {
-        if let Some(times) = read.repeated.get(&finding.name) {
+        if let Some(times) = file.repeated.get(&finding.name) {
             finding.reason.push_str(&format!(" (set {times} times: the last one counts)"));
         }
     }
-    Ok(findings)
+    findings.extend(file.unread.iter().map(unread));
+    findings.sort_by_key(|finding| finding.standing);
+    findings
 }
 
-/// What is found of one value.
-fn judge(name: &str, value: &str, conf: &BTreeMap<String, String>, inputs: &Inputs<'_>) -> Finding {
-    let plain = |standing, reason: String| Finding {
+/// What is to be said of an included file that could not be read.
+fn unread(of: &Unread) -> Finding {
+    let (standing, reason) = match &of.why {
+        Unreadable::Missing => {
+            (Standing::Refused, "the server does not start: there is no such file or directory".to_owned())
+        }
+        Unreadable::Other(why) => {
+            (Standing::Unknown, format!("it could not be read, so what it sets is missing here: {why}"))
+        }
+    };
+    plain(&of.directive, &of.name, standing, reason)
+}
+
+/// A finding without a recommended value.
+fn plain(name: &str, value: &str, standing: Standing, reason: String) -> Finding {
+    Finding {
         name: name.to_owned(),
         object: String::new(),
         standing,
@@ -48,13 +67,18 @@ fn judge(name: &str, value: &str, conf: &BTreeMap<String, String>, inputs: &Inpu
         recommended: None,
         reason,
         change: None,
-    };
+    }
+}
+
+/// What is found of one value.
+fn judge(name: &str, value: &str, conf: &BTreeMap<String, String>, inputs: &Inputs<'_>) -> Finding {
+    let plain = |standing, reason| plain(name, value, standing, reason);
     let Some(here) = entry(name, inputs.version_num) else {
         let (standing, reason) = absent(name, inputs.version_num);
         return plain(standing, reason);
     };
     if let Some(refusal) = value::refusal(here, value, inputs.wal_segment_bytes) {
-        return plain(Standing::Improve, format!("the server does not start with it: {refusal}"));
+        return plain(Standing::Refused, format!("the server does not start with it: {refusal}"));
     }
     let Some(rule) = rule(name) else {
         return match value::is_same(name, inputs.version_num, value, here.default, inputs.wal_segment_bytes) {
@@ -75,11 +99,8 @@ fn with_recommendation(given: &Given<'_>, finding: Finding) -> Finding {
 fn unjudged(default: &str, kind: Kind) -> String {
     let default = if default.is_empty() { "empty" } else { default };
     match kind {
-        Kind::Text => format!(
-            "pgdyno has no rule for it; the default is {default}, unless initdb wrote \
-         another"
-        ),
-        _ => format!("pgdyno has no rule for it; the default is {default}"),
+        Kind::Text => format!("no rule judges it; the default is {default}, unless initdb wrote another"),
+        _ => format!("no rule judges it; the default is {default}"),
     }
 }
 
@@ -87,35 +108,31 @@ fn unjudged(default: &str, kind: Kind) -> String {
 fn absent(name: &str, version_num: u32) -> (Standing, String) {
     let major = major_of(version_num);
     let refused = "the server does not start with it";
-    match bounds(name) {
+    if let Some(now) = alias(name, version_num) {
+        return (Standing::Obsolete, format!("an old name of {now}, which the server still accepts"));
+    }
+    let reason = match bounds(name) {
         Some((_, until)) if version_num >= until => {
             let why = rule(name).map_or("", |rule| rule.page.why);
-            (
-                Standing::Obsolete,
-                format!("PostgreSQL {} removed it, and {refused}. {why}", major_of(until)).trim().into(),
-            )
+            format!("PostgreSQL {} removed it, and {refused}. {why}", major_of(until)).trim().to_owned()
         }
-        Some((since, _)) => (
-            Standing::Improve,
-            format!(
-                "PostgreSQL {} brought it; {major} does not have it, and \
-             {refused}",
-                major_of(since)
-            ),
-        ),
-        None if name.contains('.') => (Standing::Unknown, "it belongs to an extension".to_owned()),
+        Some((since, _)) => {
+            format!("PostgreSQL {} brought it; {major} does not have it, and {refused}", major_of(since))
+        }
+        None if name.contains('.') => {
+            return (Standing::Unknown, "it belongs to an extension, and no rule judges it".to_owned());
+        }
         None if name.eq_ignore_ascii_case("checkpoint_segments") => {
-            (Standing::Obsolete, format!("PostgreSQL 9.5 removed it for max_wal_size, and {refused}"))
+            format!("PostgreSQL 9.5 removed it for max_wal_size, and {refused}")
+        }
+        None if version_num / 10_000 > NEWEST_MAJOR => {
+            let reason = format!("the rules know no such setting; they end at PostgreSQL {NEWEST_MAJOR}");
+            return (Standing::Unknown, reason);
         }
         None => {
             debug_assert!(!is_known(name));
-            (
-                Standing::Unknown,
-                format!(
-                    "PostgreSQL 9.5 to 18 have no setting of this name, and \
-             {refused}"
-                ),
-            )
+            format!("PostgreSQL 9.5 to {NEWEST_MAJOR} have no setting of this name, and {refused}")
         }
-    }
+    };
+    (Standing::Refused, reason)
 }

@@ -5,10 +5,10 @@ use pgdyno_core::{
         HostFacts, StorageFacts,
         amount::{GB, MB},
     },
-    units::plural,
+    units::{self, plural},
 };
 
-use crate::Purpose;
+use crate::{Purpose, rotation::storage_rotates};
 
 /// Facts that the rules use.
 #[derive(Debug, Clone, Copy)]
@@ -48,9 +48,20 @@ impl<'a> Inputs<'a> {
         allowed.min(quota).min(self.server_cpus.unwrap_or(u32::MAX)).max(1)
     }
 
-    /// Whether the kernel reports that the data is on storage without moving parts.
+    /// Free bytes where WAL lies; `None` if that file system is not known, as of a host that is only described.
+    pub fn wal_free_bytes(&self) -> Option<u64> {
+        let storage = self.wal_storage();
+        (storage.size_bytes > 0).then_some(storage.available_bytes)
+    }
+
+    /// Whether the data is on storage with moving parts; `None` if the kernel does not tell, or cannot know as a guest.
+    pub fn rotates(&self) -> Option<bool> {
+        storage_rotates(self.data, self.host)
+    }
+
+    /// Whether the data is known to be on storage without moving parts.
     pub fn is_fast(&self) -> bool {
-        self.data.rotational == Some(false)
+        self.rotates() == Some(false)
     }
 
     /// `shared_buffers` that the rule chooses, in bytes.
@@ -106,7 +117,15 @@ pub fn usable_memory_bytes(host: &HostFacts) -> u64 {
     }
 }
 
-/// Names the source of the memory figure, for a reason.
+/// Most memory in bytes that the kernel lets the server map at once: with `vm.overcommit_memory` = 0 it refuses what
+/// memory and swap together do not have. `None` where it refuses nothing, or by other figures.
+pub(crate) fn mappable_bytes(host: &HostFacts) -> Option<u64> {
+    let memory = &host.memory;
+    (memory.overcommit_mode == 0).then(|| memory.total_bytes.saturating_add(memory.swap_bytes))
+}
+
+/// Names the source of the memory figure, for a reason. Amounts of a reason are in KiB, MiB and GiB as everywhere; only
+/// values of settings are written as `postgresql.conf` has them.
 pub(crate) fn memory_words(host: &HostFacts) -> String {
     let usable = usable_memory_bytes(host);
     let source = if usable == host.memory.total_bytes {
@@ -116,7 +135,7 @@ pub(crate) fn memory_words(host: &HostFacts) -> String {
     } else {
         "memory left under CommitLimit (vm.overcommit_memory is 2)"
     };
-    format!("{} MB of {source}", usable / MB)
+    format!("{} of {source}", units::bytes(usable))
 }
 
 /// Rounds down to whole megabytes, but to no less than `least` bytes.

@@ -17,7 +17,9 @@ pub const RULES: &[Rule] = &[
          by sequential and other scans as well.",
         "Storage without moving parts serves many reads at once. From 13 to 17 it counts pages: 100. \
          Before 13 it counted drives, and 26 prefetches about as many. In 18 it counts reads of up to \
-         io_combine_limit: 32, twice the default. What it brings here: not measured. 0 turns it off.",
+         io_combine_limit: 32, twice the default. What it brings here: not measured. On other storage the \
+         default stays: what suits a rotating disk depends on how many share the work, and a guest is not \
+         told what its disks are. 0 turns reading ahead off, which serves none of them.",
         "PostgreSQL manual, \"Resource Consumption\" of Server Configuration; release notes of 13 and \
          18",
     ))
@@ -120,7 +122,7 @@ pub const RULES: &[Rule] = &[
 
 /// Pages to prefetch. Before version 13 the setting counted drives (release notes of 13: new = Σ old/i), so 26
 /// there prefetches about as many pages as 100 does later.
-fn pages_ahead(version_num: u32) -> u32 {
+pub(super) fn pages_ahead(version_num: u32) -> u32 {
     match version_num {
         ..130_000 => 26,
         130_000..180_000 => 100,
@@ -140,25 +142,31 @@ fn maintenance_io_concurrency(inputs: &Inputs<'_>) -> Option<Choice> {
 
 fn concurrency(given: &Given<'_>) -> Finding {
     let pages = given.number().unwrap_or(0.0);
-    if !given.inputs.is_fast() {
-        return match given.inputs.data.rotational {
-            Some(true) => given.fine(
-                "for a rotating disk about its number of drives; what it brings \
-             here: not measured",
-            ),
-            _ => given.fine("the kernel does not tell what storage this is"),
-        };
-    }
     let wanted = f64::from(pages_ahead(given.inputs.version_num));
+    let is_fast = given.inputs.is_fast();
+    let usual = if is_fast { wanted.to_string() } else { given.default().to_owned() };
     match pages {
-        ..=0.0 => given.improve(
-            wanted,
-            "nothing is read ahead, and storage serves one read of a query \
-         at a time",
-        ),
-        _ if pages < wanted / 4.0 => given.by_recommendation(),
-        _ => given.fine("storage serves many reads of a query at once"),
+        ..=0.0 => given
+            .improve(usual, "nothing is read ahead, and storage serves one read of a query at a time"),
+        _ if is_fast && pages < wanted / 4.0 => given.by_recommendation(),
+        _ if is_fast => given.fine("storage serves many reads of a query at once"),
+        _ if given.is(&usual) => given.fine("it is the default"),
+        _ => given.unjudged(ahead_of_unknown(given, pages)),
     }
+}
+
+/// What reading ahead means where nothing says how much of it the storage serves at once.
+fn ahead_of_unknown(given: &Given<'_>, pages: f64) -> String {
+    let ahead = match given.inputs.version_num {
+        ..130_000 => format!("as many pages are requested ahead as keep {pages} drives busy"),
+        130_000..180_000 => format!("up to {pages} pages of a query are requested ahead"),
+        _ => format!("up to {pages} reads of a query are requested ahead"),
+    };
+    let why = match given.inputs.rotates() {
+        Some(true) => "how many rotating disks serve them is not known",
+        _ => "what storage this is is not known here",
+    };
+    format!("{ahead}, and by default {}: {why}", given.default())
 }
 
 fn io_method(given: &Given<'_>) -> Finding {

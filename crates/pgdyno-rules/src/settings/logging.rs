@@ -4,7 +4,7 @@ use pgdyno_core::{facts::Choice, units::duration};
 
 use super::{
     inputs::Inputs,
-    rule::{Given, Rule, choice, manual, page},
+    rule::{Given, Rule, any, choice, manual, page},
 };
 use crate::{Finding, Today};
 
@@ -43,7 +43,8 @@ pub const RULES: &[Rule] = &[
         "Two lines for a checkpoint explain many a dip of throughput. On by default from 15 on.",
         manual::LOGGING,
     ))
-    .recommends(checkpoints),
+    .recommends(checkpoints)
+    .judges(judge_checkpoints),
     Rule::of(page(
         "log_line_prefix",
         Today::Kept,
@@ -85,7 +86,8 @@ pub const RULES: &[Rule] = &[
         "It loses no line and rotates; under systemd the journal does that as well. When much is logged \
          sessions wait for this one process.",
         manual::LOGGING,
-    )),
+    ))
+    .judges(any),
     Rule::of(page(
         "log_directory",
         Today::Depends,
@@ -136,7 +138,8 @@ pub const RULES: &[Rule] = &[
         "verbose adds the SQLSTATE and the place in the source of the server, which logs of errors \
          profit from; it costs only when something is logged.",
         manual::LOGGING,
-    )),
+    ))
+    .judges(any),
     Rule::of(
         page(
             "log_statement",
@@ -165,7 +168,8 @@ pub const RULES: &[Rule] = &[
         "initdb writes that of the system. GMT has no hour twice and none missing; servers of pgdyno use \
          it, as its records do.",
         manual::LOGGING,
-    )),
+    ))
+    .judges(any),
 ];
 
 /// The settings of the log that these rules recommend for a version, in the order in which they are printed.
@@ -206,6 +210,13 @@ fn temporary_files(given: &Given<'_>) -> Finding {
     }
 }
 
+fn judge_checkpoints(given: &Given<'_>) -> Finding {
+    match given.is_off() {
+        true => given.improve("on", "no line says when a checkpoint came, why, and how long it took"),
+        false => given.fine("two lines for a checkpoint"),
+    }
+}
+
 fn judge_line_prefix(given: &Given<'_>) -> Finding {
     let has = |letters: &[&str]| letters.iter().any(|letter| given.value.contains(letter));
     match (has(&["%m", "%t", "%n"]), has(&["%p", "%c"])) {
@@ -226,7 +237,7 @@ fn destination(given: &Given<'_>) -> Finding {
 fn of_collector(given: &Given<'_>) -> Finding {
     match given.is_other_off("logging_collector") {
         true if !given.is(given.default()) => given.no_effect("logging_collector is off"),
-        _ => given.by_default(),
+        _ => any(given),
     }
 }
 

@@ -1,12 +1,15 @@
 //! Memory: shared, of sessions, of maintenance, and in which pages.
 
-use pgdyno_core::facts::{
-    Choice,
-    amount::{GB, KB, MB, format},
+use pgdyno_core::{
+    facts::{
+        Choice,
+        amount::{GB, KB, MB, format},
+    },
+    units,
 };
 
 use super::{
-    inputs::{Inputs, memory_words, usable_memory_bytes, whole_mb},
+    inputs::{Inputs, mappable_bytes, memory_words, usable_memory_bytes, whole_mb},
     rule::{Given, Rule, choice, manual, page},
 };
 use crate::{Finding, Purpose, Today};
@@ -53,7 +56,8 @@ pub const RULES: &[Rule] = &[
         )
         .since(13),
     )
-    .recommends(hash_mem_multiplier),
+    .recommends(hash_mem_multiplier)
+    .judges(judge_hash_mem_multiplier),
     Rule::of(page(
         "maintenance_work_mem",
         Today::Kept,
@@ -70,7 +74,8 @@ pub const RULES: &[Rule] = &[
         Today::Kept,
         "Memory of each worker of autovacuum; -1, the default, is maintenance_work_mem.",
         "Where maintenance_work_mem is large for the sake of indexes, autovacuum_max_workers workers \
-         need not have it too: 1 GB at most, all that a vacuum before 17 can use.",
+         need not have it too: 1 GB at most, all that a vacuum before 17 can use. All workers together \
+         should leave half of memory to others.",
         manual::RESOURCES,
     ))
     .recommends(autovacuum_work_mem)
@@ -157,18 +162,23 @@ fn shared_buffers(inputs: &Inputs<'_>) -> Option<Choice> {
 }
 
 fn judge_shared_buffers(given: &Given<'_>) -> Finding {
-    let memory = usable_memory_bytes(given.inputs.host);
+    let host = given.inputs.host;
+    let memory = usable_memory_bytes(host);
     let bytes = given.bytes().unwrap_or(0);
     let share = bytes as f64 / memory.max(1) as f64 * 100.0;
     let recommended = format(given.inputs.shared_buffers_bytes());
-    let words = memory_words(given.inputs.host);
+    let words = memory_words(host);
+    if let Some(most) = mappable_bytes(host).filter(|most| bytes > *most) {
+        let reason = format!(
+            "the server does not start: it is more than memory and swap together, {}, and the kernel refuses it",
+            units::bytes(most)
+        );
+        return given.refused(reason).instead(recommended);
+    }
     if bytes >= memory {
         return given.dangerous(
             &recommended,
-            format!(
-                "more than the {words}: the server will not start, \
-         or swap"
-            ),
+            format!("no less than the {words}: the server does not start, swaps or is killed"),
         );
     }
     match share {
@@ -200,7 +210,7 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
         return choice("work_mem", format(of_reports), reason);
     }
     let reason =
-        format!("memory beside shared_buffers over 3 x {connections} connections, from 4 MB to 256 MB");
+        format!("memory beside shared_buffers over 3 x {connections} connections, from 4MB to 256MB");
     choice("work_mem", format(bytes), reason)
 }
 
@@ -210,7 +220,7 @@ fn work_mem_of_reports(inputs: &Inputs<'_>) -> Option<(u64, String)> {
     let (clients, processes) = (u64::from(inputs.clients.max(1)), u64::from(inputs.cpus() / 2).min(16) + 1);
     let bytes = whole_mb(free_bytes(inputs) / (2 * clients * processes), 4 * MB).min(GB);
     let reason = format!(
-        "memory beside shared_buffers over 2 x {clients} queries of {processes} processes, up to 1 GB"
+        "memory beside shared_buffers over 2 x {clients} queries of {processes} processes, up to 1GB"
     );
     (inputs.purpose == Purpose::Olap).then_some((bytes, reason))
 }
@@ -224,10 +234,8 @@ fn judge_work_mem(given: &Given<'_>) -> Finding {
     let all = bytes as f64 * sessions;
     let chosen = work_mem(given.inputs).map(|choice| choice.value).unwrap_or_default();
     let words = |what: &str| {
-        let (all, left) = ((all / MB as f64) as u64, (left / MB as f64) as u64);
-        format!(
-            "once in each of {sessions} connections it is {all} MB{what} the {left} MB beside shared_buffers"
-        )
+        let (all, left) = (units::bytes(all as u64), units::bytes(left as u64));
+        format!("once in each of {sessions} connections it is {all}{what} the {left} beside shared_buffers")
     };
     if given.is(&chosen) {
         given.fine(words(", of"))
@@ -253,6 +261,19 @@ fn hash_mem_multiplier(inputs: &Inputs<'_>) -> Option<Choice> {
     (is_early && has_reports).then(|| choice("hash_mem_multiplier", "2.0", reason))?
 }
 
+fn judge_hash_mem_multiplier(given: &Given<'_>) -> Finding {
+    let multiplier = given.number().unwrap_or(1.0);
+    let bytes = multiplier * given.other_number("work_mem").unwrap_or(4.0 * MB as f64);
+    let words = format!("one hash table may take {} in each process of a query", units::bytes(bytes as u64));
+    match usable_memory_bytes(given.inputs.host) as f64 {
+        _ if given.is(given.default()) => given.by_recommendation(),
+        memory if multiplier > 2.0 && bytes > memory / 16.0 => {
+            given.improve("2.0", format!("{words}, more than a sixteenth of {}", units::bytes(memory as u64)))
+        }
+        _ => given.fine(words),
+    }
+}
+
 fn maintenance_bytes(inputs: &Inputs<'_>) -> u64 {
     let usable = usable_memory_bytes(inputs.host);
     match inputs.purpose {
@@ -264,8 +285,8 @@ fn maintenance_bytes(inputs: &Inputs<'_>) -> u64 {
 fn maintenance_work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
     let words = memory_words(inputs.host);
     let reason = match inputs.purpose {
-        Purpose::BulkLoad => format!("an eighth of {words}, up to 8 GB: loads sort for their indexes"),
-        _ => format!("a sixteenth of {words}, below 2 GB"),
+        Purpose::BulkLoad => format!("an eighth of {words}, up to 8GB: loads sort for their indexes"),
+        _ => format!("a sixteenth of {words}, below 2GB"),
     };
     choice("maintenance_work_mem", format(maintenance_bytes(inputs)), reason)
 }
@@ -276,19 +297,23 @@ fn judge_maintenance(given: &Given<'_>) -> Finding {
     let recommended = maintenance_bytes(given.inputs);
     let own = given.other_number("autovacuum_work_mem").filter(|bytes| *bytes >= 0.0);
     let workers = given.other_number("autovacuum_max_workers").unwrap_or(3.0);
-    let all = own.unwrap_or(bytes as f64) * workers + bytes as f64;
+    let all = of_vacuum(given, own.unwrap_or(bytes as f64)) * workers + bytes as f64;
+    let words = units::bytes(all as u64);
     if all > memory as f64 / 2.0 && bytes > recommended {
-        let reason = format!(
-            "{workers} workers of autovacuum and one command may take {} of {} MB of memory",
-            format((all as u64) / MB * MB),
-            memory / MB
-        );
+        let memory = units::bytes(memory);
+        let reason =
+            format!("{workers} workers of autovacuum and one command may take {words} of {memory} of memory");
         return given.improve(format(recommended), reason);
     }
     match bytes < recommended / 4 {
         true => given.by_recommendation(),
-        false => given.fine(format!("up to {} MB for autovacuum and one command", (all as u64) / MB)),
+        false => given.fine(format!("up to {words} for autovacuum and one command")),
     }
+}
+
+/// What a vacuum takes of the bytes that it may: before 17 it keeps its list of dead rows in one piece of at most 1 GB.
+fn of_vacuum(given: &Given<'_>, bytes: f64) -> f64 {
+    if given.inputs.version_num < 170_000 { bytes.min(GB as f64) } else { bytes }
 }
 
 fn autovacuum_work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
@@ -298,16 +323,19 @@ fn autovacuum_work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
 }
 
 fn judge_autovacuum_work_mem(given: &Given<'_>) -> Finding {
-    match given.bytes() {
-        None => given.fine("maintenance_work_mem applies"),
-        Some(bytes) if bytes > GB && given.inputs.version_num < 170_000 => {
-            given.no_effect("before 17 a vacuum uses at most 1 GB: what is above does nothing")
-        }
-        Some(bytes) => given.fine(format!(
-            "{} workers of autovacuum take up to {} MB",
-            given.other("autovacuum_max_workers"),
-            (bytes as f64 * given.other_number("autovacuum_max_workers").unwrap_or(3.0)) as u64 / MB
-        )),
+    let Some(bytes) = given.bytes() else { return given.fine("maintenance_work_mem applies") };
+    let workers = given.other_number("autovacuum_max_workers").unwrap_or(3.0).max(1.0);
+    let memory = usable_memory_bytes(given.inputs.host);
+    let all = of_vacuum(given, bytes as f64) * workers;
+    let words = format!("{workers} workers of autovacuum take up to {}", units::bytes(all as u64));
+    if all > memory as f64 / 2.0 {
+        // An eighth of memory for all workers, and what the server accepts at least.
+        let each = whole_mb((memory as f64 / 8.0 / workers) as u64, MB).min(GB);
+        return given.improve(format(each), format!("{words} of {} of memory", units::bytes(memory)));
+    }
+    match bytes > GB && given.inputs.version_num < 170_000 {
+        true => given.no_effect("before 17 a vacuum uses at most 1GB: what is above does nothing"),
+        false => given.fine(words),
     }
 }
 
@@ -316,32 +344,67 @@ fn vacuum_buffer_usage_limit(inputs: &Inputs<'_>) -> Option<Choice> {
     (inputs.version_num < 170_000).then(|| choice("vacuum_buffer_usage_limit", "2MB", reason))?
 }
 
-fn huge_pages(given: &Given<'_>) -> Finding {
-    let pool = &given.inputs.host.memory.huge_pages;
-    let shared = given.other_number("shared_buffers").unwrap_or(128.0 * MB as f64) as u64;
-    let needed = shared.div_ceil(pool.page_bytes.max(1));
-    // Of 8 bytes for each 4 kB.
-    let table = shared / 512;
-    let free = format!(
-        "{} huge pages of {} are free, and {needed} or more are needed",
-        pool.free,
-        format(pool.page_bytes)
-    );
-    let is_short = pool.free < needed;
-    match given.value.trim().to_ascii_lowercase().as_str() {
-        "try" if is_short => given.fine(format!("{free}: ordinary pages will be used")),
-        "try" => given.fine("enough huge pages are free"),
-        _ if given.is_off() && shared >= 8 * GB => given.improve(
-            "try",
-            format!("a process that touches all of shared_buffers has a page table of {} MB", table / MB),
-        ),
-        _ if given.is_off() => given.fine("with few shared_buffers page tables stay small"),
-        _ if is_short && given.other("huge_page_size") == "0" => {
-            given.improve("try", format!("the server does not start: {free}"))
+/// What there is of huge pages for `shared_buffers`.
+enum Pool {
+    /// It is not known.
+    Unknown,
+    /// Enough are free.
+    Enough,
+    /// Too few are free: how many, in words.
+    Short(String),
+}
+
+impl Pool {
+    fn of(given: &Given<'_>, shared: u64) -> Self {
+        let pool = &given.inputs.host.memory.huge_pages;
+        // The setting came in 14: before, pages have the kernel's default size.
+        let own = given.other_number("huge_page_size").unwrap_or(0.0) as u64;
+        if pool.page_bytes == 0 || ![0, pool.page_bytes].contains(&own) {
+            return Self::Unknown;
         }
-        _ => given.fine(
-            "a server without huge pages does not start, rather than run with large page \
-         tables",
+        let needed = shared.div_ceil(pool.page_bytes);
+        let size = units::bytes(pool.page_bytes);
+        match pool.free < needed {
+            true => Self::Short(format!(
+                "{} huge pages of {size} are free, and {needed} or more are needed",
+                pool.free
+            )),
+            false => Self::Enough,
+        }
+    }
+}
+
+fn huge_pages(given: &Given<'_>) -> Finding {
+    let shared = given.other_number("shared_buffers").unwrap_or(128.0 * MB as f64) as u64;
+    // Of 8 bytes for each 4 kB.
+    let table = units::bytes(shared / 512);
+    let has_none = given.other("shared_memory_type").eq_ignore_ascii_case("sysv");
+    match given.value.trim().to_ascii_lowercase().as_str() {
+        _ if given.is_off() && shared >= 8 * GB => given
+            .improve("try", format!("a process that touches all of shared_buffers has a page table of {table}")),
+        _ if given.is_off() => given.fine("with few shared_buffers page tables stay small"),
+        "try" if has_none => given.no_effect("with shared_memory_type = sysv there are no huge pages"),
+        _ if has_none => given
+            .refused("the server does not start: with shared_memory_type = sysv there are no huge pages")
+            .instead("try"),
+        "try" => given.fine(match Pool::of(given, shared) {
+            Pool::Short(free) => format!("{free}: ordinary pages will be used"),
+            Pool::Enough => "enough huge pages are free".to_owned(),
+            Pool::Unknown => "where too few huge pages are free, ordinary pages will be used".to_owned(),
+        }),
+        _ => demanded(given, shared),
+    }
+}
+
+/// Of `huge_pages = on`.
+fn demanded(given: &Given<'_>, shared: u64) -> Finding {
+    match Pool::of(given, shared) {
+        Pool::Short(free) => given.refused(format!("the server does not start: {free}")).instead("try"),
+        Pool::Enough => given
+            .fine("a server without huge pages does not start, rather than run with large page tables"),
+        Pool::Unknown => given.unjudged(
+            "without enough free huge pages the server does not start, and how many there are of this size is not \
+             known",
         ),
     }
 }
@@ -350,7 +413,7 @@ fn dynamic_shared_memory(given: &Given<'_>) -> Finding {
     match given.value.trim().to_ascii_lowercase().as_str() {
         "posix" => given.fine("it is the default on Linux"),
         "none" if given.inputs.version_num >= 120_000 => {
-            given.improve("posix", "the server does not start: none was removed in 12")
+            given.refused("the server does not start: none was removed in 12").instead("posix")
         }
         "none" => given.improve(
             "posix",

@@ -13,6 +13,7 @@ mod checkpoints;
 mod client;
 mod conf;
 mod connections;
+mod described;
 mod durability;
 mod explain;
 mod inputs;
@@ -32,10 +33,11 @@ mod vacuum;
 mod value;
 mod wal;
 
-pub use all::{choose, hints, page, pages, recommend, rule, rules};
-pub use catalogue::{ENTRIES, Entry, Kind, Unit, entry, is_known};
-pub use conf::{File, read};
-pub use explain::{explain, explain_text};
+pub use all::{choose, hints, page, pages, recommend, rule, rules, wanted};
+pub use catalogue::{ENTRIES, Entry, Kind, NEWEST_MAJOR, Unit, entry, is_known};
+pub use conf::{File, Find, Include, Included, Unread, Unreadable, read, read_all};
+pub use described::{host_facts, storage_facts};
+pub use explain::{explain, explain_file, explain_text};
 pub use inputs::{
     DEFAULT_LOCKS, DEFAULT_WORKER_PROCESSES, Inputs, KeyDemand, connections_for, usable_memory_bytes,
     wal_room_bytes, whole_mb,

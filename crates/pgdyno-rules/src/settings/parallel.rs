@@ -2,7 +2,7 @@
 
 use pgdyno_core::{
     facts::{Choice, amount::MB},
-    units::plural,
+    units::{bytes, plural},
 };
 
 use super::{
@@ -165,7 +165,6 @@ fn max_parallel_maintenance_workers(inputs: &Inputs<'_>) -> Option<Choice> {
 
 fn judge_worker_processes(given: &Given<'_>) -> Finding {
     let (processes, cpus) = (given.number().unwrap_or(0.0), given.inputs.cpus());
-    let workers = given.other_number("max_parallel_workers").unwrap_or(0.0);
     let recommended = u64::from(cpus).max(DEFAULT_WORKER_PROCESSES);
     if processes < DEFAULT_WORKER_PROCESSES as f64 {
         return given.improve(
@@ -174,19 +173,21 @@ fn judge_worker_processes(given: &Given<'_>) -> Finding {
          none",
         );
     }
-    match workers > processes {
-        true => given.improve(
-            workers,
-            format!(
-                "max_parallel_workers is {workers}, and only so many can \
-         start"
-            ),
-        ),
-        false => given.fine(format!(
-            "slots for {processes} processes, which cost little; {workers} of them may be parallel \
-             workers on {}",
+    let slots = format!("slots for {processes} processes, which cost little");
+    // 9.5 has no parallel queries, and 9.6 has no limit of their workers but this one.
+    match given.other_number("max_parallel_workers") {
+        Some(workers) if workers > processes => {
+            given.improve(workers, format!("max_parallel_workers is {workers}, and only so many can start"))
+        }
+        Some(workers) => given.fine(format!(
+            "{slots}; {workers} of them may be parallel workers on {}",
             plural(cpus.into(), "processor")
         )),
+        None if given.inputs.version_num >= 90_600 => given.fine(format!(
+            "{slots}; all of them may be parallel workers on {}",
+            plural(cpus.into(), "processor")
+        )),
+        None => given.fine(slots),
     }
 }
 
@@ -210,14 +211,16 @@ fn judge_parallel_workers(given: &Given<'_>) -> Finding {
 
 fn judge_per_gather(given: &Given<'_>) -> Finding {
     let (workers, cpus) = (given.number().unwrap_or(0.0), f64::from(given.inputs.cpus()));
-    let most = given.other_number("max_parallel_workers").unwrap_or(workers);
+    // In 9.6 the limit of background processes is the only one.
+    let limit = if given.inputs.version_num < 100_000 { "max_worker_processes" } else { "max_parallel_workers" };
+    let most = given.other_number(limit).unwrap_or(workers);
     match workers {
         ..=0.0 if given.inputs.purpose != Purpose::Oltp => given.by_recommendation(),
         ..=0.0 => given.fine(
             "no query is parallel unless a session asks for it, which short \
          transactions do not miss",
         ),
-        _ if workers > most => given.no_effect(format!("max_parallel_workers = {most} allows no more")),
+        _ if workers > most => given.no_effect(format!("{limit} = {most} allows no more")),
         _ if workers > cpus => given.by_recommendation(),
         _ => given.fine(format!("one query may keep {} of {cpus} processors busy", workers + 1.0)),
     }
@@ -226,15 +229,15 @@ fn judge_per_gather(given: &Given<'_>) -> Finding {
 fn judge_maintenance_workers(given: &Given<'_>) -> Finding {
     let (workers, cpus) = (given.number().unwrap_or(0.0), f64::from(given.inputs.cpus()));
     let most = given.other_number("max_parallel_workers").unwrap_or(8.0);
-    let memory = given.other_number("maintenance_work_mem").unwrap_or(64.0 * MB as f64) / MB as f64;
+    let memory = given.other_number("maintenance_work_mem").unwrap_or(64.0 * MB as f64);
     let share = memory / (workers + 1.0);
     match workers {
         ..=0.0 => given.by_recommendation(),
         _ if workers > most => given.no_effect(format!("max_parallel_workers = {most} allows no more")),
         _ if workers > cpus => given.by_recommendation(),
-        _ if share < 32.0 => given.no_effect(format!(
-            "an index is built with fewer: each must have 32 MB, and maintenance_work_mem leaves \
-             {share:.0} MB"
+        _ if share < 32.0 * MB as f64 => given.no_effect(format!(
+            "an index is built with fewer: each must have 32 MiB, and maintenance_work_mem leaves {}",
+            bytes(share as u64)
         )),
         _ => given.fine(format!("one index may keep {} of {cpus} processors busy", workers + 1.0)),
     }

@@ -1,8 +1,11 @@
 //! What the planner believes.
 
-use pgdyno_core::facts::{
-    Choice,
-    amount::{MB, format},
+use pgdyno_core::{
+    facts::{
+        Choice,
+        amount::{MB, format},
+    },
+    units::{self, count},
 };
 
 use super::{
@@ -36,7 +39,9 @@ pub const RULES: &[Rule] = &[
         Today::Kept,
         "What reading a page out of sequence is estimated to cost, in units of seq_page_cost.",
         "The default of 4 is for rotating disks of which a part is cached. 1.1 where the kernel reports \
-         storage without moving parts, or where nearly all is in memory; below 1 makes no sense.",
+         storage without moving parts, or where nearly all is in memory; below 1 makes no sense. A guest is \
+         not told what its disks are: they say that they rotate, whatever is behind them. Where its storage \
+         is an SSD, 1.1 is for whoever knows that to set.",
         "PostgreSQL manual, Server Configuration, \"Planner Cost Constants\"",
     ))
     .recommends(random_page_cost)
@@ -82,11 +87,12 @@ pub const RULES: &[Rule] = &[
         Today::Depends,
         "How detailed the statistics of a column are.",
         "100 is right for short transactions; 500 for few long queries, whose plans are worth a longer \
-         ANALYZE and more time for planning. Single columns can have more by ALTER TABLE ... SET \
-         STATISTICS. What it brings here: not measured.",
+         ANALYZE and more time for planning. ANALYZE reads 300 times as many rows of a table. Single \
+         columns can have more by ALTER TABLE ... SET STATISTICS. What it brings here: not measured.",
         manual::PLANNER,
     ))
-    .recommends(statistics_target),
+    .recommends(statistics_target)
+    .judges(judge_statistics_target),
     Rule::of(
         page(
             "jit",
@@ -176,7 +182,7 @@ fn judge_cache_size(given: &Given<'_>) -> Finding {
     match (bytes as f64) < shared {
         true => given.improve(
             format(recommended.max(shared as u64 / MB * MB)),
-            format!("less than shared_buffers, {} MB, which are a part of it", shared as u64 / MB),
+            format!("less than shared_buffers, {}, which are a part of it", units::bytes(shared as u64)),
         ),
         false => given.by_size(),
     }
@@ -200,13 +206,15 @@ fn seq_page_cost(given: &Given<'_>) -> Finding {
     }
 }
 
+/// `random_page_cost` of storage without moving parts.
+pub(super) const COST_OF_FAST_STORAGE: &str = "1.1";
+
 fn random_page_cost(inputs: &Inputs<'_>) -> Option<Choice> {
     inputs.is_fast().then(|| {
         choice(
             "random_page_cost",
-            "1.1",
-            "the kernel reports non-rotational storage for the \
-         data",
+            COST_OF_FAST_STORAGE,
+            "the kernel reports non-rotational storage for the data",
         )
     })?
 }
@@ -216,7 +224,7 @@ fn judge_random_page_cost(given: &Given<'_>) -> Finding {
     let ratio = given.number().unwrap_or(4.0) / page.max(1e-9);
     let words = format!("{ratio:.2} times seq_page_cost = {page}");
     let scaled = |times: f64| format!("{}", times * page);
-    match given.inputs.data.rotational {
+    match given.inputs.rotates() {
         _ if ratio < 1.0 - 1e-9 => {
             given.improve(scaled(1.0), format!("{words}: no page is cheaper out of sequence"))
         }
@@ -262,6 +270,21 @@ fn cpu_cost(given: &Given<'_>) -> Finding {
 fn statistics_target(inputs: &Inputs<'_>) -> Option<Choice> {
     let reason = "few long queries: better estimates are worth a longer ANALYZE";
     (inputs.purpose == Purpose::Olap).then(|| choice("default_statistics_target", "500", reason))?
+}
+
+fn judge_statistics_target(given: &Given<'_>) -> Finding {
+    let target = given.number().unwrap_or(100.0);
+    let better = statistics_target(given.inputs).map_or_else(|| "100".to_owned(), |choice| choice.value);
+    let words = format!("ANALYZE reads {} rows of a table", count((300.0 * target) as u64));
+    match target {
+        ..100.0 => given.improve(better, format!("{words}, too few to know the values of most columns")),
+        _ if given.is("100") => given.by_recommendation(),
+        ..=1_000.0 => given.fine(words),
+        _ => given.improve(
+            better,
+            format!("{words}, and planning reads up to {target} values of every column that a query names"),
+        ),
+    }
 }
 
 fn jit(inputs: &Inputs<'_>) -> Option<Choice> {

@@ -123,17 +123,15 @@ fn archive_command(given: &Given<'_>) -> Finding {
         };
     }
     match archive(given.value) {
-        Archive::KeepsNothing => given.dangerous(
-            "",
+        Archive::KeepsNothing => given.danger(
             "it returns 0 and stores nothing: the server removes WAL as archived, and there is no point-in-time \
              recovery. Set archive_mode = off, or a command that stores %p",
         ),
-        Archive::Nothing if given.other("archive_library").is_empty() => given.dangerous(
-            "",
+        Archive::Nothing if given.other("archive_library").is_empty() => given.danger(
             "archive_mode is on and nothing archives: WAL stays until it fills its file system. Set a command, or \
              archive_mode = off",
         ),
-        Archive::Fails => given.dangerous("", "it always fails: WAL fills its file system"),
+        Archive::Fails => given.danger("it always fails: WAL fills its file system"),
         Archive::Nothing => given.fine("archive_library stores WAL"),
         Archive::Something => given.fine("only a test of recovery says whether its archive is usable"),
     }
@@ -145,11 +143,10 @@ fn archive_mode(given: &Given<'_>) -> Finding {
         || !given.other("archive_library").is_empty();
     match given.is_off() {
         true => given.fine("no archive: no point-in-time recovery from one"),
-        false if minimal => given.improve(
-            "off",
-            "the server does not start: wal_level = minimal allows \
-         no archive",
-        ),
+        // The finding of wal_level says what to change: doing both would go too far.
+        false if minimal => {
+            given.refused("the server does not start: wal_level = minimal allows no archive; raise that")
+        }
         false if !keeps => given.improve("off", "archive_command stores nothing, so there is no archive"),
         false => given.fine("finished segments of WAL are archived"),
     }
@@ -158,8 +155,17 @@ fn archive_mode(given: &Given<'_>) -> Finding {
 fn max_wal_senders(given: &Given<'_>) -> Finding {
     let senders = given.number().unwrap_or(0.0);
     let minimal = given.other("wal_level").eq_ignore_ascii_case("minimal");
+    let connections = given.other_number("max_connections").unwrap_or(100.0);
+    if given.inputs.version_num < 120_000 && senders >= connections {
+        return given.refused(format!(
+            "the server does not start: before 12 it takes WAL senders from max_connections, which is {connections}"
+        ));
+    }
     match (senders > 0.0, minimal) {
-        (true, true) => given.improve("0", "the server does not start: wal_level = minimal allows none"),
+        // As of archive_mode.
+        (true, true) => {
+            given.refused("the server does not start: wal_level = minimal allows none; raise that")
+        }
         (false, true) => given.fine("wal_level = minimal asks for it"),
         (false, false) => given.fine("no base backup over a connection and no standby is possible"),
         (true, false) => given.fine(format!("room for {senders} base backups and standbys")),

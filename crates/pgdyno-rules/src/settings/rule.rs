@@ -23,8 +23,8 @@ pub struct Rule {
 }
 
 impl Rule {
-    /// A rule that recommends nothing, and judges by the page: the default is fine, and so is another value where it
-    /// depends.
+    /// A rule that recommends nothing, and judges by the page: the default is fine, and another value is not judged
+    /// where it depends.
     pub(crate) const fn of(page: Page) -> Self {
         Self { page, recommend: |_| None, judge: |given| given.by_recommendation() }
     }
@@ -59,6 +59,11 @@ pub(crate) const fn page(
 /// A value that a rule chose.
 pub(crate) fn choice(name: &str, value: impl ToString, reason: impl Into<String>) -> Option<Choice> {
     Some(Choice { name: name.to_owned(), value: value.to_string(), reason: reason.into() })
+}
+
+/// Judges a setting of which any value is as good as another: who uses the server decides.
+pub(crate) fn any(given: &Given<'_>) -> Finding {
+    given.fine(if given.is(given.default()) { "it is the default" } else { given.rule.page.why })
 }
 
 /// A value that a configuration gives to a setting.
@@ -97,21 +102,34 @@ impl Given<'_> {
         self.finding(Standing::Fine, reason)
     }
 
+    /// The server does not start with it.
+    pub(crate) fn refused(&self, reason: impl Into<String>) -> Finding {
+        self.finding(Standing::Refused, reason)
+    }
+
+    /// It can lose data or bring the server down.
+    pub(crate) fn danger(&self, reason: impl Into<String>) -> Finding {
+        self.finding(Standing::Dangerous, reason)
+    }
+
     /// It can lose data or bring the server down; the recommended value instead.
     pub(crate) fn dangerous(&self, recommended: &str, reason: impl Into<String>) -> Finding {
-        let finding = self.finding(Standing::Dangerous, reason);
-        Finding { recommended: Some(recommended.to_owned()), ..finding }
+        self.danger(reason).instead(recommended)
     }
 
     /// Another value would serve better.
     pub(crate) fn improve(&self, recommended: impl ToString, reason: impl Into<String>) -> Finding {
-        let finding = self.finding(Standing::Improve, reason);
-        Finding { recommended: Some(recommended.to_string()), ..finding }
+        self.finding(Standing::Improve, reason).instead(recommended)
     }
 
     /// It does nothing here.
     pub(crate) fn no_effect(&self, reason: impl Into<String>) -> Finding {
         self.finding(Standing::NoEffect, reason)
+    }
+
+    /// It may be right or not: no rule says which.
+    pub(crate) fn unjudged(&self, reason: impl Into<String>) -> Finding {
+        self.finding(Standing::Unknown, reason)
     }
 
     /// The default of this major.
@@ -176,14 +194,14 @@ impl Given<'_> {
         }
     }
 
-    /// Compares it with the default: another value is fine where it depends.
+    /// Compares it with the default: no rule judges another value where it depends.
     pub(crate) fn by_default(&self) -> Finding {
         let page = &self.rule.page;
         if self.is(self.default()) {
             return self.fine("it is the default");
         }
         match page.today {
-            Today::Depends | Today::Kept => self.fine(page.why),
+            Today::Depends | Today::Kept => self.unjudged(page.why),
             Today::Obsolete => self.finding(Standing::Obsolete, page.why),
             Today::NoEffect => self.no_effect(page.why),
             Today::Dangerous => self.dangerous(self.default(), page.why),
@@ -206,6 +224,13 @@ impl Given<'_> {
     }
 }
 
+impl Finding {
+    /// With a recommended value.
+    pub(crate) fn instead(self, value: impl ToString) -> Self {
+        Self { recommended: Some(value.to_string()), ..self }
+    }
+}
+
 /// Completes the pages of settings.
 impl Page {
     /// First major that has it: 9 is 9.6.
@@ -225,7 +250,7 @@ impl Page {
 
     /// The majors of PostgreSQL that it concerns: `13 and later`, `9.6 to 16`; empty for all from 9.5 on.
     pub fn majors(&self) -> String {
-        let name = |major: u32| if major == 9 { "9.6".to_owned() } else { major.to_string() };
+        let name = Self::major_words;
         match (self.since_major, self.until_major) {
             (None, None) => String::new(),
             (Some(since), None) => format!("{} and later", name(since)),

@@ -60,7 +60,8 @@ pub const RULES: &[Rule] = &[
             manual::STATISTICS,
         )
         .since(14),
-    ),
+    )
+    .judges(judge_wal_timing),
     Rule::of(
         page(
             "track_cost_delay_timing",
@@ -109,7 +110,8 @@ fn activities(given: &Given<'_>) -> Finding {
 }
 
 fn track_io_timing(_: &Inputs<'_>) -> Option<Choice> {
-    choice("track_io_timing", "on", "pgdyno records read and write times")
+    let reason = "EXPLAIN (ANALYZE, BUFFERS) and pg_stat_database then show what reads and writes take";
+    choice("track_io_timing", "on", reason)
 }
 
 fn judge_io_timing(given: &Given<'_>) -> Finding {
@@ -118,12 +120,20 @@ fn judge_io_timing(given: &Given<'_>) -> Finding {
             "off",
             format!(
                 "reading the clock source {slow} takes about a microsecond or more, twice for each \
-             read and write"
+             call"
             ),
         ),
         (true, Some("hpet" | "acpi_pm")) => given.fine("the clock source is slow to read"),
         (true, _) => given.improve("on", "nothing tells how long reads and writes take"),
         (false, _) => given.fine("reads and writes are timed"),
+    }
+}
+
+fn judge_wal_timing(given: &Given<'_>) -> Finding {
+    match (given.is_off(), given.inputs.host.clocksource.as_deref()) {
+        (true, _) => given.fine("it is the default"),
+        (false, Some("hpet" | "acpi_pm")) => judge_io_timing(given),
+        (false, _) => given.fine("writes and flushes of WAL are timed"),
     }
 }
 

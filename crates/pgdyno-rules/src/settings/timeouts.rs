@@ -1,5 +1,7 @@
 //! What ends statements, transactions and sessions.
 
+use pgdyno_core::units::duration;
+
 use super::rule::{Given, Rule, manual, page};
 use crate::{Finding, Today};
 
@@ -40,7 +42,8 @@ pub const RULES: &[Rule] = &[
             manual::CLIENT,
         )
         .since(9),
-    ),
+    )
+    .judges(of_idle),
     Rule::of(
         page(
             "transaction_timeout",
@@ -62,12 +65,46 @@ pub const RULES: &[Rule] = &[
             manual::CLIENT,
         )
         .since(14),
-    ),
+    )
+    .judges(of_idle),
 ];
+
+/// Shorter than this, a timeout of all sessions is a number whose unit was forgotten.
+const SHORTEST_MS: f64 = 1e3;
 
 fn for_all(given: &Given<'_>) -> Finding {
     match given.number().unwrap_or(0.0) {
         ..=0.0 => given.fine("it is the default: sessions and roles set their own"),
-        ms => given.fine(format!("after {} s in every session, also of maintenance", ms / 1e3)),
+        ms if ms < SHORTEST_MS => {
+            given.improve("0", format!("{}, whatever it does: {}", of_every_session(ms), unit(given)))
+        }
+        ms => given.unjudged(format!(
+            "{}, also of maintenance; the manual advises to set it for roles and sessions",
+            of_every_session(ms)
+        )),
+    }
+}
+
+fn of_every_session(ms: f64) -> String {
+    format!("after {} in every session", duration(ms / 1e3))
+}
+
+/// What a number without a unit means.
+fn unit(given: &Given<'_>) -> &'static str {
+    match given.value.trim().parse::<f64>() {
+        Ok(_) => "a number without a unit is in milliseconds",
+        Err(_) => "it is very short",
+    }
+}
+
+fn of_idle(given: &Given<'_>) -> Finding {
+    match given.number().unwrap_or(0.0) {
+        ..=0.0 => given.fine("it is the default: no session is ended"),
+        ms if ms < SHORTEST_MS => {
+            let idle = duration(ms / 1e3);
+            given.improve("0", format!("a session is ended once it idles for {idle}: {}", unit(given)))
+        }
+        _ if given.rule.page.name == "idle_session_timeout" => given.by_default(),
+        ms => given.fine(format!("a session that idles in a transaction for {} is ended", duration(ms / 1e3))),
     }
 }

@@ -1,8 +1,8 @@
 //! Vacuum, automatic and not, and freezing.
 
 use pgdyno_core::{
-    facts::Choice,
-    units::{count, duration},
+    facts::{Choice, amount::BLOCK},
+    units::{bytes_per_s, count, duration},
 };
 
 use super::{
@@ -159,7 +159,8 @@ pub const RULES: &[Rule] = &[
         "Raise it where autovacuum does not keep up and storage has room; it does nothing with a delay \
          of 0.",
         manual::VACUUM,
-    )),
+    ))
+    .judges(autovacuum_cost_limit),
     Rule::of(page(
         "vacuum_cost_delay",
         Today::DefaultIsRight,
@@ -337,26 +338,26 @@ fn freeze_max_age(given: &Given<'_>) -> Finding {
 }
 
 fn cost_delay(inputs: &Inputs<'_>) -> Option<Choice> {
-    let reason = "20ms lets autovacuum read 8 MB/s at most; 2ms is the default from version 12 on";
+    let reason = "20ms lets autovacuum read 7.81 MiB/s at most; 2ms is the default from version 12 on";
     (inputs.version_num < 120_000).then(|| choice("autovacuum_vacuum_cost_delay", "2ms", reason))?
 }
 
-/// Megabytes per second that autovacuum may read from beyond shared buffers.
-fn read_mb_per_s(given: &Given<'_>, delay_ms: f64) -> f64 {
+/// What autovacuum may read from beyond shared buffers, in words.
+fn read_rate(given: &Given<'_>, delay_ms: f64) -> String {
     let miss = given.other_number("vacuum_cost_page_miss").unwrap_or(2.0).max(1.0);
-    cost_limit_in_force(given) / miss * 8.0 / 1024.0 * 1000.0 / delay_ms
+    bytes_per_s(cost_limit_in_force(given) / miss * BLOCK as f64 * 1000.0 / delay_ms)
 }
 
 fn judge_cost_delay(given: &Given<'_>) -> Finding {
     match autovacuum_delay(given) {
         delay if delay > 10.0 => given.improve(
             "2ms",
-            format!("all workers together read at most {:.0} MB/s", read_mb_per_s(given, delay)),
+            format!("all workers together read at most {}", read_rate(given, delay)),
         ),
         delay if delay > 0.0 => {
-            given.fine(format!("all workers together read at most {:.0} MB/s", read_mb_per_s(given, delay)))
+            given.fine(format!("all workers together read at most {}", read_rate(given, delay)))
         }
-        _ if given.inputs.data.rotational == Some(true) => given.improve(
+        _ if given.inputs.rotates() == Some(true) => given.improve(
             "2ms",
             format!(
                 "{} workers without a delay take the heads of a rotating disk from the sessions",
@@ -367,6 +368,16 @@ fn judge_cost_delay(given: &Given<'_>) -> Finding {
             "{} workers read and write as fast as storage allows, beside the sessions",
             given.other("autovacuum_max_workers")
         )),
+    }
+}
+
+fn autovacuum_cost_limit(given: &Given<'_>) -> Finding {
+    match autovacuum_delay(given) {
+        _ if given.is(given.default()) => given.fine("it is the default: vacuum_cost_limit applies"),
+        delay if delay > 0.0 => {
+            given.fine(format!("all workers together read at most {}", read_rate(given, delay)))
+        }
+        _ => given.no_effect("autovacuum_vacuum_cost_delay is 0, so nothing is limited"),
     }
 }
 
@@ -390,8 +401,8 @@ fn cost_limit(given: &Given<'_>) -> Finding {
     match (is_shared && automatic > 0.0, manual > 0.0) {
         _ if given.is(given.default()) => given.fine("it is the default"),
         (true, _) => given.fine(format!(
-            "autovacuum has it too: all workers together read at most {:.0} MB/s",
-            read_mb_per_s(given, automatic)
+            "autovacuum has it too: all workers together read at most {}",
+            read_rate(given, automatic)
         )),
         (false, true) => given.fine("for a VACUUM that somebody issues"),
         (false, false) => given.no_effect("vacuum_cost_delay is 0, so nothing is limited"),

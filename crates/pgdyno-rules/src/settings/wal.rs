@@ -19,11 +19,13 @@ pub const RULES: &[Rule] = &[
             Today::Depends,
             "How much WAL tells: enough for recovery after a crash, for archives and standbys, or for \
              logical decoding.",
-            "minimal spares WAL only for COPY, CREATE INDEX, CLUSTER and the like on a table that the \
-             same transaction created or truncated. It excludes base backups, archives and standbys, and \
-             from 10 on asks for max_wal_senders = 0. For a load that can be repeated it may be worth a \
-             restart; pgdyno shows it as a comment and never sets it.",
-            manual::WAL,
+            "minimal writes no WAL for what a transaction creates or rewrites, and flushes the new files at \
+             commit instead: CREATE INDEX, REINDEX, CLUSTER and CREATE TABLE AS on any table, and loads into a \
+             table that the same transaction created or truncated (before 13 COPY only). It excludes base \
+             backups, archives and standbys, and from 10 on asks for max_wal_senders = 0. For a load that can \
+             be repeated it may be worth a restart; pgdyno shows it as a comment and never sets it.",
+            "PostgreSQL manual, Server Configuration, \"Write Ahead Log\", and Populating a Database, \"Disable \
+             WAL Archival and Streaming Replication\"",
         )
         .can(
             "A base backup or an archive from before a time with minimal cannot be recovered beyond \
@@ -103,7 +105,8 @@ pub const RULES: &[Rule] = &[
         )
         .since(12),
     )
-    .recommends(wal_recycle),
+    .recommends(wal_recycle)
+    .judges(judge_wal_recycle),
     Rule::of(
         page(
             "wal_init_zero",
@@ -115,7 +118,8 @@ pub const RULES: &[Rule] = &[
         )
         .since(12),
     )
-    .recommends(wal_init_zero),
+    .recommends(wal_init_zero)
+    .judges(judge_wal_init_zero),
     Rule::of(page(
         "wal_log_hints",
         Today::Depends,
@@ -160,29 +164,20 @@ pub const RULES: &[Rule] = &[
 fn wal_level(given: &Given<'_>) -> Finding {
     let version = given.inputs.version_num;
     let level = given.value.trim().to_ascii_lowercase();
-    let senders = given.other_number("max_wal_senders").unwrap_or(0.0);
+    let enough = if version < 90_600 { "hot_standby" } else { "replica" };
     match level.as_str() {
-        "minimal" if senders > 0.0 => given.improve(
-            "replica",
-            format!(
-                "the server does not start: minimal allows no WAL senders, and max_wal_senders is \
-             {senders}"
+        "minimal" => match needs_more(given) {
+            Some(why) => given.refused(format!("the server does not start: {why}")).instead(enough),
+            None if given.inputs.purpose == Purpose::BulkLoad => given.fine(
+                "index builds and loads into new tables write no WAL; there is no base backup, archive or standby \
+                 until it is raised",
             ),
-        ),
-        "minimal" if !given.is_other_off("archive_mode") => given.improve(
-            "replica",
-            "the server does not start: archive_mode is on, which needs more \
-             than minimal",
-        ),
-        "minimal" if given.inputs.purpose == Purpose::BulkLoad => given.fine(
-            "loads into new tables write less WAL; there is no base backup, archive or standby until it \
-             is raised",
-        ),
-        "minimal" => given.improve(
-            if version < 90_600 { "hot_standby" } else { "replica" },
-            "no base backup, archive or standby is possible, and only loads into new tables write less \
-             WAL",
-        ),
+            None => given.improve(
+                enough,
+                "no base backup, archive or standby is possible, and only index builds and loads into new tables \
+                 write less WAL",
+            ),
+        },
         "archive" | "hot_standby" if version >= 90_600 => {
             given.fine("the server reads it as replica, its name from 9.6 on")
         }
@@ -192,6 +187,19 @@ fn wal_level(given: &Given<'_>) -> Finding {
         ),
         _ => given.fine("enough for base backups, archives and standbys"),
     }
+}
+
+/// Which setting needs more than `wal_level = minimal`, so that a server with both does not start.
+fn needs_more(given: &Given<'_>) -> Option<String> {
+    let senders = given.other_number("max_wal_senders").unwrap_or(0.0);
+    if senders > 0.0 {
+        return Some(format!("minimal allows no WAL senders, and max_wal_senders is {senders}"));
+    }
+    if !given.is_other_off("archive_mode") {
+        return Some("archive_mode is on, which needs more than minimal".to_owned());
+    }
+    let summarizes = given.inputs.version_num >= 170_000 && !given.is_other_off("summarize_wal");
+    summarizes.then(|| "summarize_wal is on, which needs more than minimal".to_owned())
 }
 
 fn wal_buffers(given: &Given<'_>) -> Finding {
@@ -226,11 +234,9 @@ fn wal_compression(given: &Given<'_>) -> Finding {
     }
     let needs_build = ["lz4", "zstd"].contains(&given.value.trim().to_ascii_lowercase().as_str());
     match (needs_build, given.inputs.version_num) {
-        (true, ..150_000) => given.improve(
-            "on",
-            "the server does not start: before 15 there is on and \
-         off only",
-        ),
+        (true, ..150_000) => {
+            given.refused("the server does not start: before 15 there is on and off only").instead("on")
+        }
         (true, _) => given.fine("less WAL for some CPU time; the server must be built with this method"),
         (false, 150_000..) => given.fine(
             "less WAL for CPU time by pglz; lz4, where the server has it, costs less. Not \
@@ -251,6 +257,24 @@ fn wal_writer_delay(given: &Given<'_>) -> Finding {
             "commits flush their WAL themselves (synchronous_commit is not off); only large transactions \
              notice it",
         ),
+    }
+}
+
+fn judge_wal_recycle(given: &Given<'_>) -> Finding {
+    where_blocks_stay(given, "it is cheaper to rename an old segment than to make a new one")
+}
+
+fn judge_wal_init_zero(given: &Given<'_>) -> Finding {
+    where_blocks_stay(given, "zeros allocate its blocks before a commit waits for them")
+}
+
+/// Judges what is right to turn off only on file systems that never overwrite a block in place.
+fn where_blocks_stay(given: &Given<'_>, why: &str) -> Finding {
+    match given.inputs.wal_storage().filesystem.as_deref() {
+        Some(name @ ("ext2" | "ext3" | "ext4" | "xfs")) if given.is_off() => {
+            given.improve("on", format!("WAL is on {name}, which overwrites blocks in place: {why}"))
+        }
+        _ => given.by_recommendation(),
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::{
     collections::BTreeMap,
-    env, fs,
+    env,
     path::{Path, PathBuf},
     process::ExitCode,
 };
@@ -13,13 +13,17 @@ use pgdyno_core::{
     problem::Problem,
     units::{plural, printable},
 };
+use pgdyno_inventory::{Inventory, PgPurpose};
 use pgdyno_provision::{Request, Wanted, foresee, registry, remove, up};
 use pgdyno_rules::{
     Standing,
-    settings::{self, Inputs, KeyDemand},
+    settings::{self, Difference, Inputs, KeyDemand, NEWEST_MAJOR},
 };
 
-use super::host_of::PurposeName;
+use super::{
+    conf_file,
+    host_of::{PurposeName, kept},
+};
 use crate::{context::Context, exit::Exit, output, servers};
 
 /// Size of a WAL segment unless one is named, in MB.
@@ -52,13 +56,14 @@ struct For {
     /// PostgreSQL version, such as 18 or 9.6 [default: the newest installed, else that of the bundle]
     #[arg(long, value_name = "VERSION")]
     pg: Option<Wanted>,
-    /// Host and version of a recorded run instead of this host
-    #[arg(long, value_name = "RUN", conflicts_with_all = ["server", "pg", "data", "waldir", "wal_segsize"])]
+    /// Host of a recorded run, or of a file of `pgdyno host facts --json`, instead of this host; its version, too,
+    /// unless --pg names another
+    #[arg(long, value_name = "RUN|FILE", conflicts_with = "server")]
     run: Option<String>,
     /// Maximum number of client sessions
     #[arg(long, value_name = "N", default_value_t = 80, value_parser = clap::value_parser!(u32).range(1..=200_000))]
     clients: u32,
-    /// Data directory, or where it will be [default: pgdyno's state directory]
+    /// Data directory, or where it will be [default: that of the host's facts, else pgdyno's state directory]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
     /// WAL directory, if it is apart
@@ -77,12 +82,13 @@ struct For {
     pgdyno config recommend --pg 18 > /etc/postgresql/18/main/conf.d/sized.conf\n  \
     pgdyno config recommend --purpose bulk-load --server main --diff\n  \
     pgdyno config recommend --pg 18 --verify\n  \
+    pgdyno config recommend --run host.json --pg 17 --data /data/17/main\n  \
     pgdyno explain max_wal_size"
 )]
 struct Recommend {
     #[command(flatten)]
     of: For,
-    /// Print only what differs from a present postgresql.conf [default file: that of --server]
+    /// Print only what differs from a present postgresql.conf, and what is wrong in it [default file: that of --server]
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     diff: Option<Option<PathBuf>>,
     /// Start a temporary server with it, and remove it again
@@ -94,7 +100,8 @@ struct Recommend {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Exit status 1: something dangerous was found.\n\n\
+#[command(after_help = "Files that it includes are read, too. Exit status 1: something dangerous was found, or the \
+    server would not start.\n\n\
     Examples:\n  \
     pgdyno config explain /etc/postgresql/15/main/postgresql.conf --pg 15\n  \
     pgdyno config explain postgresql.conf --purpose olap --all")]
@@ -128,7 +135,7 @@ fn recommend(args: &Recommend, context: &Context) -> Result<ExitCode, Problem> {
     let choices = settings::recommend(&inputs);
     if let Some(file) = &args.diff {
         let present = facts.present(file.as_deref())?;
-        output::print(&difference(&choices, &present, &inputs))?;
+        output::print(&differences(&settings::difference(&settings::wanted(&inputs), &present, &inputs)))?;
     } else if args.json {
         output::print(&(serde_json::to_string_pretty(&choices).unwrap_or_default() + "\n"))?;
     } else {
@@ -149,14 +156,12 @@ fn recommend(args: &Recommend, context: &Context) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
-fn difference(choices: &[Choice], present: &BTreeMap<String, String>, inputs: &Inputs<'_>) -> String {
-    let different = settings::difference(choices, present, inputs);
-    let reason =
-        |name: &str| choices.iter().find(|choice| choice.name == name).map_or("", |choice| &choice.reason);
+fn differences(different: &[Difference]) -> String {
     let lines = different.iter().map(|of| {
         let present =
             of.present.as_deref().map_or_else(|| "the default".to_owned(), |value| printable(value).into());
-        format!("{}: {present} → {}  ({})\n", of.name, of.recommended, reason(&of.name))
+        let also = if of.is_fine { "; the present value is fine, too" } else { "" };
+        format!("{}: {present} → {}  ({}{also})\n", of.name, of.recommended, printable(&of.reason))
     });
     match different.is_empty() {
         true => "nothing differs from what is recommended\n".to_owned(),
@@ -189,14 +194,15 @@ fn verify(of: &For, choices: &[Choice]) -> Result<(), Problem> {
 fn explain(args: &Explain, context: &Context) -> Result<ExitCode, Problem> {
     let facts = args.of.facts(context)?;
     let name = args.file.display().to_string();
-    let findings = settings::explain_text(&name, &read(&args.file)?, &facts.inputs(&args.of))?;
+    let findings = settings::explain_file(&conf_file::read(&args.file)?, &facts.inputs(&args.of));
     output::print(&if args.json {
         serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"
     } else {
         let title = format!("{name}, for PostgreSQL {} on {}", major_of(facts.version_num), facts.name);
         pgdyno_report::config_findings(&title, &findings, args.all)
     })?;
-    Ok(Exit::of_check(findings.iter().all(|finding| finding.standing != Standing::Dangerous)).into())
+    let is_bad = |standing| matches!(standing, Standing::Refused | Standing::Dangerous);
+    Ok(Exit::of_check(!findings.iter().any(|finding| is_bad(finding.standing))).into())
 }
 
 /// Where a server runs, and which.
@@ -213,11 +219,21 @@ struct Facts {
 
 impl For {
     fn facts(&self, context: &Context) -> Result<Facts, Problem> {
-        match (&self.run, &self.server) {
-            (Some(run), _) => of_run(&pgdyno_record::open(&pgdyno_record::find(&context.runs, run)?)?),
+        let facts = match (&self.run, &self.server) {
+            (Some(file), _) if is_of_facts(file) => self.of_described(&kept(file, context)?, file),
+            (Some(run), _) => {
+                self.of_run(&pgdyno_record::open(&pgdyno_record::find(&context.runs, run)?)?)
+            }
             (None, Some(server)) => of_server(server),
             (None, None) => self.of_this_host(),
+        }?;
+        if facts.version_num / 10_000 > NEWEST_MAJOR {
+            let major = major_of(facts.version_num);
+            output::message(format_args!(
+                "the rules end at PostgreSQL {NEWEST_MAJOR}: what is new in {major} is not known\n"
+            ));
         }
+        Ok(facts)
     }
 
     fn of_this_host(&self) -> Result<Facts, Problem> {
@@ -231,10 +247,73 @@ impl For {
             data: storage(&data)?,
             wal: wal.map(storage).transpose()?,
             version_num: program.version_num,
-            segment_bytes: u64::from(self.wal_segsize.unwrap_or(SEGMENT_MB)) << 20,
+            segment_bytes: self.segment_bytes().unwrap_or(segment(SEGMENT_MB)),
             server: None,
         })
     }
+
+    fn segment_bytes(&self) -> Option<u64> {
+        self.wal_segsize.map(segment)
+    }
+
+    /// Of a host that a file describes.
+    fn of_described(&self, host: &Inventory, file: &str) -> Result<Facts, Problem> {
+        let wrong = |what: &str, hint: &str| {
+            Problem::wrong_request(format!("could not use the facts of {file}: {what}")).hint(hint)
+        };
+        let facts = settings::host_facts(host).ok_or_else(|| {
+            wrong("they lack memory or processors", "`pgdyno host facts --json` writes such a file")
+        })?;
+        let own = |purpose| host.directories.iter().find(|own| own.purpose == purpose).map(|own| &own.path);
+        let only = || host.mounts.first().filter(|_| host.mounts.len() == 1).map(|mount| &mount.point);
+        let named = |dir: &PathBuf| dir.display().to_string();
+        let data = self.data.as_ref().map(named);
+        let data = data.or_else(|| own(PgPurpose::Data).or_else(only).cloned()).ok_or_else(|| {
+            wrong("they do not say where data lies", "name the data directory on that host: --data DIR")
+        })?;
+        let of_data = |_: &&String| self.data.is_none();
+        let wal = self.waldir.as_ref().map(named);
+        let wal = wal.or_else(|| own(PgPurpose::Wal).filter(of_data).cloned());
+        let storage = |dir: &str| {
+            settings::storage_facts(host, dir)
+                .ok_or_else(|| wrong(&format!("no file system is known that holds {dir}"), "name another --data"))
+        };
+        let of_server = host.server.as_ref().and_then(|server| server.version_num);
+        Ok(Facts {
+            name: if host.name.is_empty() { file.to_owned() } else { printable(&host.name).into_owned() },
+            host: facts,
+            data: storage(&data)?,
+            wal: wal.as_deref().map(storage).transpose()?,
+            version_num: self.pg.map(Wanted::least).or(of_server).unwrap_or(NEWEST_MAJOR * 10_000),
+            segment_bytes: self.segment_bytes().unwrap_or(segment(SEGMENT_MB)),
+            server: None,
+        })
+    }
+
+    /// Of the machine of a recorded run.
+    fn of_run(&self, run: &pgdyno_record::Run) -> Result<Facts, Problem> {
+        if self.data.is_some() || self.waldir.is_some() {
+            return Err(Problem::wrong_request("a recorded run has directories of its own")
+                .hint("leave out --data and --waldir, or name a file of `pgdyno host facts --json`"));
+        }
+        let facts = of_run(run)?;
+        Ok(Facts {
+            version_num: self.pg.map_or(facts.version_num, Wanted::least),
+            segment_bytes: self.segment_bytes().unwrap_or(facts.segment_bytes),
+            ..facts
+        })
+    }
+}
+
+/// Whether `--run` names a file of the facts of a host, and not a run.
+fn is_of_facts(name: &str) -> bool {
+    let path = Path::new(name);
+    path.is_file() && path.file_name().is_some_and(|name| name != "run.json")
+}
+
+/// Bytes of a WAL segment of so many MB.
+fn segment(megabytes: u32) -> u64 {
+    u64::from(megabytes) << 20
 }
 
 impl Facts {
@@ -267,7 +346,12 @@ impl Facts {
         };
         let mut present = BTreeMap::new();
         for file in files {
-            present.extend(settings::read(&file.display().to_string(), &read(&file)?)?.settings);
+            let read = conf_file::read(&file)?;
+            for unread in &read.unread {
+                let name = printable(&unread.name);
+                output::message(format_args!("could not read {name}: what it sets is not compared\n"));
+            }
+            present.extend(read.settings);
         }
         Ok(present)
     }
@@ -281,7 +365,7 @@ fn of_server(name: &str) -> Result<Facts, Problem> {
         data: storage(&record.data.path)?,
         wal: record.wal.as_ref().map(|wal| storage(&wal.path)).transpose()?,
         version_num: record.version_num,
-        segment_bytes: u64::from(record.wal_segsize_mb.unwrap_or(SEGMENT_MB)) << 20,
+        segment_bytes: segment(record.wal_segsize_mb.unwrap_or(SEGMENT_MB)),
         server: Some(record.data.path),
     })
 }
@@ -317,11 +401,6 @@ fn storage(dir: &Path) -> Result<StorageFacts, Problem> {
     pgdyno_host::facts::storage(dir).map_err(|error| {
         Problem::could_not(format!("could not read the storage of {}: {error}", dir.display()))
     })
-}
-
-fn read(file: &Path) -> Result<String, Problem> {
-    fs::read_to_string(file)
-        .map_err(|error| Problem::wrong_request(format!("could not read {}: {error}", file.display())))
 }
 
 /// A major as people write it: 18, 9.6.

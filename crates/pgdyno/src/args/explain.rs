@@ -7,7 +7,10 @@ use pgdyno_document::{
     block::{Block, Fact},
     text_of_blocks,
 };
-use pgdyno_rules::pages;
+use pgdyno_rules::{
+    pages,
+    settings::{ENTRIES, Entry as Setting},
+};
 
 use crate::{context::Context, output};
 
@@ -52,9 +55,8 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
         output::print(&list())?;
         return Ok(ExitCode::SUCCESS);
     };
-    let of_rules = pages().filter(|page| page.is_of(name)).map(pgdyno_report::rule_page);
-    let of_reports = entries().into_iter().filter(|entry| entry.is_of(name)).map(|entry| entry.text());
-    let texts: Vec<String> = of_rules.chain(of_reports).collect();
+    let of_label = || name_of_label(name).map(texts).unwrap_or_default();
+    let texts = Some(texts(name)).filter(|texts| !texts.is_empty()).unwrap_or_else(of_label);
     if texts.is_empty() {
         return Err(nothing_of(name));
     }
@@ -62,11 +64,44 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     Ok(ExitCode::SUCCESS)
 }
 
+/// What is known of a name.
+fn texts(name: &str) -> Vec<String> {
+    let of_rules = pages().filter(|page| page.is_of(name)).map(pgdyno_report::rule_page);
+    let of_reports = entries().into_iter().filter(|entry| entry.is_of(name)).map(|entry| entry.text());
+    let found: Vec<String> = of_rules.chain(of_reports).collect();
+    if found.is_empty() { of_setting(name).into_iter().collect() } else { found }
+}
+
+/// The name in a label of a finding, as `host check` prints it: `barrier` of `barrier (/data01)`.
+fn name_of_label(label: &str) -> Option<&str> {
+    label.strip_suffix(')')?.split_once(" (").map(|(name, _)| name.trim())
+}
+
+/// What is known of a setting that no rule judges.
+fn of_setting(name: &str) -> Option<String> {
+    let of_majors: Vec<&Setting> =
+        ENTRIES.iter().filter(|entry| entry.name.eq_ignore_ascii_case(name)).collect();
+    let facts = of_majors.iter().map(|of| {
+        let default = if of.default.is_empty() { "empty" } else { of.default };
+        Fact::new(format!("PostgreSQL {}", of.majors()), format!("{default} by default"))
+    });
+    let title = format!(
+        "{}: a setting of postgresql.conf that no rule judges; the PostgreSQL manual explains it.",
+        of_majors.first()?.name
+    );
+    Some(text_of_blocks(&[Block::text(title), Block::facts(facts.collect())]))
+}
+
 /// All names in the order of the documents.
 fn list() -> String {
     let of_rules = pages().map(|page| (page.name.to_owned(), page.today.words()));
     let of_reports = entries().into_iter().map(|entry| (entry.name, entry.kind));
-    of_rules.chain(of_reports).map(|(name, what)| format!("{name:<44} {what}\n")).collect()
+    let mut rest: Vec<&str> = ENTRIES.iter().map(|entry| entry.name).collect();
+    rest.dedup();
+    rest.retain(|name| !pages().any(|page| page.is_of(name)));
+    let of_settings = rest.into_iter().map(|name| (name.to_owned(), "a setting that no rule judges"));
+    let all = of_rules.chain(of_reports).chain(of_settings);
+    all.map(|(name, what)| format!("{name:<44} {what}\n")).collect()
 }
 
 /// A row of a document that explains a name.
@@ -207,6 +242,29 @@ mod tests {
         for kind in kinds::<BottleneckKind>("BottleneckKind") {
             one(pgdyno_report::bottleneck_words(kind));
         }
+    }
+
+    #[test]
+    fn settings_that_no_rule_judges_are_known() {
+        let text = texts("Stats_temp_directory").concat();
+        assert!(text.contains("9.5 to 14") && text.contains("pg_stat_tmp"), "{text}");
+        assert!(texts("checkpoint_segments").concat().contains("max_wal_size"));
+        assert_eq!(texts("enable_seqscan").len(), 1, "it has a page");
+        assert!(list().contains("\nstats_temp_directory ") && !list().contains("\nenable_seqscan   a setting"));
+        assert_eq!(texts("nothing"), [""; 0]);
+    }
+
+    #[test]
+    fn labels_of_findings_have_names() {
+        for (label, name) in [
+            ("barrier (/data01)", Some("barrier")),
+            ("queue/scheduler (sda)", Some("queue/scheduler")),
+            ("barrier", None),
+            ("barrier(x)", None),
+        ] {
+            assert_eq!(name_of_label(label), name, "{label}");
+        }
+        assert!(!texts(name_of_label("barrier (/data01)").expect("it has one")).is_empty());
     }
 
     #[test]

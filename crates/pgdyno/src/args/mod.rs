@@ -10,6 +10,7 @@ pub mod bench;
 pub mod build;
 pub mod builds;
 pub mod clean;
+mod conf_file;
 pub mod config;
 mod connection;
 mod detach;

@@ -71,13 +71,13 @@ pub static MEMLOCK: Rule = Rule {
         also: &["LimitMEMLOCK", "Max locked memory"],
         what: "Memory that a process may lock, in KiB in limits.conf.",
         today: Today::NoEffect,
-        why: "The server locks nothing, and huge pages that are mapped (its way since 9.4) are not counted as \
-              locked: memlock above the pool, as published for huge pages, is not needed. Only shared_memory_type = \
-              sysv with huge pages (12 and later) needs it or vm.hugetlb_shm_group, and io_uring on kernels before \
-              5.12.",
-        danger: "Too low for shared_memory_type = sysv, the server starts without huge pages, or not at all with \
-                 huge_pages = on.",
-        source: "Linux fs/hugetlbfs/inode.c, hugetlb_file_setup; shmget(2); PostgreSQL manual, \"Linux Huge Pages\".",
+        why: "The server locks nothing, and huge pages that are mapped, its only way to them on Linux, are not \
+              counted as locked: memlock above the pool, as published for huge pages, is not needed, nor is \
+              vm.hugetlb_shm_group, since shared memory of System V (shared_memory_type = sysv) has no huge pages. \
+              Only io_method = io_uring on kernels before 5.12 needs it: there a ring of 8 KiB for each possible \
+              process counts as locked.",
+        danger: "Too low for these rings, the server does not start.",
+        source: "PostgreSQL src/backend/port/sysv_shmem.c; io_uring_setup(2); liburing README, \"ulimit settings\".",
         ..Page::EMPTY
     },
     judge: |facts| ITEMS[3].judge(facts),
@@ -122,8 +122,12 @@ fn files(facts: &Facts<'_>) -> Option<u64> {
     // Standard streams, sockets, pipes and the like, which the server has before it counts.
     let others = 24;
     let files = facts.setting_number("max_files_per_process", 1000)?.saturating_add(others);
-    let rings = facts.setting("io_method").is_some_and(|method| method == "io_uring");
-    Some(if rings { files.saturating_add(facts.server_processes()?) } else { files })
+    Some(if has_rings(facts) { files.saturating_add(facts.server_processes()?) } else { files })
+}
+
+/// Whether the server has a ring of io_uring for each possible process.
+fn has_rings(facts: &Facts<'_>) -> bool {
+    facts.setting("io_method").is_some_and(|method| method == "io_uring")
 }
 
 fn processes(facts: &Facts<'_>) -> Option<u64> {
@@ -131,10 +135,10 @@ fn processes(facts: &Facts<'_>) -> Option<u64> {
 }
 
 fn locked(facts: &Facts<'_>) -> Option<u64> {
-    let sysv = facts.setting("shared_memory_type").is_some_and(|kind| kind.eq_ignore_ascii_case("sysv"));
-    let huge = facts.setting("huge_pages") != Some("off");
-    let group = facts.host.sysctl_number("vm.hugetlb_shm_group").is_some_and(|group| group > 0);
-    if sysv && huge && !group { facts.shared_memory_bytes() } else { None }
+    // Two pages: entries of both queues, and 64 requests (io_max_concurrency at most, unless it is set).
+    const RING_BYTES: u64 = 8 * KB;
+    let is_counted = has_rings(facts) && facts.kernel_is_at_least(5, 12) == Some(false);
+    is_counted.then(|| facts.server_processes())?.map(|processes| processes.saturating_mul(RING_BYTES))
 }
 
 fn stack(facts: &Facts<'_>) -> Option<u64> {
@@ -239,7 +243,7 @@ mod tests {
     use pgdyno_inventory::{Inventory, LimitLine};
 
     use super::*;
-    use crate::host::testing::{changes, findings, host, standings, with_server};
+    use crate::host::testing::{changes, findings, host, on_kernel, standings, with_server};
 
     fn limited(of_process: &str, soft: Option<u64>, settings: &[(&str, &str)]) -> Inventory {
         let mut host = with_server(host(&[]), 18, settings);
@@ -251,7 +255,8 @@ mod tests {
     #[test]
     fn the_running_server_has_what_it_needs() {
         let plain = vec![("max_connections", "500")];
-        let sysv = vec![("shared_memory_type", "sysv"), ("shared_buffers", "1GB")];
+        // Shared memory of System V has no huge pages on Linux.
+        let sysv = vec![("shared_memory_type", "sysv"), ("shared_buffers", "1GB"), ("huge_pages", "try")];
         let rings = vec![("io_method", "io_uring")];
         for (rule, name, soft, settings, expected) in [
             (&NOFILE, "Max open files", Some(1024), &plain, Standing::Fine),
@@ -261,7 +266,8 @@ mod tests {
             (&NPROC, "Max processes", None, &plain, Standing::Fine),
             (&CORE, "Max core file size", Some(0), &plain, Standing::Fine),
             (&MEMLOCK, "Max locked memory", Some(64 * KB), &plain, Standing::Fine),
-            (&MEMLOCK, "Max locked memory", Some(64 * KB), &sysv, Standing::Improve),
+            (&MEMLOCK, "Max locked memory", Some(64 * KB), &sysv, Standing::Fine),
+            (&MEMLOCK, "Max locked memory", Some(64 * KB), &rings, Standing::Fine),
             (&STACK, "Max stack size", Some(8 * MB), &plain, Standing::Fine),
             (&STACK, "Max stack size", Some(2 * MB), &plain, Standing::Improve),
             (&STACK, "Max stack size", None, &plain, Standing::NoEffect),
@@ -272,6 +278,17 @@ mod tests {
                 "{name} {soft:?} {settings:?}"
             );
         }
+    }
+
+    #[test]
+    fn rings_are_locked_memory_on_old_kernels() {
+        let rings = [("io_method", "io_uring")];
+        for (soft, expected) in [(Some(64 * KB), Standing::Improve), (Some(8 * MB), Standing::Fine)] {
+            let host = on_kernel(limited("Max locked memory", soft, &rings), "5.4.0-100-generic");
+            assert_eq!(standings(&MEMLOCK, &host), [expected], "{soft:?}");
+        }
+        let host = limited("Max locked memory", Some(64 * KB), &rings);
+        assert_eq!(standings(&MEMLOCK, &on_kernel(host, "5.15.0-1")), [Standing::Fine]);
     }
 
     #[test]
