@@ -407,3 +407,70 @@ fn storage(dir: &Path) -> Result<StorageFacts, Problem> {
 fn major_of(version_num: u32) -> String {
     pgdyno_core::facts::major_of(version_num)
 }
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Cli {
+        #[command(flatten)]
+        of: For,
+    }
+
+    fn flags(of: &[&str]) -> For {
+        let words = ["config"].iter().chain(of);
+        Cli::try_parse_from(words).expect("they are flags of config").of
+    }
+
+    fn described(text: &str, of: &[&str]) -> Result<Facts, Problem> {
+        let host = serde_json::from_str(text).expect("it is a host");
+        flags(of).of_described(&host, "host.json")
+    }
+
+    const ARTICLE: &str = include_str!("../../../../reference/hosts/article-004.json");
+    const VM: &str = include_str!("../../../../reference/hosts/small-cloud-vm.json");
+
+    #[test]
+    fn another_host_is_sized_by_its_facts() {
+        let facts = described(ARTICLE, &["--run", "host.json", "--pg", "11.5"]).expect("they suffice");
+        assert_eq!((facts.version_num, facts.host.memory.total_bytes), (110_005, 540_092_137_472));
+        assert_eq!(facts.data.mount_point.as_deref(), Some("/data01"));
+        let wal = facts.wal.expect("it has a directory of its own");
+        assert_eq!((wal.mount_point.as_deref(), wal.available_bytes), (Some("/data03"), 4 << 40));
+        let vm = described(VM, &["--run", "host.json"]).expect("they suffice");
+        assert_eq!((vm.version_num, vm.data.rotational), (150_000, None), "a guest is not told");
+        let elsewhere = described(ARTICLE, &["--data", "/data02/new"]).expect("they suffice");
+        assert_eq!(elsewhere.data.mount_point.as_deref(), Some("/data02"));
+        assert!(elsewhere.wal.is_none() && elsewhere.version_num == NEWEST_MAJOR * 10_000);
+    }
+
+    #[test]
+    fn facts_that_do_not_suffice_are_refused() {
+        for (text, of, words) in [
+            ("{}", &[] as &[&str], "lack memory or processors"),
+            (ARTICLE, &["--data", "/nowhere"] as &[&str], "no file system is known that holds /nowhere"),
+        ] {
+            let problem = described(text, of).err().expect("it is refused");
+            assert!(problem.what.contains(words), "{problem}");
+        }
+    }
+
+    #[test]
+    fn differences_say_when_the_present_value_would_do() {
+        let one = |is_fine| Difference {
+            name: "work_mem".to_owned(),
+            present: Some("4MB".to_owned()),
+            recommended: "8MB".to_owned(),
+            reason: "so it is".to_owned(),
+            is_fine,
+        };
+        assert_eq!(
+            differences(&[one(false), one(true)]),
+            "work_mem: 4MB → 8MB  (so it is)\nwork_mem: 4MB → 8MB  (so it is; the present value is fine, too)\n"
+        );
+        assert_eq!(differences(&[]), "nothing differs from what is recommended\n");
+    }
+}
