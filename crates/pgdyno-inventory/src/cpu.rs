@@ -37,10 +37,26 @@ pub struct Cpu {
     pub microcode: Option<String>,
     /// Vulnerabilities by name, with what the kernel does about each.
     pub mitigations: BTreeMap<String, String>,
-    /// Share of time since boot that the hypervisor gave to others, 0 to 1.
+    /// Share of all CPU time since boot, idle time included, that the hypervisor gave to others, 0 to 1.
     pub steal_share: Option<f64>,
+    /// Share of the CPU time that was wanted here since boot, without idle time and waits for disks, that the
+    /// hypervisor gave to others, 0 to 1.
+    pub steal_share_of_wanted: Option<f64>,
     /// Hypervisor as far as it is revealed, for example `kvm`.
     pub hypervisor: Option<String>,
+}
+
+impl Cpu {
+    /// Simultaneous multithreading in words, such as `on` or `not offered by the processor`: what `smt/control` says,
+    /// which is kept for what is not known here; `None` if it is unknown.
+    pub fn smt_words(&self) -> Option<&str> {
+        Some(match self.smt.as_deref()? {
+            "forceoff" => "off until the next boot",
+            "notsupported" => "not offered by the processor",
+            "notimplemented" => "not offered by the kernel",
+            other => other,
+        })
+    }
 }
 
 /// A NUMA node.
@@ -79,4 +95,25 @@ pub struct IdleState {
     pub latency_us: u64,
     /// Whether it is disabled.
     pub disabled: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn multithreading_is_told_in_words() {
+        let words = |smt: Option<&str>| {
+            let cpu = Cpu { smt: smt.map(str::to_owned), ..Cpu::default() };
+            cpu.smt_words().map(str::to_owned)
+        };
+        for (smt, expected) in [
+            (Some("on"), Some("on")),
+            (Some("notsupported"), Some("not offered by the processor")),
+            (Some("4"), Some("4")),
+            (None, None),
+        ] {
+            assert_eq!(words(smt).as_deref(), expected);
+        }
+    }
 }

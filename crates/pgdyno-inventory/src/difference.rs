@@ -21,8 +21,9 @@ pub struct Difference {
 }
 
 /// Figures that change all the time, by their paths without what is in brackets.
-const VOLATILE: [&str; 12] = [
+const VOLATILE: [&str; 14] = [
     "cpu.steal_share",
+    "cpu.steal_share_of_wanted",
     "memory.available_bytes",
     "memory.dirty_bytes",
     "memory.page_tables_bytes",
@@ -30,6 +31,7 @@ const VOLATILE: [&str; 12] = [
     "memory.huge_pages[].free",
     "memory.huge_pages[].reserved",
     "memory.swaps[].used_bytes",
+    "memory.shm_available_bytes",
     "kernel.cgroup.pressure",
     "kernel.blocked",
     "mounts[].available_bytes",

@@ -112,6 +112,9 @@ pub struct BlockedProcess {
     pub waits_in: Option<String>,
     /// Its kernel stack, from the innermost function on; empty without the right to read it.
     pub stack: Vec<String>,
+    /// Seconds over which it was seen in one and the same wait: 0 if a second look found it elsewhere, `None` if it
+    /// was looked at once.
+    pub waited_s: Option<f64>,
 }
 
 #[cfg(test)]

@@ -27,8 +27,21 @@ pub struct Memory {
     pub default_huge_page_bytes: Option<u64>,
     /// Transparent huge pages.
     pub transparent: TransparentHugePages,
-    /// Swap areas.
-    pub swaps: Vec<Swap>,
+    /// Swap areas; empty if there are none, `None` if that is unknown.
+    pub swaps: Option<Vec<Swap>>,
+    /// Size of `/dev/shm` in bytes, which bounds the shared memory of parallel queries; `None` if it is unknown or no
+    /// file system of its own.
+    pub shm_bytes: Option<u64>,
+    /// Bytes of `/dev/shm` that are available.
+    pub shm_available_bytes: Option<u64>,
+}
+
+impl Memory {
+    /// Bytes of all swap areas together; `None` if it is unknown whether there are any.
+    pub fn swap_bytes(&self) -> Option<u64> {
+        let sizes = self.swaps.as_ref()?.iter().map(|swap| swap.size_bytes);
+        Some(sizes.fold(0, u64::saturating_add))
+    }
 }
 
 /// A pool of explicit huge pages.
@@ -73,4 +86,22 @@ pub struct Swap {
     pub used_bytes: u64,
     /// Whether it is compressed memory (zram).
     pub is_compressed_memory: bool,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_swap_differs_from_unknown_swap() {
+        let area = |size_bytes| Swap { size_bytes, ..Swap::default() };
+        for (swaps, expected) in [
+            (None, None),
+            (Some(vec![]), Some(0)),
+            (Some(vec![area(5), area(7)]), Some(12)),
+            (Some(vec![area(u64::MAX), area(7)]), Some(u64::MAX)),
+        ] {
+            assert_eq!(Memory { swaps, ..Memory::default() }.swap_bytes(), expected);
+        }
+    }
 }

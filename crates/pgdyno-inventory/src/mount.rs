@@ -23,8 +23,12 @@ pub struct Mount {
     pub size_bytes: Option<u64>,
     /// Bytes available to unprivileged users.
     pub available_bytes: Option<u64>,
+    /// Bytes that are free and that only root may use, of ext2 to ext4; `None` if unknown.
+    pub reserved_bytes: Option<u64>,
     /// Whether inode tables are still being initialised in the background (ext4, lazy_itable_init).
     pub initialises_inodes: Option<bool>,
+    /// Whether it has a journal, of ext4; `None` if unknown. [`Mount::is_journaled`] knows more.
+    pub has_journal: Option<bool>,
     /// Properties of the dataset, of ZFS.
     pub zfs: Option<ZfsDataset>,
 }
@@ -36,6 +40,17 @@ impl Mount {
             let rest = option.strip_prefix(name)?;
             if rest.is_empty() { Some(rest) } else { rest.strip_prefix('=') }
         })
+    }
+
+    /// Whether its metadata goes through a journal, by its type or by what was read of it; `None` if unknown. A mode of
+    /// the journal (`data=`) is shown only where there is one.
+    pub fn is_journaled(&self) -> Option<bool> {
+        match self.filesystem.as_str() {
+            "ext2" => Some(false),
+            "ext3" | "xfs" | "jfs" => Some(true),
+            "ext4" => self.has_journal.or_else(|| self.option("data").map(|_| true)),
+            _ => None,
+        }
     }
 }
 
@@ -106,5 +121,27 @@ mod tests {
         assert_eq!(mount.option("data"), Some("ordered"));
         assert_eq!(mount.option("noatime"), Some(""));
         assert_eq!(mount.option("no"), None);
+    }
+
+    #[test]
+    fn a_journal_is_known_by_type_or_by_what_was_read() {
+        let mount = |filesystem: &str, has_journal, options: &[&str]| Mount {
+            filesystem: filesystem.to_owned(),
+            has_journal,
+            options: options.iter().map(|&option| option.to_owned()).collect(),
+            ..Mount::default()
+        };
+        for (filesystem, has_journal, options, expected) in [
+            ("ext4", Some(false), &["rw"][..], Some(false)),
+            ("ext4", Some(true), &["rw"], Some(true)),
+            ("ext4", None, &["rw", "data=ordered"], Some(true)),
+            ("ext4", None, &["rw"], None),
+            ("ext2", None, &["rw"], Some(false)),
+            ("xfs", None, &["rw"], Some(true)),
+            ("btrfs", None, &["rw"], None),
+        ] {
+            let found = mount(filesystem, has_journal, options).is_journaled();
+            assert_eq!(found, expected, "{filesystem} {has_journal:?} {options:?}");
+        }
     }
 }

@@ -209,7 +209,7 @@ fn user(host: &Inventory, name: &str) -> Option<String> {
         Some(format!("{} is mounted from it", found.point))
     };
     let swap = || {
-        let mut swaps = host.memory.swaps.iter();
+        let mut swaps = host.memory.swaps.iter().flatten();
         let found = swaps.find(|swap| swap.name.strip_prefix("/dev/").is_some_and(on_it))?;
         Some(format!("{} is a swap area", found.name))
     };
@@ -295,7 +295,7 @@ mod tests {
                 device("nvme0n1", DeviceKind::Nvme, &[]),
             ],
             mounts: vec![mount("/", "sda1"), mount("/scratch", "nvme0n1")],
-            memory: Memory { swaps: vec![swap], ..Memory::default() },
+            memory: Memory { swaps: Some(vec![swap]), ..Memory::default() },
             ..Inventory::default()
         }
     }

@@ -1,6 +1,6 @@
 //! Operating system and virtualization.
 
-use std::path::Path;
+use std::{fs, path::Path};
 
 use super::file::{first_line, text};
 
@@ -17,15 +17,24 @@ pub(crate) fn virtualization(root: &Path) -> Option<String> {
     container(root).map(|kind| format!("container ({kind})")).or_else(|| hypervisor(root))
 }
 
-/// The kind of container that this process is in, by the files that container engines leave in it.
+/// The kind of container that this process is in, by the files that container engines leave in it. A virtual machine
+/// whose disk was made from an image of a container has the files of Docker and Podman as well: they say nothing where
+/// this process is in the namespaces that the kernel started with.
 pub(crate) fn container(root: &Path) -> Option<String> {
-    if root.join(".dockerenv").exists() {
-        return Some("docker".to_owned());
-    }
-    if root.join("run/.containerenv").exists() {
-        return Some("podman".to_owned());
-    }
-    first_line(root, "run/systemd/container")
+    const FILES: [(&str, &str); 2] = [(".dockerenv", "docker"), ("run/.containerenv", "podman")];
+    let marks = FILES.into_iter().find(|(file, _)| root.join(file).exists());
+    let kind = marks.filter(|_| !is_in_first_namespaces(root)).map(|(_, kind)| kind.to_owned());
+    kind.or_else(|| first_line(root, "run/systemd/container"))
+}
+
+/// Whether this process is in the first namespaces of processes and of control groups, whose numbers the kernel fixes
+/// (`PROC_PID_INIT_INO` and `PROC_CGROUP_INIT_INO`). Kernels before 4.6 have no namespaces of control groups.
+fn is_in_first_namespaces(root: &Path) -> bool {
+    let namespace = |kind: &str| fs::read_link(root.join("proc/self/ns").join(kind)).ok();
+    let is_first = |kind: &str, number: u32| {
+        namespace(kind).map(|of| of == Path::new(&format!("{kind}:[{number}]")))
+    };
+    is_first("pid", 0xEFFF_FFFC) == Some(true) && is_first("cgroup", 0xEFFF_FFFB) != Some(false)
 }
 
 fn hypervisor(root: &Path) -> Option<String> {
@@ -43,6 +52,8 @@ pub(crate) fn is_virtual(cpuinfo: &str) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use std::os::unix::fs::symlink;
+
     use super::{super::tests::tree, *};
 
     #[test]
@@ -51,6 +62,24 @@ mod tests {
         assert_eq!(os(root.path()).as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
         assert_eq!(os(tree(&[("etc/os-release", "PRETTY_NAME=\"\"\n")]).path()), None);
         assert_eq!(os(tree(&[]).path()), None);
+    }
+
+    #[test]
+    fn a_file_of_docker_says_nothing_in_the_first_namespaces() {
+        for (pid, cgroup, expected) in [
+            (Some("pid:[4026531836]"), Some("cgroup:[4026531835]"), None),
+            (Some("pid:[4026531836]"), None, None),
+            (Some("pid:[4026531836]"), Some("cgroup:[4026532999]"), Some("docker")),
+            (Some("pid:[4026532123]"), Some("cgroup:[4026531835]"), Some("docker")),
+            (None, None, Some("docker")),
+        ] {
+            let root = tree(&[(".dockerenv", ""), ("proc/self/ns/x", "")]);
+            for (name, to) in [("pid", pid), ("cgroup", cgroup)] {
+                let link = root.path().join("proc/self/ns").join(name);
+                to.into_iter().for_each(|to| symlink(to, &link).expect("a link can be made"));
+            }
+            assert_eq!(container(root.path()).as_deref(), expected, "{pid:?} {cgroup:?}");
+        }
     }
 
     #[test]

@@ -5,7 +5,7 @@ use std::{
     path::Path,
 };
 
-use pgdyno_core::cpus::CpuList;
+use pgdyno_core::{cpus::CpuList, measure::HostShares};
 use pgdyno_inventory::{Cache, Cpu, IdleState, NumaNode};
 
 use super::dir::{flag, names, number, numbered};
@@ -28,6 +28,7 @@ pub(super) fn read(root: &Path) -> Cpu {
     let online = online(&base, &cpuinfo);
     let first = base.join(format!("cpu{}", online.first().copied().unwrap_or(0)));
     let topology = Topology::read(&base, &online);
+    let shares = shares(root);
     Cpu {
         model: model(&cpuinfo),
         logical: u32::try_from(online.len()).unwrap_or(u32::MAX),
@@ -43,7 +44,8 @@ pub(super) fn read(root: &Path) -> Cpu {
         idle_states: idle_states(&first.join("cpuidle")),
         microcode: value(&cpuinfo, "microcode").map(str::to_owned),
         mitigations: mitigations(&base.join("vulnerabilities")),
-        steal_share: steal_share(root),
+        steal_share: shares.map(|shares| shares.steal),
+        steal_share_of_wanted: shares.and_then(steal_of_wanted),
         hypervisor: hypervisor(root, &cpuinfo),
     }
 }
@@ -152,9 +154,15 @@ fn mitigations(base: &Path) -> BTreeMap<String, String> {
     known.filter_map(|name| first_line(base, &name).map(|state| (name, state))).collect()
 }
 
-fn steal_share(root: &Path) -> Option<f64> {
-    let times = ProcessorTimes::parse(&text(root, "proc/stat")?)?;
-    times.since(&ProcessorTimes::default()).map(|shares| shares.steal)
+/// Shares of all CPU time since boot.
+fn shares(root: &Path) -> Option<HostShares> {
+    ProcessorTimes::parse(&text(root, "proc/stat")?)?.since(&ProcessorTimes::default())
+}
+
+/// Steal as a share of what was wanted: idle CPUs, also those that wait for a disk, want nothing.
+fn steal_of_wanted(shares: HostShares) -> Option<f64> {
+    let wanted = shares.user + shares.system + shares.steal;
+    (wanted > 0.0).then(|| shares.steal / wanted)
 }
 
 /// The hypervisor by what it shows: Xen in a file, KVM and Hyper-V by their clock sources, others by the maker's name.
@@ -244,6 +252,25 @@ mod tests {
         assert_eq!(cpu.idle_states, [IdleState { name: "POLL".into(), latency_us: 0, disabled: true }]);
         assert_eq!((cpu.idle_driver, cpu.steal_share), (None, Some(0.1)));
         assert_eq!(cpu.mitigations["meltdown"], "Not affected");
+    }
+
+    #[test]
+    fn steal_is_a_share_of_all_time_and_of_what_was_wanted() {
+        // user 20 + nice 5, system 10, idle 40, iowait 15, steal 10: 10 of 100, and 10 of 45.
+        for (stat, all, wanted) in [
+            ("cpu  20 5 10 40 15 0 0 10 0 0\n", Some(0.1), Some(10.0 / 45.0)),
+            ("cpu  0 0 0 40 15 0 0 0 0 0\n", Some(0.0), None),
+            ("intr 5\n", None, None),
+        ] {
+            let cpu = read_tree(&[("proc/stat", stat)]);
+            assert_eq!(cpu.steal_share, all, "{stat}");
+            let near = |found: f64, wanted: f64| (found - wanted).abs() < 1e-9;
+            let is_same = match (cpu.steal_share_of_wanted, wanted) {
+                (Some(found), Some(wanted)) => near(found, wanted),
+                (found, wanted) => found == wanted,
+            };
+            assert!(is_same, "{stat}: {:?}", cpu.steal_share_of_wanted);
+        }
     }
 
     #[test]

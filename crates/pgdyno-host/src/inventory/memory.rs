@@ -8,7 +8,7 @@ use super::dir::{names, number};
 use crate::facts::{
     file::{first_line, text},
     memory::{bracketed, bytes},
-    mounts::unescape,
+    mounts::{self, unescape},
 };
 
 /// Most swap areas that are read; the kernel allows fewer.
@@ -16,6 +16,7 @@ const MOST_SWAPS: usize = 64;
 
 pub(super) fn read(root: &Path) -> Memory {
     let meminfo = text(root, "proc/meminfo").unwrap_or_default();
+    let shm = shared_memory(root);
     Memory {
         total_bytes: bytes(&meminfo, "MemTotal").unwrap_or(0),
         available_bytes: bytes(&meminfo, "MemAvailable"),
@@ -27,8 +28,24 @@ pub(super) fn read(root: &Path) -> Memory {
         huge_pages: pools(&root.join("sys/kernel/mm/hugepages")),
         default_huge_page_bytes: bytes(&meminfo, "Hugepagesize"),
         transparent: transparent(&root.join("sys/kernel/mm/transparent_hugepage")),
-        swaps: swaps(&text(root, "proc/swaps").unwrap_or_default()),
+        swaps: swap_areas(root, &meminfo),
+        shm_bytes: shm.map(|(size, _)| size),
+        shm_available_bytes: shm.map(|(_, available)| available),
     }
+}
+
+/// The swap areas; without a list of them, it is known at most that there are none.
+fn swap_areas(root: &Path, meminfo: &str) -> Option<Vec<Swap>> {
+    let listed = text(root, "proc/swaps").map(|text| swaps(&text));
+    listed.or_else(|| (bytes(meminfo, "SwapTotal") == Some(0)).then(Vec::new))
+}
+
+/// Size and available bytes of `/dev/shm`, where something is mounted there.
+fn shared_memory(root: &Path) -> Option<(u64, u64)> {
+    let all = mounts::parse(&text(root, "proc/self/mountinfo")?);
+    all.iter().any(|mount| mount.mount_point == Path::new("/dev/shm")).then_some(())?;
+    let space = rustix::fs::statvfs(root.join("dev/shm")).ok()?;
+    Some((space.f_blocks.saturating_mul(space.f_frsize), space.f_bavail.saturating_mul(space.f_frsize)))
 }
 
 fn pools(base: &Path) -> Vec<HugePagePool> {
@@ -128,6 +145,24 @@ mod tests {
         assert!(swaps[0].is_compressed_memory && swaps[0].used_bytes == 1024);
         assert_eq!((swaps[1].name.as_str(), swaps[1].size_bytes), ("/swap file", 2 << 20));
         assert!(!swaps[1].is_compressed_memory);
+    }
+
+    #[test]
+    fn no_swap_is_not_unknown_swap() {
+        let areas = |files: &[(&str, &str)]| read(tree(files).path()).swaps.map(|areas| areas.len());
+        assert_eq!(areas(&[("proc/swaps", "Filename Type Size Used Priority\n")]), Some(0));
+        assert_eq!(areas(&[("proc/meminfo", "SwapTotal: 0 kB\n")]), Some(0), "a kernel without swap");
+        assert_eq!(areas(&[("proc/meminfo", "SwapTotal: 8 kB\n")]), None, "which ones are unknown");
+        assert_eq!(areas(&[]), None);
+    }
+
+    #[test]
+    fn shared_memory_has_a_size_where_it_is_mounted() {
+        let mounted = ("proc/self/mountinfo", "25 24 0:22 / /dev/shm rw,nosuid - tmpfs tmpfs rw\n");
+        let file = ("dev/shm/x", "");
+        assert!(read(tree(&[mounted, file]).path()).shm_bytes.is_some_and(|bytes| bytes > 0));
+        assert_eq!(read(tree(&[file]).path()).shm_bytes, None, "it belongs to another file system");
+        assert_eq!(read(tree(&[mounted]).path()).shm_bytes, None);
     }
 
     proptest! {

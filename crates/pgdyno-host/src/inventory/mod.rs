@@ -2,7 +2,7 @@
 //!
 //! The kernel's files and those of `/etc` are taken from under a root, so that all is tested on trees of files. Lists
 //! have a limit, which is stated where it is set, so that thousands of devices or processes take no longer than a
-//! fraction of a second.
+//! fraction of a second. Only where processes wait for a device, they are looked at again two seconds later.
 
 mod block;
 mod cpu;

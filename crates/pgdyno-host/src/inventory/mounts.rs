@@ -7,6 +7,7 @@ use std::{
 };
 
 use pgdyno_inventory::{Mount, PgDirectory, PgPurpose};
+use rustix::fs::StatVfs;
 
 use super::{dir::names, processes::Processes};
 use crate::facts::{device_name, file::text, mount_of, mounts};
@@ -73,10 +74,9 @@ fn below(root: &Path, path: &Path) -> PathBuf {
 
 fn read_one(root: &Path, mount: &mounts::Mount) -> Mount {
     let device = device_name(root, &mount.device_number).or_else(|| device_of_source(root, &mount.source));
-    let extra = device
-        .as_ref()
-        .filter(|_| mount.filesystem == "ext4")
-        .and_then(|device| text(root, &format!("proc/fs/ext4/{}/options", device.replace('/', "!"))));
+    let of_ext4 = device.as_ref().filter(|_| mount.filesystem == "ext4").map(|name| name.replace('/', "!"));
+    let extra = of_ext4.as_ref().and_then(|name| text(root, &format!("proc/fs/ext4/{name}/options")));
+    let has_journal = of_ext4.as_ref().and_then(|name| has_journal(root, name, extra.as_deref()));
     let extra = extra.unwrap_or_default();
     let space = &rustix::fs::statvfs(below(root, &mount.mount_point)).ok().filter(|space| space.f_blocks > 0);
     // ZFS says another size than that of its records.
@@ -89,9 +89,30 @@ fn read_one(root: &Path, mount: &mounts::Mount) -> Mount {
         block_bytes: space.as_ref().filter(|_| has_blocks).map(|space| space.f_frsize),
         size_bytes: space.as_ref().map(|space| space.f_blocks.saturating_mul(space.f_frsize)),
         available_bytes: space.as_ref().map(|space| space.f_bavail.saturating_mul(space.f_frsize)),
+        reserved_bytes: space.as_ref().filter(|_| mount.filesystem.starts_with("ext")).map(reserved),
+        has_journal,
         device,
         ..Mount::default()
     }
+}
+
+/// What is free and not available: only root may use it.
+fn reserved(space: &StatVfs) -> u64 {
+    space.f_bfree.saturating_sub(space.f_bavail).saturating_mul(space.f_frsize)
+}
+
+/// Whether an ext4 file system has a journal. A journal within it has a directory of its device and inode, such as
+/// `vda1-8`; and where all options are shown, there is a mode of the journal (`data=`) if there is a journal, also on
+/// another device (`_ext4_show_options` of fs/ext4/super.c).
+fn has_journal(root: &Path, device: &str, options: Option<&str>) -> Option<bool> {
+    let is_its_own = |name: &String| {
+        let inode = name.strip_prefix(device).and_then(|rest| rest.strip_prefix('-'));
+        inode.is_some_and(|inode| inode.parse::<u64>().is_ok())
+    };
+    if names(&root.join("proc/fs/jbd2")).iter().any(is_its_own) {
+        return Some(true);
+    }
+    options.map(|options| options.lines().any(|line| line.trim().starts_with("data=")))
 }
 
 /// The device of a file system whose device number is its own, such as btrfs: the one that was given for mounting.
@@ -183,6 +204,24 @@ nonsense
         assert_eq!(mounts[0].options, ["rw", "relatime", "discard", "barrier", "delalloc", "data=ordered"]);
         assert_eq!(mounts[1].options, ["ro", "noatime", "attr2"]);
         assert!(mounts[0].size_bytes.is_some() && mounts[1].size_bytes.is_none(), "one is there");
+        assert_eq!((mounts[0].has_journal, mounts[1].has_journal), (Some(true), None));
+        assert!(mounts[0].reserved_bytes.is_some() && mounts[1].reserved_bytes.is_none(), "of ext4 alone");
+    }
+
+    #[test]
+    fn an_ext4_without_a_journal_is_known() {
+        for (files, device, options, expected) in [
+            (&[][..], "vda", Some("rw\ndata=ordered\n"), Some(true)),
+            (&[], "vda", Some("rw\nbarrier\n"), Some(false)),
+            (&[], "vda", None, None),
+            (&[("proc/fs/jbd2/vda-8/info", "")], "vda", Some("rw\n"), Some(true)),
+            (&[("proc/fs/jbd2/vda1-8/info", "")], "vda", Some("rw\n"), Some(false)),
+            (&[("proc/fs/jbd2/dm-1-8/info", "")], "dm-1", None, Some(true)),
+            (&[("proc/fs/jbd2/dm-1-8/info", "")], "dm", None, None),
+        ] {
+            let root = tree(files);
+            assert_eq!(has_journal(root.path(), device, options), expected, "{device} {files:?} {options:?}");
+        }
     }
 
     #[test]

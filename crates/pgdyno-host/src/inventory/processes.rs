@@ -1,6 +1,10 @@
 //! What one walk over all processes shows: those that wait for a device, and daemons that matter.
 
-use std::path::Path;
+use std::{
+    path::Path,
+    thread,
+    time::{Duration, Instant},
+};
 
 use pgdyno_inventory::BlockedProcess;
 
@@ -16,6 +20,8 @@ const MOST_PROCESSES: usize = 10_000;
 const MOST_BLOCKED: usize = 32;
 /// Most lines of a kernel stack.
 const DEEPEST: usize = 64;
+/// After which time processes that wait for a device are looked at again: long enough for a disk that answers.
+const SECOND_LOOK: Duration = Duration::from_secs(2);
 
 /// What is known of all processes.
 #[derive(Debug, Default, PartialEq)]
@@ -30,24 +36,56 @@ pub(super) struct Processes {
 
 pub(super) fn read(root: &Path) -> Processes {
     let proc = root.join("proc");
-    let pids: Vec<u32> = names(&proc).iter().filter_map(|name| name.parse().ok()).collect();
-    let all_are_seen = pids.len() <= MOST_PROCESSES && sees_kernel_threads(&proc);
+    let mut found = walk(&proc);
+    if !found.blocked.is_empty() {
+        look_again(&proc, &mut found.blocked, SECOND_LOOK);
+    }
+    found
+}
+
+fn walk(proc: &Path) -> Processes {
+    let pids: Vec<u32> = names(proc).iter().filter_map(|name| name.parse().ok()).collect();
+    let all_are_seen = pids.len() <= MOST_PROCESSES && sees_kernel_threads(proc);
     let mut found = Processes::default();
     let (mut irqbalance, mut lazy_initialiser) = (false, false);
     for pid in pids.into_iter().take(MOST_PROCESSES) {
-        let Some(stat) = text(&proc, &format!("{pid}/stat")).and_then(|line| Stat::parse(&line)) else {
+        let Some(stat) = text(proc, &format!("{pid}/stat")).and_then(|line| Stat::parse(&line)) else {
             continue;
         };
         irqbalance |= stat.name == "irqbalance";
         lazy_initialiser |= stat.name == "ext4lazyinit";
         if stat.state == 'D' && found.blocked.len() < MOST_BLOCKED {
-            found.blocked.push(blocked(&proc, pid, stat.name));
+            found.blocked.push(blocked(proc, pid, stat.name));
         }
     }
     let told = |is_there: bool| (is_there || all_are_seen).then_some(is_there);
     found.irqbalance_runs = told(irqbalance);
     found.initialises_inodes = told(lazy_initialiser);
     found
+}
+
+/// Notes how long each of these processes was in one and the same wait. A process that ran in between has switched
+/// context more often.
+fn look_again(proc: &Path, blocked: &mut [BlockedProcess], pause: Duration) {
+    let before: Vec<Option<u64>> = blocked.iter().map(|process| switches(proc, process.pid)).collect();
+    let begun = Instant::now();
+    thread::sleep(pause);
+    let passed_s = begun.elapsed().as_secs_f64();
+    for (process, before) in blocked.iter_mut().zip(before) {
+        let state = text(proc, &format!("{}/stat", process.pid)).and_then(|line| Stat::parse(&line));
+        let waits_still = state.is_some_and(|stat| stat.state == 'D') && switches(proc, process.pid) == before;
+        process.waited_s = before.map(|_| if waits_still { passed_s } else { 0.0 });
+    }
+}
+
+/// How often a process has left a processor, of its own will or not.
+fn switches(proc: &Path, pid: u32) -> Option<u64> {
+    let status = text(proc, &format!("{pid}/status"))?;
+    let count = |name: &str| {
+        let line = status.lines().find_map(|line| line.strip_prefix(name)?.strip_prefix(':'))?;
+        line.trim().parse::<u64>().ok()
+    };
+    count("voluntary_ctxt_switches")?.checked_add(count("nonvoluntary_ctxt_switches")?)
 }
 
 /// Process 2 is the father of kernel threads. It cannot be seen from a container, nor with `hidepid` by ordinary users:
@@ -61,7 +99,7 @@ fn blocked(proc: &Path, pid: u32, name: String) -> BlockedProcess {
     // 0 stands for none, and for what this user may not see.
     let waits_in = first_line(&dir, "wchan").filter(|function| function != "0");
     let stack = text(&dir, "stack").map(|text| stack(&text)).unwrap_or_default();
-    BlockedProcess { pid, name, waits_in, stack }
+    BlockedProcess { pid, name, waits_in, stack, waited_s: None }
 }
 
 /// Functions of a stack, of lines such as `[<0>] io_schedule+0x46/0x80`.
@@ -89,7 +127,7 @@ mod tests {
 
     fn read_tree(files: &[(String, String)]) -> Processes {
         let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        read(tree(&files).path())
+        walk(&tree(&files).path().join("proc"))
     }
 
     #[test]
@@ -109,6 +147,7 @@ mod tests {
             name: name.into(),
             waits_in: waits_in.map(str::to_owned),
             stack: stack.iter().map(|&function| function.to_owned()).collect(),
+            waited_s: None,
         };
         assert_eq!(
             found.blocked,
@@ -117,6 +156,23 @@ mod tests {
                 blocked(9, "dd", None, &[])
             ]
         );
+    }
+
+    #[test]
+    fn a_second_look_tells_who_waits_still() {
+        let status = |pid: u32, count: u32| {
+            let text = format!("Name:\tx\nvoluntary_ctxt_switches:\t{count}\nnonvoluntary_ctxt_switches:\t1\n");
+            (format!("proc/{pid}/status"), text)
+        };
+        let files = [stat(7, "a", 'D'), status(7, 5), stat(8, "b", 'S'), status(8, 5), stat(9, "c", 'D')];
+        let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+        let root = tree(&files);
+        let mut blocked: Vec<_> =
+            [7, 8, 9, 10].map(|pid| BlockedProcess { pid, ..BlockedProcess::default() }).to_vec();
+        look_again(&root.path().join("proc"), &mut blocked, Duration::from_millis(5));
+        let waited: Vec<Option<bool>> =
+            blocked.iter().map(|process| process.waited_s.map(|seconds| seconds > 0.0)).collect();
+        assert_eq!(waited, [Some(true), Some(false), None, None], "8 runs again, 9 and 10 do not tell");
     }
 
     #[test]

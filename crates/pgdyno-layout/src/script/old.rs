@@ -144,7 +144,7 @@ fn release(script: &mut Script, host: &Inventory, device: &BlockDevice) {
         script.call("unmount", [node(device)]);
     }
     let path = format!("/dev/{}", device.name);
-    if host.memory.swaps.iter().any(|swap| swap.name == path) {
+    if host.memory.swaps.iter().flatten().any(|swap| swap.name == path) {
         script.step("swapoff", [node(device)]);
     }
 }

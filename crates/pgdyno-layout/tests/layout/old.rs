@@ -29,7 +29,7 @@ fn host() -> Inventory {
         device("dm-1", Lvm, &["sdd", "sde"]),
         device("dm-2", Multipath, &["sdg"]),
     ]);
-    let swaps = vec![Swap { name: "/dev/sdf".into(), ..Swap::default() }];
+    let swaps = Some(vec![Swap { name: "/dev/sdf".into(), ..Swap::default() }]);
     Inventory {
         devices,
         mounts: vec![mount("/", "sda1"), mount("/srv/old", "dm-0")],

@@ -1,5 +1,6 @@
 //! The facts of a host. What is unknown is left out.
 
+use pgdyno_core::units;
 use pgdyno_document::{
     Document,
     block::{Block, Column, Fact, Row, Section, Table},
@@ -62,7 +63,7 @@ fn of_system(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
     let kernel = at.at("kernel");
     let release = kernel.figure("release", Text).filter(|_| !host.kernel.release.is_empty());
     let clocks = list(&kernel.at("clocks"), "available", host.kernel.clocks.available.len(), ", ");
-    let others = if clocks.is_empty() { clocks } else { phrase![" of ", clocks] };
+    let others = if clocks.is_empty() { clocks } else { phrase![" (available: ", clocks, ")"] };
     let group = kernel.at("cgroup");
     let limits = known([
         maybe("version ", group.figure("version", Count), ""),
@@ -72,8 +73,8 @@ fn of_system(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
     ]);
     let pressure = (0..host.kernel.cgroup.pressure.len()).map(|index| {
         let at = group.at("pressure").at(index);
-        let all = maybe(" (all: ", at.figure("full_share", Percent), ")");
-        phrase![at.figure("of", Text), " ", at.figure("some_share", Percent), all]
+        let full = maybe(", full ", at.figure("full_share", Percent), "");
+        phrase![at.figure("of", Text), " some ", at.figure("some_share", Percent), full]
     });
     vec![
         field("system", at, "os", Text),
@@ -85,7 +86,7 @@ fn of_system(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
         Fact::new("boot line", list(&kernel, "boot_words", host.kernel.boot_words.len(), " ")),
         Fact::new("modules", list(&kernel, "modules", host.kernel.modules.len(), ", ")),
         Fact::new("control group", limits),
-        Fact::new("pressure, last minute", joined(pressure, ", ")),
+        Fact::new("pressure, last minute", joined(pressure, "; ")),
     ]
 }
 
@@ -94,7 +95,7 @@ fn of_processors(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
     let cores = known([
         maybe("", cpu.figure("cores", Count), many(host.cpu.cores, " core", " cores")),
         maybe("", cpu.figure("sockets", Count), many(host.cpu.sockets, " socket", " sockets")),
-        maybe("multithreading ", cpu.figure("smt", Text), ""),
+        multithreading(host, &cpu),
     ]);
     let nodes = (0..host.cpu.numa_nodes.len()).map(|index| {
         let at = cpu.at("numa_nodes").at(index);
@@ -121,6 +122,10 @@ fn of_processors(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
         maybe("governor ", cpu.figure("governor", Text), ""),
         turbo.into(),
     ]);
+    let steal = known([
+        maybe("", cpu.figure("steal_share", Percent), " of all time"),
+        maybe("", cpu.figure("steal_share_of_wanted", Percent), " of the time that was wanted"),
+    ]);
     let mut facts = vec![
         field("model", &cpu, "model", Text),
         Fact::new("CPUs", known([phrase![cpu.figure("logical", Count), " online"], cores])),
@@ -130,11 +135,32 @@ fn of_processors(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
         field("idle driver", &cpu, "idle_driver", Text),
         Fact::new("idle states", joined(states, ", ")),
         field("microcode", &cpu, "microcode", Text),
-        field("CPU steal since boot", &cpu, "steal_share", Percent),
+        Fact::new("CPU steal since boot", steal),
     ];
-    facts.extend(of_map("cpu/mitigations", host.cpu.mitigations.keys(), at));
+    facts.extend(of_vulnerabilities(host, at));
     facts
 }
+
+/// What `smt/control` says, in words where these are the kernel's abbreviations.
+fn multithreading(host: &Inventory, cpu: &Place<'_>) -> Phrase {
+    match host.cpu.smt_words().filter(|words| host.cpu.smt.as_deref() != Some(*words)) {
+        Some(words) => format!("multithreading {words}").into(),
+        None => maybe("multithreading ", cpu.figure("smt", Text), ""),
+    }
+}
+
+/// Vulnerabilities with what the kernel does about each, and in one fact those that this processor does not have.
+fn of_vulnerabilities(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
+    let (absent, present): (Vec<&String>, Vec<&String>) =
+        host.cpu.mitigations.keys().partition(|name| host.cpu.mitigations[*name] == NOT_AFFECTED);
+    let mut facts = of_map("cpu/mitigations", present.into_iter(), at);
+    let names = absent.iter().map(|name| units::printable(name).into_owned());
+    facts.push(Fact::new("not affected by", names.collect::<Vec<_>>().join(", ")));
+    facts
+}
+
+/// What the kernel says of a vulnerability that a processor does not have.
+const NOT_AFFECTED: &str = "Not affected";
 
 fn many(count: Option<u32>, one: &'static str, more: &'static str) -> &'static str {
     if count == Some(1) { one } else { more }
@@ -149,12 +175,10 @@ fn of_memory(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
         phrase![at.figure("total", Count), " of ", at.figure("page_bytes", Bytes), " (", free, more, ")"]
     });
     let transparent = memory.at("transparent");
-    let swaps = (0..host.memory.swaps.len()).map(|index| {
-        let at = memory.at("swaps").at(index);
-        let kind = if host.memory.swaps[index].is_compressed_memory { " in compressed memory" } else { "" };
-        let used = phrase![", used ", at.figure("used_bytes", Bytes)];
-        phrase![at.figure("name", Text), " ", at.figure("size_bytes", Bytes), kind, used]
-    });
+    let shm = known([
+        maybe("", memory.figure("shm_bytes", Bytes), ""),
+        maybe("available ", memory.figure("shm_available_bytes", Bytes), ""),
+    ]);
     vec![
         field("total", &memory, "total_bytes", Bytes),
         field("available", &memory, "available_bytes", Bytes),
@@ -171,8 +195,21 @@ fn of_memory(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
                 maybe("shared memory ", transparent.figure("shared", Text), ""),
             ]),
         ),
-        Fact::new("swap", joined(swaps, "; ")),
+        Fact::new("swap", swap(host, &memory)),
+        Fact::new("/dev/shm", shm),
     ]
+}
+
+/// Swap areas; empty if it is unknown whether there are any.
+fn swap(host: &Inventory, memory: &Place<'_>) -> Phrase {
+    let Some(areas) = &host.memory.swaps else { return Phrase::default() };
+    let swaps = areas.iter().enumerate().map(|(index, area)| {
+        let at = memory.at("swaps").at(index);
+        let name = maybe("", at.figure("name", Text).filter(|_| !area.name.is_empty()), " ");
+        let kind = if area.is_compressed_memory { " in compressed memory" } else { "" };
+        phrase![name, at.figure("size_bytes", Bytes), kind, ", used ", at.figure("used_bytes", Bytes)]
+    });
+    if areas.is_empty() { "none".into() } else { joined(swaps, "; ") }
 }
 
 fn of_storage(host: &Inventory, at: &Place<'_>) -> Option<Section> {
@@ -211,13 +248,18 @@ fn of_interrupts(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
     let runs = host.interrupts.irqbalance_runs.map_or("", |runs| if runs { "runs" } else { "does not run" });
     let each = (0..host.interrupts.affinities.len()).map(|index| {
         let at = at.at("affinities").at(index);
-        phrase![at.figure("0", Text), " to ", at.figure("1", Text)]
+        let place = if is_one_cpu(&host.interrupts.affinities[index].1) { " on CPU " } else { " on CPUs " };
+        phrase![at.figure("0", Text), place, at.figure("1", Text)]
     });
     vec![
         Fact::new("irqbalance", runs),
         field("CPUs by default", &at, "default_affinity", Text),
-        Fact::new("CPUs of disks and networks", joined(each, "; ")),
+        Fact::new("disks and networks", joined(each, "; ")),
     ]
+}
+
+fn is_one_cpu(list: &str) -> bool {
+    list.trim().parse::<u32>().is_ok()
 }
 
 fn of_server(host: &Inventory, at: &Place<'_>) -> Option<Section> {
@@ -270,7 +312,7 @@ fn of_map<'a>(path: &str, names: impl Iterator<Item = &'a String>, at: &Place<'_
         // A slash or a tilde in a name is written otherwise in a JSON pointer.
         let figure = at.figure(name.replace('~', "~0").replace('/', "~1"), Text);
         Fact::new(
-            pgdyno_core::units::printable(name).into_owned(),
+            units::printable(name).into_owned(),
             maybe("", figure.filter(|of| !of.text.is_empty()), ""),
         )
     };
@@ -289,9 +331,13 @@ fn of_blocked(host: &Inventory, at: &Place<'_>) -> Option<Section> {
         let at = at.at("kernel/blocked").at(index);
         let stack = list(&at, "stack", process.stack.len(), " < ");
         let waits = maybe("waits in ", at.figure("waits_in", Text), "");
+        let waited = match process.waited_s {
+            Some(seconds) if seconds > 0.0 => format!("for {} or longer", units::duration(seconds)),
+            _ => String::new(),
+        };
         let name = phrase![at.figure("name", Text), " ", at.figure("pid", Identifier)];
         let stack = if stack.is_empty() { stack } else { phrase!["stack ", stack] };
-        Fact::new(name, known(["state D".into(), waits, stack]))
+        Fact::new(name, known(["state D".into(), waits, waited.into(), stack]))
     });
     section("Processes that wait for a device", facts.collect())
 }

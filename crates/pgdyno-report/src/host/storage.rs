@@ -79,7 +79,10 @@ impl Tree<'_> {
         let running = mount.initialises_inodes == Some(true);
         let running = if running { "; inode tables are being initialised" } else { "" };
         let free = maybe("; free ", at.figure("available_bytes", Bytes), "");
-        let how = phrase![joined(options, ", "), free, running];
+        let reserved = at.figure("reserved_bytes", Bytes).filter(|_| mount.reserved_bytes > Some(0));
+        let reserved = maybe(", and ", reserved, " for root alone");
+        let journal = if mount.has_journal == Some(false) { "; NO JOURNAL" } else { "" };
+        let how = phrase![joined(options, ", "), free, reserved, journal, running];
         let size = at.figure("size_bytes", Bytes).map_or_else(Phrase::default, |size| Some(size).into());
         self.row(depth, at.figure("point", Text).into(), [at.figure("filesystem", Text).into(), size, how]);
         if let Some(device) = &mount.device {

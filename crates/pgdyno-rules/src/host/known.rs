@@ -1,12 +1,14 @@
 //! What rules ask of the facts of a host and of its server.
 
 use pgdyno_core::facts::amount::{self, BLOCK, KB, MB};
-use pgdyno_inventory::{HugePagePool, ServerProcess, SysctlLine};
+use pgdyno_inventory::{ServerProcess, SysctlLine};
 
 use super::Facts;
 
-/// Least share of the memory that is left to what does not use explicit huge pages.
-const MEMORY_WITHOUT_HUGE_PAGES: f64 = 0.25;
+/// Default of `max_files_per_process`.
+pub(crate) const DEFAULT_FILES: u64 = 1000;
+/// Files of a process that `max_files_per_process` does not count.
+pub(crate) const UNCOUNTED_FILES: u64 = 24;
 
 impl<'a> Facts<'a> {
     /// Whether the kernel is at least a version; `None` if its release is unknown.
@@ -66,22 +68,28 @@ impl<'a> Facts<'a> {
         })
     }
 
+    /// Files that a process of the server may have open, with standard streams, sockets and pipes, which it has before
+    /// it counts, and a ring of each possible process where io_uring is used.
+    pub(crate) fn files_of_process(&self) -> Option<u64> {
+        let files =
+            self.setting_number("max_files_per_process", DEFAULT_FILES)?.saturating_add(UNCOUNTED_FILES);
+        let rings = self.setting("io_method").is_some_and(|method| method == "io_uring");
+        Some(if rings { files.saturating_add(self.server_processes()?) } else { files })
+    }
+
     /// Bytes of the server's main shared memory: as it says itself since 15, else by the table of the manual of 9.2
     /// ("Managing Kernel Resources"), and 1 % and 16 MiB more for what came since.
     pub(crate) fn shared_memory_bytes(&self) -> Option<u64> {
         if let Some(exact) = self.setting("shared_memory_size").and_then(|value| amount::parse(value, MB)) {
             return Some(exact);
         }
-        let buffers = self.setting_bytes("shared_buffers", BLOCK, 128 * MB)? / BLOCK;
-        let locks = self.setting_number("max_locks_per_transaction", 64)?;
         let prepared = self.setting_number("max_prepared_transactions", 0)?;
-        let each = 1800_u64.saturating_add(locks.saturating_mul(270));
-        let connections = self.server_processes()?.saturating_add(prepared).saturating_mul(each);
-        let automatic = (buffers / 32 * BLOCK).clamp(64 * KB, 16 * MB);
-        let wal =
-            self.setting("wal_buffers").and_then(|value| amount::parse(value, BLOCK)).unwrap_or(automatic);
-        let sum = buffers.saturating_mul(BLOCK + 208).saturating_add(connections).saturating_add(wal);
-        Some(sum.saturating_add(sum / 100).saturating_add(16 * MB))
+        Some(estimate_shared_memory(
+            self.setting_bytes("shared_buffers", BLOCK, 128 * MB)?,
+            self.server_processes()?.saturating_add(prepared),
+            self.setting_number("max_locks_per_transaction", 64)?,
+            self.setting("wal_buffers").and_then(|value| amount::parse(value, BLOCK)),
+        ))
     }
 
     /// Whether the figure of the shared memory comes from the server itself.
@@ -89,26 +97,20 @@ impl<'a> Facts<'a> {
         self.setting("shared_memory_size").is_some()
     }
 
+    /// `shared_buffers` that is recommended for a new server on this host, in bytes: a quarter of the memory, or of
+    /// what the control group or the commit limit leaves, in whole MB. `None` if the memory is unknown.
+    pub(crate) fn recommended_buffers(&self) -> Option<u64> {
+        let memory = &self.host.memory;
+        let granted = memory.total_bytes.min(self.host.kernel.cgroup.memory_bytes.unwrap_or(u64::MAX));
+        let is_strict = self.host.sysctl_number("vm.overcommit_memory") == Some(2);
+        let promised = memory.commit_limit_bytes.zip(memory.committed_bytes).filter(|_| is_strict);
+        let left = promised.map_or(u64::MAX, |(limit, committed)| limit.saturating_sub(committed));
+        Some(granted.min(left) / 4 / MB * MB).filter(|bytes| *bytes > 0)
+    }
+
     /// Huge pages of a size that the shared memory of the server fills.
     pub(crate) fn huge_pages_needed(&self, page_bytes: u64) -> Option<u64> {
         (page_bytes > 0).then(|| self.shared_memory_bytes().map(|bytes| bytes.div_ceil(page_bytes)))?
-    }
-
-    /// The pool of huge pages of the default size.
-    pub(crate) fn default_pool(&self) -> Option<&'a HugePagePool> {
-        let size = self.host.memory.default_huge_page_bytes?;
-        self.host.memory.huge_pages.iter().find(|pool| pool.page_bytes == size)
-    }
-
-    /// Bytes of all pools of huge pages together, which no other memory can use.
-    pub(crate) fn huge_pool_bytes(&self) -> u64 {
-        let sizes = self.host.memory.huge_pages.iter().map(|pool| pool.total.saturating_mul(pool.page_bytes));
-        sizes.fold(0, u64::saturating_add)
-    }
-
-    /// Bytes that pools of huge pages may have at most so that the rest of the host can work.
-    pub(crate) fn most_huge_bytes(&self) -> u64 {
-        (self.host.memory.total_bytes as f64 * (1.0 - MEMORY_WITHOUT_HUGE_PAGES)) as u64
     }
 
     /// The line of the files of sysctl that holds for a name: the last one.
@@ -120,6 +122,21 @@ impl<'a> Facts<'a> {
     pub(crate) fn numa_nodes(&self) -> usize {
         self.host.cpu.numa_nodes.len().max(1)
     }
+}
+
+/// Bytes of shared memory by the table of the manual of 9.2: buffers in bytes, processes and prepared transactions,
+/// locks of each, and the buffers of WAL if they are not sized by themselves.
+pub(crate) fn estimate_shared_memory(
+    buffers_bytes: u64,
+    processes: u64,
+    locks: u64,
+    wal_bytes: Option<u64>,
+) -> u64 {
+    let buffers = buffers_bytes / BLOCK;
+    let connections = processes.saturating_mul(1800_u64.saturating_add(locks.saturating_mul(270)));
+    let wal = wal_bytes.unwrap_or_else(|| (buffers / 32 * BLOCK).clamp(64 * KB, 16 * MB));
+    let sum = buffers.saturating_mul(BLOCK + 208).saturating_add(connections).saturating_add(wal);
+    sum.saturating_add(sum / 100).saturating_add(16 * MB)
 }
 
 /// Seconds of a setting such as `60`, `60s`, `2min` or `1h`.

@@ -5,6 +5,7 @@ pub mod build;
 mod compose;
 #[cfg(test)]
 mod example;
+mod huge;
 mod known;
 mod rule;
 pub mod storage;

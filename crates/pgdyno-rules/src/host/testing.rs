@@ -17,6 +17,7 @@ pub(crate) fn host(sysctls: &[(&str, &str)]) -> Inventory {
             page_bytes: 4096,
             huge_pages: vec![pool],
             default_huge_page_bytes: Some(2 * MB),
+            swaps: Some(Vec::new()),
             ..Memory::default()
         },
         kernel: Kernel {

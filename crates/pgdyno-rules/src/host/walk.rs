@@ -61,9 +61,14 @@ const SYSCTLS: [&str; 44] = [
 ];
 
 /// Other names that have to be explained.
-const OTHERS: [&str; 24] = [
+const OTHERS: [&str; 29] = [
     "vm.dirty_background_ratio",
     "vm.dirty_bytes",
+    "vm.hugetlb_shm_group",
+    "vm.overcommit_kbytes",
+    "vm.vfs_cache_pressure",
+    "vm.watermark_scale_factor",
+    "net.ipv4.tcp_retries2",
     "kernel.numa_balancing",
     "kernel.sched_autogroup_enabled",
     "kernel.sched_migration_cost_ns",
@@ -225,7 +230,7 @@ fn pairs(names: Vec<&'static str>) -> impl Strategy<Value = Vec<(String, String)
 /// A host with odd kernel parameters and sizes.
 fn odd_host() -> impl Strategy<Value = Inventory> {
     let names: Vec<&'static str> =
-        SYSCTLS.iter().chain(&OTHERS[..8]).chain(&["vm.overcommit_kbytes"]).copied().collect();
+        SYSCTLS.iter().chain(&OTHERS[..13]).copied().collect();
     let releases = select(vec!["", "3.10.0", "4.9", "5.10.0", "6.17.1", "99999999999.1"]);
     (pairs(names), releases, vec(size(), 8)).prop_map(|(sysctls, release, sizes)| {
         let mut host = testing::on_kernel(testing::host(&[]), release);
@@ -245,7 +250,13 @@ fn odd_host() -> impl Strategy<Value = Inventory> {
             overcommit: 0,
         }];
         host.memory.committed_bytes = Some(sizes[6]);
-        host.memory.swaps = vec![Swap { size_bytes: sizes[7], used_bytes: sizes[6], ..Swap::default() }];
+        let swap = Swap { size_bytes: sizes[7], used_bytes: sizes[6], ..Swap::default() };
+        host.memory.swaps = (sizes[5] != 1).then(|| vec![swap]);
+        if sizes[3] == 1 {
+            host.memory.huge_pages.clear();
+            host.memory.default_huge_page_bytes = None;
+            host.arch = "x86_64".to_owned();
+        }
         host.devices = vec![
             BlockDevice { kind: DeviceKind::Nvme, size_bytes: GB, ..BlockDevice::default() };
             sizes[1] as usize % 3
@@ -287,6 +298,7 @@ fn odd_server() -> impl Strategy<Value = Inventory> {
             host.cpu.numa_nodes = vec![NumaNode { memory_bytes: Some(sizes[2]), ..NumaNode::default() }; 2];
             host.cpu.idle_states = vec![IdleState { latency_us: sizes[3], ..IdleState::default() }];
             host.cpu.steal_share = Some(share);
+            host.cpu.steal_share_of_wanted = (sizes[0] != 1).then_some(share);
             let queues = Some((numbers[0], numbers[1]));
             let speed_mbit_s = Some(sizes[0]);
             host.network = vec![Interface {
@@ -298,7 +310,8 @@ fn odd_server() -> impl Strategy<Value = Inventory> {
             let pressure = vec![Pressure { of: "memory".to_owned(), some_share: share, full_share: None }];
             let (memory_bytes, cpus, processes) = (Some(sizes[1]), Some(share), Some(sizes[3]));
             host.kernel.cgroup = Cgroup { version: Some(2), memory_bytes, cpus, processes, pressure };
-            host.kernel.blocked = vec![BlockedProcess::default()];
+            let waited_s = Some(share * 1e9);
+            host.kernel.blocked = vec![BlockedProcess { waited_s, ..BlockedProcess::default() }];
             host
         },
     )

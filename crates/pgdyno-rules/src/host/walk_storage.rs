@@ -356,8 +356,10 @@ fn odd_mount() -> impl Strategy<Value = Mount> {
             block_bytes: numbers[0],
             size_bytes: numbers[1],
             available_bytes: numbers[2],
+            reserved_bytes: numbers[0],
             zfs,
             initialises_inodes,
+            has_journal: initialises_inodes.map(|initialises| !initialises),
             ..mount(&filesystem, Some("dm-0"), &options)
         })
 }

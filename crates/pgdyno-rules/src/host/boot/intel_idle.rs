@@ -34,7 +34,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         return Vec::new();
     }
     let deepest = cpu.idle_states.iter().filter(|state| !state.disabled).max_by_key(|state| state.latency_us);
-    let (Some(driver), Some(deepest)) = (&cpu.idle_driver, deepest) else { return Vec::new() };
+    let (Some(driver), Some(deepest)) = (&cpu.idle_driver, deepest) else {
+        let reason = "It disables intel_idle; which driver took over, and how deep its states are, could not be read.";
+        return vec![RULE.finding(Standing::Unknown, reason).seen("intel_idle.max_cstate=0")];
+    };
     let finding = match deepest.latency_us > 2 {
         true => RULE
             .finding(
@@ -78,7 +81,7 @@ mod tests {
         let words = ["intel_idle.max_cstate=0"];
         assert_eq!(standings(&RULE, &host(&words, 41)), [Standing::NoEffect]);
         assert_eq!(standings(&RULE, &host(&words, 1)), [Standing::Fine]);
-        assert_eq!(standings(&RULE, &booted(&words)), [], "idle states unknown");
+        assert_eq!(standings(&RULE, &booted(&words)), [Standing::Unknown], "idle states unknown");
     }
 
     #[test]

@@ -39,7 +39,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         .map(|(name, _)| name.as_str())
         .collect();
     let finding = match open[..] {
-        [] if host.cpu.mitigations.is_empty() => return Vec::new(),
+        [] if host.cpu.mitigations.is_empty() => {
+            let reason = "What it leaves open on this processor could not be read.";
+            return vec![RULE.finding(Standing::Unknown, reason).seen("mitigations=off")];
+        }
         [] => RULE.finding(
             Standing::NoEffect,
             "The kernel reports no vulnerability as open: this processor needs none of the workarounds.",
@@ -65,7 +68,7 @@ mod tests {
     #[test]
     fn open_vulnerabilities_are_named() {
         let mut host = booted(&["mitigations=off"]);
-        assert_eq!(standings(&RULE, &host), [], "vulnerabilities unknown");
+        assert_eq!(standings(&RULE, &host), [Standing::Unknown], "vulnerabilities unknown");
         host.cpu.mitigations.insert("meltdown".to_owned(), "Not affected".to_owned());
         assert_eq!(standings(&RULE, &host), [Standing::NoEffect]);
         host.cpu.mitigations.insert("spectre_v2".to_owned(), "Vulnerable; STIBP: disabled".to_owned());

@@ -10,7 +10,7 @@ use crate::{Finding, Page, Standing, Today};
 pub static RULE: Rule = Rule {
     page: Page {
         name: "numa=off",
-        also: &["numa"],
+        also: &["numa="],
         what: "The kernel takes the memory of all sockets for one node.",
         today: Today::Obsolete,
         why: "It was published against kernels that reclaimed page cache of one node while others had free memory. \

@@ -26,9 +26,10 @@ pub static RULE: Rule = Rule {
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let host = facts.host;
-    let (Some(word), Some(driver)) = (host.kernel.boot_word("processor.max_cstate"), &host.cpu.idle_driver)
-    else {
-        return Vec::new();
+    let Some(word) = host.kernel.boot_word("processor.max_cstate") else { return Vec::new() };
+    let Some(driver) = &host.cpu.idle_driver else {
+        let reason = "Whether it is obeyed depends on the idle driver, which could not be read.";
+        return vec![RULE.finding(Standing::Unknown, reason).seen(format!("processor.max_cstate={word}"))];
     };
     let finding = match driver.as_str() {
         "intel_idle" => RULE
@@ -49,7 +50,7 @@ mod tests {
     #[test]
     fn the_driver_decides() {
         let mut host = booted(&["processor.max_cstate=1"]);
-        assert_eq!(standings(&RULE, &host), [], "driver unknown");
+        assert_eq!(standings(&RULE, &host), [Standing::Unknown], "driver unknown");
         for (driver, expected) in
             [("intel_idle", &[Standing::NoEffect][..]), ("acpi_idle", &[Standing::Fine]), ("haltpoll", &[])]
         {

@@ -1,5 +1,6 @@
 //! Hardware queues and their processors.
 
+use pgdyno_core::units::plural;
 use pgdyno_inventory::DeviceKind;
 
 use super::scope::disks;
@@ -43,7 +44,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                     )
                     .better("several queues, set in the hypervisor or the driver"),
                 false => {
-                    RULE.finding(Standing::Fine, format!("{processors} processors share {queues} queues."))
+                    let processors = plural(u64::from(processors), "processor");
+                    let queues = plural(queues as u64, "queue");
+                    RULE.finding(Standing::Fine, format!("{queues} for {processors}."))
                 }
             };
             finding.about(&disk.name).seen(queues.to_string())
@@ -56,7 +59,7 @@ mod tests {
     use pgdyno_inventory::{BlockDevice, Inventory};
 
     use super::*;
-    use crate::host::example::{device, mount, mounted, standings};
+    use crate::host::example::{device, judged, mount, mounted, standings};
 
     fn host(kind: DeviceKind, queues: &[&str], logical: u32) -> Inventory {
         let queues = queues.iter().map(|&queue| queue.to_owned()).collect();
@@ -64,6 +67,15 @@ mod tests {
         let mut host = mounted(mount("ext4", Some("vda"), ""), vec![disk]);
         host.cpu.logical = logical;
         host
+    }
+
+    #[test]
+    fn queues_are_counted() {
+        for (queues, expected) in
+            [(&["0-1"][..], "1 queue for 2 processors."), (&["0", "1"], "2 queues for 2 processors.")]
+        {
+            assert_eq!(judged(&RULE, &host(DeviceKind::Virtual, queues, 2))[0].reason, expected);
+        }
     }
 
     #[test]

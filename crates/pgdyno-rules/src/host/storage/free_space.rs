@@ -13,7 +13,8 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "free space",
         also: &["disk full", "no space left on device"],
-        what: "How much of a file system unprivileged users can still fill.",
+        what: "How much of a file system unprivileged users can still fill, of what they may fill at all: blocks that \
+               are reserved for root are left out, as df does.",
         today: Today::Kept,
         why: "A statement that finds no space for data fails; WAL that finds none stops the server with PANIC, and \
               it cannot start until there is space. File systems that are nearly full also fragment, those that \
@@ -28,10 +29,11 @@ pub static RULE: Rule = Rule {
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_each(mounts(facts.host), |mount| {
         let (size, free) = (mount.size_bytes.filter(|&size| size > 0)?, mount.available_bytes?);
-        let percent = free as f64 / size as f64 * 100.0;
+        let reserved = mount.reserved_bytes.unwrap_or(0).min(size);
+        let percent = free as f64 / (size - reserved).max(1) as f64 * 100.0;
         let holds_wal =
             mounts_of(facts.host, &[PgPurpose::Wal]).iter().any(|other| other.point == mount.point);
-        let told = format!("{} of {} are free, {percent:.1} %", bytes(free), bytes(size));
+        let told = told(free, size, reserved, percent);
         let finding = if percent < 3.0 && holds_wal {
             RULE.finding(Standing::Dangerous, format!("{told}: the server stops when WAL finds no space."))
                 .better("10 %")
@@ -43,6 +45,19 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         };
         Some(finding.seen(format!("{percent:.1} %")))
     })
+}
+
+/// How much is free. What only root may use is left out of both, as df does.
+fn told(free: u64, size: u64, reserved: u64, percent: f64) -> String {
+    let usable = bytes(size - reserved);
+    match reserved {
+        0 => format!("{} of {usable} are free, {percent:.1} %", bytes(free)),
+        _ => format!(
+            "{} of {usable} are free, {percent:.1} %, and {} more for root alone (`pgdyno explain 'mkfs.ext4 -m'`)",
+            bytes(free),
+            bytes(reserved)
+        ),
+    }
 }
 
 #[cfg(test)]
@@ -70,6 +85,20 @@ mod tests {
         ] {
             assert_eq!(standings(&RULE, &host(size, free)), expected, "{free:?} of {size:?}");
         }
+    }
+
+    #[test]
+    fn what_is_for_root_alone_is_told() {
+        const GB: u64 = 1 << 30;
+        let mut host = host(Some(252 * GB), Some(20 * GB));
+        assert_eq!(standings(&RULE, &host), [Standing::Improve]);
+        host.mounts[0].reserved_bytes = Some(161 * GB);
+        // As df says: 71 GiB of 91 are used.
+        let said = judged(&RULE, &host).remove(0);
+        assert_eq!((said.standing, said.present.as_deref()), (Standing::Fine, Some("22.0 %")));
+        assert!(said.reason.starts_with("20 GiB of 91 GiB are free, 22.0 %, and 161 GiB more"), "{}", said.reason);
+        host.mounts[0].reserved_bytes = Some(u64::MAX);
+        assert_eq!(standings(&RULE, &host).len(), 1, "nonsense is no fault");
     }
 
     #[test]

@@ -4,21 +4,6 @@ use crate::host::Rule;
 use crate::host::compose::explained;
 use crate::{Page, Today};
 
-/// `mkfs.ext4 -m`.
-pub static RESERVED: Rule = explained(Page {
-    name: "mkfs.ext4 -m",
-    also: &["mkfs.ext4 -m 0", "reserved blocks", "tune2fs -m"],
-    what: "The share of the file system that only root may fill, in percent; 5 by default.",
-    today: Today::Kept,
-    why: "5 % of a large volume is space that the server can never use; 0 or 1 is right for a volume that holds \
-          nothing but data directories. tune2fs -m changes it at any time. df counts the reserve as neither used \
-          nor available. It also keeps some space free, without which files fragment; watch free space yourself \
-          instead.",
-    danger: "With 0, a file system that ran full has nothing left with which root could repair it.",
-    source: "mke2fs(8), tune2fs(8).",
-    ..Page::EMPTY
-});
-
 /// `mkfs.ext4 -O extent`.
 pub static EXTENT: Rule = explained(Page {
     name: "mkfs.ext4 -O extent",

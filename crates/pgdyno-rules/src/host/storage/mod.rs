@@ -16,6 +16,7 @@ mod free_space;
 mod full_page_writes;
 mod geometry;
 mod inode64;
+mod journal;
 mod journal_async;
 mod largeio;
 mod lazy_init;
@@ -39,6 +40,7 @@ mod nr_requests;
 mod primarycache;
 mod read_ahead;
 mod recordsize;
+mod reserved_blocks;
 mod rq_affinity;
 mod scheduler;
 mod scope;
@@ -90,7 +92,7 @@ pub const RULES: &[&Rule] = &[
     &lvm::EXTENTS,
     &lvm::CHUNK,
     // ext4, and what other file systems have as well.
-    &mkfs_ext4::RESERVED,
+    &reserved_blocks::RULE,
     &mkfs_ext4::EXTENT,
     &mkfs_ext4::UNINIT,
     &lazy_init::RULE,
@@ -103,6 +105,7 @@ pub const RULES: &[&Rule] = &[
     &nodiratime::RULE,
     &nodelalloc::RULE,
     &barrier::RULE,
+    &journal::RULE,
     &data_writeback::RULE,
     &data_journal::RULE,
     &journal_async::RULE,

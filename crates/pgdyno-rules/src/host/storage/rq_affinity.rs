@@ -1,5 +1,6 @@
 //! `rq_affinity`.
 
+use pgdyno_core::units::plural;
 use pgdyno_inventory::Knob;
 
 use super::scope::{disks, sysfs};
@@ -38,8 +39,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             2 if has_a_queue_each => RULE.finding(
                 Standing::NoEffect,
                 format!(
-                    "The disk has {} queues for {processors} processors: completions arrive there anyway.",
-                    disk.queues.len()
+                    "The disk has {} for {}: completions arrive there anyway.",
+                    plural(disk.queues.len() as u64, "queue"),
+                    plural(u64::from(processors), "processor")
                 ),
             ),
             _ => RULE.finding(

@@ -1,10 +1,11 @@
 //! The I/O scheduler of a disk.
 
-use pgdyno_inventory::{BlockDevice, DeviceKind, Knob};
+use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Knob};
 
 use super::scope::{disks, sysfs};
 use crate::host::compose::Compose;
 use crate::host::{Facts, Rule};
+use crate::rotation::rotates;
 use crate::{Finding, Page, Standing, Today};
 
 /// `queue/scheduler`.
@@ -26,15 +27,17 @@ pub static RULE: Rule = Rule {
 };
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
-    // A hypervisor may show its storage as a rotating SCSI disk, so that says nothing there.
-    let is_guest = facts.host.cpu.hypervisor.is_some();
-    disks(facts.host).into_iter().filter_map(|disk| judge_disk(disk, is_guest)).collect()
+    disks(facts.host).into_iter().filter_map(|disk| judge_disk(disk, facts.host)).collect()
 }
 
-fn judge_disk(disk: &BlockDevice, is_guest: bool) -> Option<Finding> {
+fn judge_disk(disk: &BlockDevice, host: &Inventory) -> Option<Finding> {
     let present = disk.scheduler.as_deref()?;
     let is_fast = matches!(disk.kind, DeviceKind::Nvme | DeviceKind::Virtual);
-    let rotates = disk.kind == DeviceKind::Disk && disk.rotational? && !is_guest;
+    if !is_fast {
+        // Where not even the kernel tells whether a disk rotates, nothing is said.
+        disk.rotational?;
+    }
+    let rotates = !is_fast && rotates(disk, host) == Some(true);
     let (wanted, why) = match present {
         "none" | "noop" if rotates => (
             ["mq-deadline", "deadline"],
@@ -73,8 +76,6 @@ fn judge_disk(disk: &BlockDevice, is_guest: bool) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Inventory;
-
     use super::*;
     use crate::host::example::{device, judged, mount, mounted};
 

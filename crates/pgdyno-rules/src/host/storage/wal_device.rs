@@ -6,6 +6,7 @@ use super::logdev::disks_of_mount;
 use super::scope::mounts_of;
 use crate::host::compose::Compose;
 use crate::host::{Facts, Rule};
+use crate::rotation::rotates;
 use crate::{Finding, Page, Standing, Today};
 
 /// WAL on a device of its own.
@@ -44,10 +45,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             .filter(|disk| data.iter().any(|mount| disks_of_mount(host, mount).contains(disk)))
             .collect();
         let rotates =
-            shared.iter().any(|disk| host.device(disk).and_then(|disk| disk.rotational) == Some(true));
+            shared.iter().any(|disk| host.device(disk).is_some_and(|disk| rotates(disk, host) == Some(true)));
         let finding = if shared.is_empty() {
             RULE.finding(Standing::Fine, "WAL has disks of its own.")
-        } else if rotates && host.cpu.hypervisor.is_none() {
+        } else if rotates {
             RULE.finding(
                 Standing::Improve,
                 format!("WAL and data move the heads of the same disk: {}.", shared.join(", ")),
@@ -56,7 +57,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         } else {
             RULE.finding(
                 Standing::Fine,
-                format!("WAL and data share {}, which need not move heads.", shared.join(", ")),
+                format!("WAL and data share {}, of which nothing says that it rotates.", shared.join(", ")),
             )
         };
         findings.push(finding.about(&wal.point));

@@ -4,7 +4,7 @@ use pgdyno_core::units;
 
 use crate::{
     Finding, Page, Standing, Today,
-    host::{Facts, Rule},
+    host::{Facts, Rule, known::DEFAULT_FILES},
 };
 
 /// The rule.
@@ -25,11 +25,14 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
+/// Processes of a large server.
+const LARGE_PROCESSES: u64 = 2000;
+
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(value) = RULE.number(facts) else { return RULE.unread() };
     let default = facts.host.memory.total_bytes / 10_240;
     let Some((processes, each)) =
-        facts.server_processes().zip(facts.setting_number("max_files_per_process", 1000))
+        facts.server_processes().zip(facts.setting_number("max_files_per_process", DEFAULT_FILES))
     else {
         return without_server(value, default);
     };
@@ -48,28 +51,41 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     vec![RULE.finding(Standing::Improve, reason).present(value).set_sysctl(best)]
 }
 
-/// Without a server, the kernel's own value is what it is compared with.
+/// Without a server, it is compared with the kernel's own value, and with what a large server needs.
 fn without_server(value: u64, default: u64) -> Vec<Finding> {
     if value >= default / 2 {
         return RULE.fine(value, "It is of the order that the kernel computes from the memory, or more.");
     }
-    let reason = format!("The kernel would allow {} for this memory.", units::count(default));
-    vec![RULE.finding(Standing::Improve, reason).present(value).set_sysctl(default)]
+    let text = format!("The kernel would allow {} for this memory", units::count(default));
+    if value / 10 * 9 >= LARGE_PROCESSES * DEFAULT_FILES {
+        let processes = units::count(value / DEFAULT_FILES);
+        let reason = format!("{text}; this serves {processes} processes of {DEFAULT_FILES} files as well.");
+        return RULE.fine(value, reason);
+    }
+    vec![RULE.finding(Standing::Improve, format!("{text}.")).present(value).set_sysctl(default)]
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::host::testing::{changes, check_values, host, standings, with_server};
+    use crate::host::testing::{changes, check_values, findings, host, standings, with_server};
 
     #[test]
     fn without_a_server_the_memory_says_what_is_usual() {
         let table = [
             ("9223372036854775807", Standing::Fine),
             ("6710886", Standing::Fine),
+            ("2400000", Standing::Fine),
+            ("1000000", Standing::Improve),
             ("65536", Standing::Improve),
         ];
         check_values(&RULE, &table);
+        // As article 001 has it: 256 GiB, of which the kernel would compute 26.8 million.
+        let mut article = host(&[("fs.file-max", "7672460")]);
+        article.memory.total_bytes *= 4;
+        let found = findings(&RULE, &article);
+        assert_eq!(found[0].standing, Standing::Fine);
+        assert!(found[0].reason.contains("serves 7,672 processes"), "{}", found[0].reason);
     }
 
     #[test]

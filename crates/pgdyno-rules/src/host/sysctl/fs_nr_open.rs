@@ -4,7 +4,10 @@ use pgdyno_core::units;
 
 use crate::{
     Finding, Page, Standing, Today,
-    host::{Facts, Rule},
+    host::{
+        Facts, Rule,
+        known::{DEFAULT_FILES, UNCOUNTED_FILES},
+    },
 };
 
 /// The rule.
@@ -30,12 +33,12 @@ const MOST: u64 = 2_147_483_584;
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(value) = RULE.number(facts) else { return Vec::new() };
-    let files = facts.setting_number("max_files_per_process", 1000).unwrap_or(1000);
+    let files = facts.files_of_process().unwrap_or(DEFAULT_FILES + UNCOUNTED_FILES);
     let logins = facts.host.login.lines.iter().filter(|line| line.item == "nofile");
     let highest = logins.filter_map(|line| line.value.parse::<u64>().ok()).max().unwrap_or(0);
-    let wanted = highest.max(files.saturating_add(100));
+    let wanted = highest.max(files);
     if wanted > MOST {
-        let reason = format!("A nofile of {} is asked for, which no kernel can give.", units::count(wanted));
+        let reason = format!("A nofile of {} is requested, which no kernel can give.", units::count(wanted));
         return vec![RULE.finding(Standing::Improve, reason).present(value).recommend("a lower nofile")];
     }
     if wanted > value {
@@ -43,7 +46,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             format!("A process would be given {} files, which the kernel refuses.", units::count(wanted));
         return vec![RULE.finding(Standing::Improve, reason).present(value).set_sysctl(wanted.max(DEFAULT))];
     }
-    RULE.fine(value, format!("It is above every limit that is asked for ({}).", units::count(wanted)))
+    RULE.fine(value, format!("It is above every limit that is needed or set ({}).", units::count(wanted)))
 }
 
 #[cfg(test)]
@@ -51,14 +54,30 @@ mod tests {
     use pgdyno_inventory::LimitLine;
 
     use super::*;
-    use crate::host::testing::{changes, check_values, host};
+    use crate::host::testing::{changes, check_values, findings, host, with_server};
 
     #[test]
     fn the_default_is_above_what_a_server_opens() {
         check_values(
             &RULE,
-            &[("1048576", Standing::Fine), ("20480000", Standing::Fine), ("1024", Standing::Improve)],
+            &[("1048576", Standing::Fine), ("20480000", Standing::Fine), ("1000", Standing::Improve)],
         );
+    }
+
+    #[test]
+    fn a_server_needs_what_its_nofile_is_compared_with() {
+        let sysctls = [("fs.nr_open", "1048576")];
+        for (settings, files) in [
+            (vec![("port", "5432")], "(1,024)"),
+            (vec![("max_files_per_process", "2000")], "(2,024)"),
+            // 16 + 100 + 16 + 8 + 10 rings.
+            (vec![("io_method", "io_uring")], "(1,174)"),
+        ] {
+            let host = with_server(host(&sysctls), 18, &settings);
+            let reason = &findings(&RULE, &host)[0].reason;
+            assert!(reason.contains(files), "{settings:?}: {reason}");
+        }
+        assert!(findings(&RULE, &host(&sysctls))[0].reason.contains("(1,024)"), "no server");
     }
 
     #[test]

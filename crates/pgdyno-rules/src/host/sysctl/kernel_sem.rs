@@ -68,7 +68,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         (Some(10..), _) => {
             let reason = "The server uses unnamed POSIX semaphores unless it was built otherwise, so the limits do \
                           nothing.";
-            vec![RULE.finding(Standing::NoEffect, reason).present(present)]
+            vec![RULE.finding(Standing::Obsolete, reason).present(present)]
         }
         (Some(_), Some(sets)) => {
             let all = sets.saturating_mul(PER_SET + 1);
@@ -84,7 +84,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             vec![RULE.finding(Standing::Improve, reason).present(present).set_sysctl(best)]
         }
         _ if default => RULE.fine(present, "It is the default of the kernel."),
-        _ => RULE.fine(present, "PostgreSQL 10 and later need none of it; no older server is known here."),
+        _ => {
+            let reason = "PostgreSQL 10 and later need none of it; no older server is known here.";
+            vec![RULE.finding(Standing::Obsolete, reason).present(present)]
+        }
     }
 }
 
@@ -100,10 +103,10 @@ mod tests {
     fn posix_semaphores_have_no_such_limits() {
         let server =
             |value, major| with_server(host(&[("kernel.sem", value)]), major, &[("max_connections", "1000")]);
-        assert_eq!(standings(&RULE, &server(ARTICLE, 12)), [Standing::NoEffect]);
+        assert_eq!(standings(&RULE, &server(ARTICLE, 12)), [Standing::Obsolete]);
         assert_eq!(standings(&RULE, &server(DEFAULT, 12)), [Standing::Fine]);
         assert_eq!(standings(&RULE, &server(ARTICLE, 9)), [Standing::Fine]);
-        check_values(&RULE, &[(DEFAULT, Standing::Fine), (ARTICLE, Standing::Fine)]);
+        check_values(&RULE, &[(DEFAULT, Standing::Fine), (ARTICLE, Standing::Obsolete)]);
         assert!(standings(&RULE, &host(&[("kernel.sem", "1 2")])).is_empty());
     }
 

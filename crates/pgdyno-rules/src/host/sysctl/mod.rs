@@ -18,19 +18,24 @@ mod net_tcp_closing;
 mod net_tcp_handshake;
 mod net_tcp_keepalive;
 mod net_tcp_memory;
+mod net_tcp_retries;
 mod net_tcp_timestamps;
 mod vm_dirty_limits;
 mod vm_dirty_times;
 mod vm_extra_free_kbytes;
+mod vm_hugetlb_shm_group;
 mod vm_lowmem_reserve_ratio;
 mod vm_max_map_count;
 mod vm_min_free_kbytes;
 mod vm_mmap_min_addr;
 mod vm_nr_hugepages;
 mod vm_nr_overcommit_hugepages;
+mod vm_overcommit_kbytes;
 mod vm_overcommit_memory;
 mod vm_overcommit_ratio;
 mod vm_swappiness;
+mod vm_vfs_cache_pressure;
+mod vm_watermark_scale_factor;
 mod vm_zone_reclaim_mode;
 
 use super::Rule;
@@ -40,6 +45,7 @@ pub const RULES: &[&Rule] = &[
     &vm_swappiness::RULE,
     &vm_overcommit_memory::RULE,
     &vm_overcommit_ratio::RULE,
+    &vm_overcommit_kbytes::RULE,
     &vm_dirty_limits::BACKGROUND_BYTES,
     &vm_dirty_limits::BACKGROUND_RATIO,
     &vm_dirty_limits::BYTES,
@@ -48,9 +54,12 @@ pub const RULES: &[&Rule] = &[
     &vm_dirty_times::WRITEBACK,
     &vm_nr_hugepages::RULE,
     &vm_nr_overcommit_hugepages::RULE,
+    &vm_hugetlb_shm_group::RULE,
     &vm_zone_reclaim_mode::RULE,
     &vm_min_free_kbytes::RULE,
     &vm_extra_free_kbytes::RULE,
+    &vm_watermark_scale_factor::RULE,
+    &vm_vfs_cache_pressure::RULE,
     &vm_lowmem_reserve_ratio::RULE,
     &vm_mmap_min_addr::RULE,
     &vm_max_map_count::RULE,
@@ -78,6 +87,7 @@ pub const RULES: &[&Rule] = &[
     &net_tcp_keepalive::TIME,
     &net_tcp_keepalive::INTERVAL,
     &net_tcp_keepalive::PROBES,
+    &net_tcp_retries::RULE,
     &net_tcp_handshake::BACKLOG,
     &net_tcp_handshake::RETRIES,
     &net_tcp_handshake::COOKIES,

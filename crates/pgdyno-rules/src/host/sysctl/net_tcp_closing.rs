@@ -108,18 +108,16 @@ fn judge_buckets(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 fn judge_reuse(facts: &Facts<'_>) -> Vec<Finding> {
-    match REUSE_VALUES.iter().find(|(value, _)| Some(*value) == REUSE.number(facts)) {
-        None => Vec::new(),
-        Some((value, reason)) => REUSE.fine(value, *reason),
+    match REUSE.number(facts) {
+        Some(0) => REUSE.fine(0, "A server accepts connections, which it does not concern."),
+        Some(1) => {
+            let reason = "It concerns outgoing connections only, such as those of clients and poolers on this host.";
+            vec![REUSE.finding(Standing::NoEffect, reason).present(1)]
+        }
+        Some(2) => REUSE.fine(2, "It concerns outgoing connections over loopback, and is the default."),
+        _ => Vec::new(),
     }
 }
-
-/// What each value means for a server.
-const REUSE_VALUES: [(u64, &str); 3] = [
-    (0, "A server accepts connections, which it does not concern."),
-    (1, "It concerns outgoing connections only, such as those of clients and poolers on this host."),
-    (2, "It concerns outgoing connections over loopback, and is the default."),
-];
 
 fn judge_recycle(facts: &Facts<'_>) -> Vec<Finding> {
     let gone = facts.kernel_is_at_least(4, 12) == Some(true);
@@ -147,7 +145,7 @@ mod tests {
     #[test]
     fn time_wait_is_fixed() {
         check_values(&FIN_TIMEOUT, &[("60", Standing::Fine), ("5", Standing::NoEffect)]);
-        check_values(&REUSE, &[("0", Standing::Fine), ("1", Standing::Fine), ("2", Standing::Fine)]);
+        check_values(&REUSE, &[("0", Standing::Fine), ("1", Standing::NoEffect), ("2", Standing::Fine)]);
     }
 
     #[test]

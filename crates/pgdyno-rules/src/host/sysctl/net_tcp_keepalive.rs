@@ -100,6 +100,10 @@ fn judge_time(facts: &Facts<'_>) -> Vec<Finding> {
                 Some(_) => finding.recommend("tcp_keepalives_idle = 60 of the server"),
             }]
         }
+        (None, TOLERABLE_S..) => TIME.fine(
+            time,
+            format!("{text}; how long a server waits, its own tcp_keepalives_idle decides, and none was named."),
+        ),
         _ => TIME.fine(time, format!("{text}.")),
     }
 }
@@ -138,6 +142,7 @@ mod tests {
             findings(&TIME, &default)
         );
         assert_eq!(standings(&TIME, &default), [Standing::Fine], "no server waits");
+        assert!(findings(&TIME, &default)[0].reason.contains("none was named"), "and that is said");
         assert_eq!(
             standings(&TIME, &with_server(default.clone(), 17, &[("port", "5432")])),
             [Standing::Improve]

@@ -3,11 +3,12 @@
 //! The kernel has each limit once: writing its bytes sets its ratio to 0, and the other way round.
 
 use pgdyno_core::{facts::amount::MB, units};
-use pgdyno_inventory::{BlockDevice, DeviceKind};
+use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory};
 
 use crate::{
     Finding, Page, Standing, Today,
     host::{Facts, Rule},
+    rotation::rotates,
 };
 
 const SOURCE: &str = "Linux Documentation/admin-guide/sysctl/vm.rst; mm/page-writeback.c; PostgreSQL manual, \
@@ -15,8 +16,9 @@ const SOURCE: &str = "Linux Documentation/admin-guide/sysctl/vm.rst; mm/page-wri
 
 const WHY: &str = "Dirty pages beyond what the disks write in about half a second only make the next fsync longer. \
                    The recommended value allows 64 MiB for each rotating disk below the server, 128 MiB for each \
-                   other disk and 512 MiB for each NVMe disk, at least 64 MiB and at most 10 % of the memory, and \
-                   four times as much, at most 20 %, before writers wait. Since 9.6 the server asks the kernel to \
+                   other disk and 512 MiB for each NVMe disk, at least 64 MiB and at most 10 % of the memory outside \
+                   huge pages, and four times as much, at most 20 %, before writers wait. A virtual machine does not \
+                   know what rotates. Since 9.6 the server asks the kernel to \
                    write early by itself (checkpoint_flush_after, bgwriter_flush_after), so the limits matter mostly \
                    to loads, temporary files, backups and other programs.";
 
@@ -46,7 +48,9 @@ pub static BACKGROUND_RATIO: Rule = Rule {
         source: SOURCE,
         ..Page::EMPTY
     },
-    judge: |facts| judge_ratio(&BACKGROUND_RATIO, facts, "vm.dirty_background_bytes", 10),
+    judge: |facts| {
+        judge_ratio(&BACKGROUND_RATIO, facts, ("vm.dirty_background_bytes", best_background(facts)), 10)
+    },
 };
 
 /// The rule of the limit in bytes at which writers wait.
@@ -79,18 +83,30 @@ pub static RATIO: Rule = Rule {
         source: SOURCE,
         ..Page::EMPTY
     },
-    judge: |facts| judge_ratio(&RATIO, facts, "vm.dirty_bytes", 20),
+    judge: |facts| judge_ratio(&RATIO, facts, ("vm.dirty_bytes", best_bytes(facts)), 20),
 };
 
 /// Ratios above this are no limit that protects anybody.
 const HIGHEST_RATIO: u64 = 40;
 
-/// Dirty bytes that the disks of the server write in a short time, so many times over, at most a part of the memory.
+/// Dirty bytes that the disks of the server write in a short time, so many times over, at most a part of the memory
+/// that can hold page cache.
 fn best(facts: &Facts<'_>, times: u64, most_percent: u64) -> Option<u64> {
-    let total = facts.host.memory.total_bytes;
-    let bytes = disks(facts).into_iter().map(allowance).fold(0, u64::saturating_add);
-    let most = (total / 100).saturating_mul(most_percent);
-    (bytes > 0 && total > 0).then(|| bytes.saturating_mul(times).min(most).max(64 * MB * times))
+    let usable = facts.bytes_without_huge_pages();
+    let allowed = disks(facts).into_iter().map(|disk| allowance(disk, facts.host));
+    let bytes = allowed.fold(0, u64::saturating_add);
+    let most = (usable / 100).saturating_mul(most_percent);
+    (bytes > 0 && usable > 0).then(|| bytes.saturating_mul(times).min(most).max(64 * MB * times))
+}
+
+/// The recommended limit at which the kernel begins to write.
+fn best_background(facts: &Facts<'_>) -> Option<u64> {
+    best(facts, 1, 10)
+}
+
+/// The recommended limit at which writers wait.
+fn best_bytes(facts: &Facts<'_>) -> Option<u64> {
+    best(facts, 4, 20)
 }
 
 /// The disks of the server, else all disks of the host.
@@ -112,40 +128,56 @@ fn disks<'a>(facts: &Facts<'a>) -> Vec<&'a BlockDevice> {
     if disks.is_empty() { all() } else { disks }
 }
 
-fn allowance(disk: &BlockDevice) -> u64 {
+fn allowance(disk: &BlockDevice, host: &Inventory) -> u64 {
     match disk.kind {
         DeviceKind::Nvme => 512 * MB,
-        _ if disk.rotational == Some(true) => 64 * MB,
+        _ if rotates(disk, host) == Some(true) => 64 * MB,
         _ => 128 * MB,
     }
 }
 
-/// The limit as the host has it, in bytes; a ratio is taken of the whole memory, which is a little more than what the
-/// kernel takes it of.
-fn present(facts: &Facts<'_>, bytes: &str, ratio: &str) -> Option<u64> {
-    match facts.host.sysctl_number(bytes)? {
-        0 => {
-            let percent = u64::try_from(facts.host.sysctl_number(ratio)?).ok()?;
-            Some((facts.host.memory.total_bytes / 100).saturating_mul(percent))
+/// A limit as the kernel has it: once, in bytes or as a percentage, the other one being 0.
+struct Limit {
+    bytes: u64,
+    percent: u64,
+}
+
+impl Limit {
+    /// Reads the two parameters of a limit. Where one is not 0, the other one is known even if it was not read.
+    fn of(facts: &Facts<'_>, bytes: &str, ratio: &str) -> Option<Self> {
+        let number = |name: &str| facts.host.sysctl_number(name).and_then(|value| u64::try_from(value).ok());
+        let (bytes, percent) = match (number(bytes), number(ratio)) {
+            (Some(bytes), Some(percent)) => (bytes, percent),
+            (Some(bytes @ 1..), None) => (bytes, 0),
+            (None, Some(percent @ 1..)) => (0, percent),
+            _ => return None,
+        };
+        Some(Self { bytes, percent })
+    }
+
+    /// The limit in bytes; a ratio is taken of all memory outside huge pages, which is a little more than what the
+    /// kernel takes it of.
+    fn in_force(&self, facts: &Facts<'_>) -> u64 {
+        match self.bytes {
+            0 => (facts.bytes_without_huge_pages() / 100).saturating_mul(self.percent),
+            bytes => bytes,
         }
-        set => u64::try_from(set).ok(),
     }
 }
 
 fn judge_background(facts: &Facts<'_>) -> Vec<Finding> {
-    let best = best(facts, 1, 10);
-    judge_limit(&BACKGROUND_BYTES, facts, "vm.dirty_background_ratio", best, "the kernel begins to write")
+    let ratio = "vm.dirty_background_ratio";
+    judge_limit(&BACKGROUND_BYTES, facts, ratio, best_background(facts), "the kernel begins to write")
 }
 
 fn judge_bytes(facts: &Facts<'_>) -> Vec<Finding> {
-    judge_limit(&BYTES, facts, "vm.dirty_ratio", best(facts, 4, 20), "writers have to wait")
+    judge_limit(&BYTES, facts, "vm.dirty_ratio", best_bytes(facts), "writers have to wait")
 }
 
 /// Judges a limit: fine up to four times the recommended value, and not below a quarter of it.
 fn judge_limit(rule: &Rule, facts: &Facts<'_>, ratio: &str, best: Option<u64>, then: &str) -> Vec<Finding> {
-    let (Some(value), Some(limit)) = (rule.number(facts), present(facts, rule.page.name, ratio)) else {
-        return rule.unread();
-    };
+    let Some(limit) = Limit::of(facts, rule.page.name, ratio) else { return rule.unread() };
+    let (value, limit) = (limit.bytes, limit.in_force(facts));
     let Some(best) = best else {
         return vec![
             rule.finding(Standing::Unknown, "No disk is known to compute a limit from.").present(value),
@@ -172,7 +204,8 @@ fn judge_limit(rule: &Rule, facts: &Facts<'_>, ratio: &str, best: Option<u64>, t
 }
 
 /// Judges a ratio: bytes are recommended by the other rules, so that here only its own faults are told.
-fn judge_ratio(rule: &Rule, facts: &Facts<'_>, bytes: &str, default: u64) -> Vec<Finding> {
+fn judge_ratio(rule: &Rule, facts: &Facts<'_>, of_bytes: (&str, Option<u64>), default: u64) -> Vec<Finding> {
+    let bytes = of_bytes.0;
     let Some(value) = rule.number(facts) else { return Vec::new() };
     let written = facts.sysctl_line(rule.page.name);
     match (value, written) {
@@ -185,25 +218,40 @@ fn judge_ratio(rule: &Rule, facts: &Facts<'_>, bytes: &str, default: u64) -> Vec
         }
         (0, _) => rule.fine(value, format!("{bytes} holds in its place.")),
         (value, _) if value > HIGHEST_RATIO => {
-            let most = (facts.host.memory.total_bytes / 100).saturating_mul(value);
-            let reason = format!(
-                "Up to {} of page cache may be dirty before anything waits for it.",
-                units::bytes(most)
-            );
-            vec![rule.finding(Standing::Improve, reason).present(value).set_sysctl(default)]
+            vec![too_high(rule, facts, value, of_bytes, default)]
         }
         _ => rule
             .fine(value, format!("It is no extreme value; {bytes} says whether bytes would serve better.")),
     }
 }
 
+/// A ratio that protects nobody. Bytes replace it where they can be computed: the default would still grow with the
+/// memory, and setting it would put the bytes back to 0.
+fn too_high(
+    rule: &Rule,
+    facts: &Facts<'_>,
+    percent: u64,
+    (bytes, best): (&str, Option<u64>),
+    default: u64,
+) -> Finding {
+    let most = units::bytes((facts.bytes_without_huge_pages() / 100).saturating_mul(percent));
+    let text = format!("Up to {most} of page cache may be dirty before anything waits for it");
+    let finding = |reason: String| rule.finding(Standing::Improve, reason).present(percent);
+    match best {
+        Some(best) => {
+            finding(format!("{text}; {bytes} limits it by what the disks write, and sets this to 0."))
+                .recommend(format!("{bytes} = {best}"))
+        }
+        None => finding(format!("{text}.")).set_sysctl(default),
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::GB;
-    use pgdyno_inventory::Inventory;
 
     use super::*;
-    use crate::host::testing::{changes, check_values, host, standings, with_line};
+    use crate::host::testing::{changes, check_values, findings, host, standings, with_line};
 
     fn with_disk(sysctls: &[(&str, &str)], kind: DeviceKind) -> Inventory {
         let mut host = host(sysctls);
@@ -226,6 +274,46 @@ mod tests {
         assert_eq!(changes(&BYTES, &nvme), [(2048 * MB).to_string()]);
         let virtual_disk = with_disk(&DEFAULTS, DeviceKind::Virtual);
         assert_eq!(changes(&BACKGROUND_BYTES, &virtual_disk), [(128 * MB).to_string()]);
+    }
+
+    #[test]
+    fn a_guest_does_not_know_that_its_disks_rotate() {
+        let mut rotating = with_disk(&DEFAULTS, DeviceKind::Disk);
+        rotating.devices[0].rotational = Some(true);
+        assert_eq!(changes(&BACKGROUND_BYTES, &rotating), [(64 * MB).to_string()]);
+        rotating.cpu.hypervisor = Some("kvm".to_owned());
+        assert_eq!(changes(&BACKGROUND_BYTES, &rotating), [(128 * MB).to_string()]);
+    }
+
+    #[test]
+    fn huge_pages_hold_no_page_cache() {
+        let article = [("vm.dirty_ratio", "95"), ("vm.dirty_background_ratio", "0")];
+        let mut host = with_disk(&article, DeviceKind::Nvme);
+        host.memory.huge_pages[0].total = 24 * 1024;
+        // 95 % of the 16 GiB that the 48 GiB of huge pages leave of 64.
+        let reason = &findings(&RATIO, &host)[0].reason;
+        assert!(reason.starts_with("Up to 15.2 GiB of page cache"), "{reason}");
+        host.memory.huge_pages[0].total = 31 * 1024;
+        // At most 20 % of 2 GiB.
+        let most = (2 * GB / 100 * 20).to_string();
+        assert_eq!(changes(&BYTES, &host), [most]);
+    }
+
+    #[test]
+    fn one_of_a_pair_tells_the_other() {
+        let set = with_disk(&[("vm.dirty_ratio", "95")], DeviceKind::Virtual);
+        let of_bytes = &findings(&BYTES, &set)[0];
+        assert_eq!((of_bytes.present.as_deref(), of_bytes.standing), (Some("0"), Standing::Improve));
+        assert_eq!(changes(&BYTES, &set), [(512 * MB).to_string()]);
+        let of_ratio = &findings(&RATIO, &set)[0];
+        assert_eq!(of_ratio.recommended.as_deref(), Some("vm.dirty_bytes = 536870912"));
+        assert!(of_ratio.change.is_none(), "the ratio would put the bytes back to 0");
+        let bytes = with_disk(&[("vm.dirty_bytes", "536870912")], DeviceKind::Virtual);
+        assert_eq!(standings(&BYTES, &bytes), [Standing::Fine], "the ratio is 0");
+        for zero in ["vm.dirty_bytes", "vm.dirty_ratio"] {
+            let host = with_disk(&[(zero, "0")], DeviceKind::Virtual);
+            assert_eq!(standings(&BYTES, &host), [Standing::Unknown], "{zero}");
+        }
     }
 
     #[test]

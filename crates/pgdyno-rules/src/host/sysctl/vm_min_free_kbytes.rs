@@ -33,7 +33,7 @@ fn computed(total_bytes: u64, highest: u64) -> u64 {
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(value) = RULE.number(facts) else { return RULE.unread() };
-    let usable = facts.host.memory.total_bytes.saturating_sub(facts.huge_pool_bytes());
+    let usable = facts.bytes_without_huge_pages();
     if usable == 0 {
         return vec![RULE.finding(Standing::Unknown, "The size of the memory is unknown.").present(value)];
     }
@@ -41,9 +41,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let default = computed(facts.host.memory.total_bytes, highest);
     let share = value as f64 * KB as f64 / usable as f64;
     let text = format!(
-        "{} of {} without huge pages are kept free ({})",
+        "{} of {}{} are kept free ({})",
         units::bytes(value.saturating_mul(KB)),
         units::bytes(usable),
+        facts.huge_memory().map_or("", |_| " without huge pages"),
         units::percent(share)
     );
     let (standing, end) = match () {

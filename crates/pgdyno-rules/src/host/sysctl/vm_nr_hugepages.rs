@@ -1,11 +1,14 @@
 //! `vm.nr_hugepages`.
 
-use pgdyno_core::{facts::amount::GB, units};
+use pgdyno_core::{
+    facts::amount::{self, GB, KB},
+    units,
+};
 use pgdyno_inventory::HugePagePool;
 
 use crate::{
     Finding, Page, Standing, Today,
-    host::{Facts, Rule},
+    host::{Facts, Rule, known::estimate_shared_memory},
 };
 
 /// The rule.
@@ -21,7 +24,8 @@ pub static RULE: Rule = Rule {
               recommended count is the shared memory of the server in huge pages, as `postgres -C \
               shared_memory_size_in_huge_pages` says it since 15, else an estimate from shared_buffers, connections \
               and locks. Nothing is recommended below 1 GiB, or if less than a quarter of the memory would be left \
-              to everything else.",
+              to everything else; more than three quarters are too much. On Linux the server takes huge pages for \
+              mapped memory only (shared_memory_type = mmap, the default).",
         danger: "The pool is lost to page cache and sessions whether or not it is used: pages for a server that does \
                  not take them, or two servers' worth on a small host, lead to the OOM killer.",
         source: "PostgreSQL manual, \"Linux Huge Pages\"; Linux Documentation/admin-guide/mm/hugetlbpage.rst.",
@@ -30,13 +34,15 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
+/// Processes of a new server, with its auxiliary ones: the defaults, and 100 connections.
+const NEW_PROCESSES: u64 = 150;
+
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
-    let Some(pool) = facts.default_pool() else {
-        let known = RULE.number(facts).map(|value| {
-            let reason = "The pools of huge pages of this host could not be read.";
-            vec![RULE.finding(Standing::Unknown, reason).present(value)]
-        });
-        return known.unwrap_or_else(|| RULE.unread());
+    if let Some(finding) = too_much(facts) {
+        return vec![finding];
+    }
+    let Some(pool) = &facts.default_pool().cloned().or_else(|| empty_pool(facts)) else {
+        return without_pool(facts);
     };
     let held = facts.host.server.as_ref().and_then(|server| server.huge_page_bytes).unwrap_or(0);
     if held > 0 {
@@ -47,24 +53,68 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         let reason = "huge_page_size of the server names another size, whose pool has no kernel parameter.";
         return RULE.fine(pool.total, reason);
     }
+    let is_mapped = facts.setting("shared_memory_type").is_none_or(|kind| !kind.eq_ignore_ascii_case("sysv"));
     match (facts.setting("huge_pages"), facts.huge_pages_needed(pool.page_bytes)) {
-        (Some("off"), _) => unused(pool, "The server has huge_pages = off"),
+        (Some("off"), _) => unused(facts, pool, "The server has huge_pages = off"),
+        _ if !is_mapped => {
+            unused(facts, pool, "The server has shared_memory_type = sysv, which takes no huge pages")
+        }
         (_, Some(needed)) => needed_by_server(facts, pool, needed),
-        _ => unused(pool, "No server was named"),
+        _ => unused(facts, pool, "No server was named"),
     }
+}
+
+/// That pools leave too little of the memory to all else.
+fn too_much(facts: &Facts<'_>) -> Option<Finding> {
+    let huge = facts.huge_memory()?;
+    let (total, most) = (facts.host.memory.total_bytes, facts.most_huge_bytes());
+    if total == 0 || huge.bytes <= most {
+        return None;
+    }
+    let reason = format!(
+        "{}, {} of the memory: page cache, sessions and all other programs share the other {}.",
+        huge.words(),
+        units::percent(huge.bytes as f64 / total as f64),
+        units::bytes(facts.bytes_without_huge_pages())
+    );
+    let pages = facts.default_pool().map(|pool| pool.total).or_else(|| RULE.number(facts));
+    let finding = RULE.finding(Standing::Improve, reason);
+    let finding = match pages {
+        Some(pages) => finding.present(pages),
+        None => finding,
+    };
+    Some(finding.recommend(format!("at most {} in huge pages", units::bytes(most))))
+}
+
+/// The pool of the default size, where the parameter says that it is empty and pools could not be read.
+fn empty_pool(facts: &Facts<'_>) -> Option<HugePagePool> {
+    let (page_bytes, _) = facts.default_huge_page().filter(|_| RULE.number(facts) == Some(0))?;
+    Some(HugePagePool { page_bytes, ..HugePagePool::default() })
+}
+
+/// Judges the parameter alone, where the pools could not be read.
+fn without_pool(facts: &Facts<'_>) -> Vec<Finding> {
+    let Some(value) = RULE.number(facts) else { return RULE.unread() };
+    let words = facts.huge_memory().map_or_else(String::new, |huge| {
+        let share = huge.bytes as f64 / facts.host.memory.total_bytes.max(1) as f64;
+        format!("{}, {} of the memory; ", huge.words(), units::percent(share))
+    });
+    let reason = format!("{words}whether a program uses them could not be read.");
+    vec![RULE.finding(Standing::Unknown, reason).present(value)]
 }
 
 /// Whether the server wants pages of another size than the pool has.
 fn other_size(facts: &Facts<'_>, pool: &HugePagePool) -> bool {
-    let size = facts.setting_bytes("huge_page_size", pgdyno_core::facts::amount::KB, 0).unwrap_or(0);
+    let size = facts.setting_bytes("huge_page_size", KB, 0).unwrap_or(0);
     size != 0 && size != pool.page_bytes
 }
 
 /// Judges a pool that no known server takes from.
-fn unused(pool: &HugePagePool, because: &str) -> Vec<Finding> {
+fn unused(facts: &Facts<'_>, pool: &HugePagePool, because: &str) -> Vec<Finding> {
     let bytes = pool.total.saturating_mul(pool.page_bytes);
     if pool.total == 0 {
-        return RULE.fine(0, format!("{because}, and no huge pages are set aside."));
+        let more = for_new_server(facts, pool.page_bytes).unwrap_or_default();
+        return RULE.fine(0, format!("{because}, and no huge pages are set aside.{more}"));
     }
     if pool.free < pool.total || pool.reserved > 0 {
         return RULE.fine(pool.total, format!("{because}, and other programs use pages of the pool."));
@@ -76,6 +126,19 @@ fn unused(pool: &HugePagePool, because: &str) -> Vec<Finding> {
             .present(pool.total)
             .recommend("0, or a server that uses them"),
     ]
+}
+
+/// How many pages a server would fill that is made here as recommended, where none was named and page tables matter.
+fn for_new_server(facts: &Facts<'_>, page_bytes: u64) -> Option<String> {
+    let buffers = facts.recommended_buffers().filter(|bytes| facts.host.server.is_none() && *bytes >= GB)?;
+    let pages = estimate_shared_memory(buffers, NEW_PROCESSES, 64, None).div_ceil(page_bytes.max(1));
+    Some(format!(
+        " A new server with shared_buffers = {}, as `pgdyno config recommend` chooses for this memory, would fill \
+         about {} of {}.",
+        amount::format(buffers),
+        units::count(pages),
+        units::bytes(page_bytes)
+    ))
 }
 
 /// Judges a pool that the server would take from.
@@ -159,6 +222,43 @@ mod tests {
     }
 
     #[test]
+    fn a_pool_that_leaves_too_little_is_told() {
+        let found = findings(&RULE, &pool(host(&[]), 25_600, 0));
+        assert_eq!(found[0].standing, Standing::Improve);
+        let expected = "50 GiB in huge pages, 78.1 % of the memory: page cache, sessions and all other programs \
+                        share the other 14 GiB.";
+        assert_eq!(found[0].reason, expected);
+        assert_eq!(found[0].recommended.as_deref(), Some("at most 48 GiB in huge pages"));
+        // The same of a host whose pools were not read.
+        let mut article = host(&[("vm.nr_hugepages", "25600")]);
+        article.memory.huge_pages.clear();
+        assert_eq!(findings(&RULE, &article)[0].reason, expected);
+        assert_eq!(findings(&RULE, &article)[0].present.as_deref(), Some("25600"));
+        let held = with_server(pool(host(&[]), 25_600, 0), 17, &EXACT);
+        assert_eq!(standings(&RULE, &held), [Standing::Improve], "also if a server has them");
+    }
+
+    #[test]
+    fn a_new_server_is_foreseen() {
+        // A quarter of 64 GiB and what comes with it, in pages of 2 MiB.
+        let reason = &findings(&RULE, &host(&[]))[0].reason;
+        assert!(reason.contains("shared_buffers = 16GB") && reason.contains("would fill about 8,5"), "{reason}");
+        let mut small = host(&[]);
+        small.memory.total_bytes = 2 * GB;
+        assert!(!findings(&RULE, &small)[0].reason.contains("would fill"), "page tables do not matter");
+        let off = with_server(host(&[]), 17, &[("huge_pages", "off")]);
+        assert!(!findings(&RULE, &off)[0].reason.contains("would fill"), "a server is there");
+    }
+
+    #[test]
+    fn system_v_memory_is_never_huge() {
+        let settings = [("shared_buffers", "16GB"), ("shared_memory_type", "sysv")];
+        let server = with_server(host(&[]), 17, &settings);
+        assert!(changes(&RULE, &server).is_empty());
+        assert_eq!(standings(&RULE, &pool(server, 1000, 1000)), [Standing::Improve], "nobody takes them");
+    }
+
+    #[test]
     fn a_pool_that_nobody_uses_is_told() {
         assert_eq!(standings(&RULE, &pool(host(&[]), 1000, 1000)), [Standing::Improve]);
         assert_eq!(standings(&RULE, &pool(host(&[]), 1000, 10)), [Standing::Fine]);
@@ -176,6 +276,11 @@ mod tests {
     fn without_pools_nothing_is_said() {
         let mut host = host(&[("vm.nr_hugepages", "5")]);
         host.memory.huge_pages.clear();
+        assert_eq!(standings(&RULE, &host), [Standing::Unknown]);
+        assert!(findings(&RULE, &host)[0].reason.starts_with("10 MiB in huge pages"));
+        host.kernel.sysctls.insert("vm.nr_hugepages".to_owned(), "0".to_owned());
+        assert_eq!(standings(&RULE, &host), [Standing::Fine], "there are none");
+        host.kernel.sysctls.clear();
         assert_eq!(standings(&RULE, &host), [Standing::Unknown]);
     }
 }

@@ -53,11 +53,11 @@ fn strict(facts: &Facts<'_>, value: u64) -> Vec<Finding> {
         let reason = "vm.overcommit_kbytes is set, which replaces the ratio.";
         return vec![RULE.finding(Standing::NoEffect, reason).present(value)];
     }
-    let memory = facts.host.memory.total_bytes.saturating_sub(facts.huge_pool_bytes());
-    if memory == 0 {
-        return vec![RULE.finding(Standing::Unknown, "The size of the memory is unknown.").present(value)];
-    }
-    let swap = facts.host.memory.swaps.iter().fold(0, |sum: u64, swap| sum.saturating_add(swap.size_bytes));
+    let memory = facts.bytes_without_huge_pages();
+    let Some(swap) = facts.host.memory.swap_bytes().filter(|_| memory > 0) else {
+        let reason = "The size of the memory or of swap is unknown.";
+        return vec![RULE.finding(Standing::Unknown, reason).present(value)];
+    };
     let limit = memory as f64 * value as f64 / 100.0 + swap as f64;
     let kept = (facts.host.memory.total_bytes / 20).max(GB);
     let best = ratio(memory.saturating_sub(kept).saturating_sub(swap), memory);
@@ -118,8 +118,10 @@ mod tests {
         // 64 GiB, of which 5 % are kept, no swap.
         assert_eq!(changes(&RULE, &planned("2", "50")), ["95"]);
         let mut host = planned("2", "50");
-        host.memory.swaps = vec![Swap { size_bytes: 32 * GB, ..Swap::default() }];
+        host.memory.swaps = Some(vec![Swap { size_bytes: 32 * GB, ..Swap::default() }]);
         assert!(changes(&RULE, &host).is_empty(), "32 + 32 GiB are enough");
+        host.memory.swaps = None;
+        assert_eq!(standings(&RULE, &host), [Standing::Unknown], "there may be swap");
     }
 
     #[test]

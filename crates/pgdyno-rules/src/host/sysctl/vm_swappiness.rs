@@ -26,13 +26,16 @@ pub static RULE: Rule = Rule {
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(value) = RULE.number(facts) else { return RULE.unread() };
-    let swaps = &facts.host.memory.swaps;
+    let Some(swaps) = &facts.host.memory.swaps else {
+        let reason = "Whether there is a swap area is unknown, without which the value decides nothing.";
+        return vec![RULE.finding(Standing::Unknown, reason).present(value)];
+    };
     let low = match facts.purpose {
         Purpose::Oltp | Purpose::Mixed => 1,
         Purpose::BulkLoad | Purpose::Olap => 10,
     };
     if swaps.is_empty() {
-        let text = "No swap area is seen on this host, so the value has nothing to decide.";
+        let text = "There is no swap area on this host, so the value has nothing to decide.";
         return RULE.fine(value, text);
     }
     if swaps.iter().all(|swap| swap.is_compressed_memory) {
@@ -61,13 +64,16 @@ mod tests {
 
     fn with_swap(value: &str, is_compressed_memory: bool) -> Inventory {
         let mut host = host(&[("vm.swappiness", value)]);
-        host.memory.swaps = vec![Swap { is_compressed_memory, ..Swap::default() }];
+        host.memory.swaps = Some(vec![Swap { is_compressed_memory, ..Swap::default() }]);
         host
     }
 
     #[test]
     fn without_swap_nothing_is_to_be_set() {
         check_values(&RULE, &[("0", Standing::Fine), ("60", Standing::Fine)]);
+        let mut unknown = host(&[("vm.swappiness", "0")]);
+        unknown.memory.swaps = None;
+        assert_eq!(standings(&RULE, &unknown), [Standing::Unknown], "that none was read is not that there is none");
     }
 
     #[test]

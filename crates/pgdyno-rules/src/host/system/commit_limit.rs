@@ -7,14 +7,14 @@ use pgdyno_core::{
 
 use crate::{
     Finding, Page, Standing, Today,
-    host::{Facts, Rule},
+    host::{Facts, Rule, huge::HugeMemory},
 };
 
 /// The rule.
 pub static RULE: Rule = Rule {
     page: Page {
         name: "CommitLimit",
-        also: &["Committed_AS", "commit_limit"],
+        also: &["Committed_AS", "commit_limit", "commit limit"],
         what: "Memory that the kernel promises to all processes together where vm.overcommit_memory is 2: (memory − \
                pools of huge pages) × vm.overcommit_ratio / 100 + swap, or vm.overcommit_kbytes + swap.",
         today: Today::Depends,
@@ -33,50 +33,55 @@ pub static RULE: Rule = Rule {
 /// Private memory of a session beside work_mem, in bytes.
 const SESSION_BYTES: u64 = 8 * MB;
 
-/// The limit as the kernel computes it, with the figures of this host.
-fn formula(facts: &Facts<'_>) -> Option<(u64, String)> {
-    let memory = &facts.host.memory;
-    let swap = memory.swaps.iter().fold(0, |sum: u64, swap| sum.saturating_add(swap.size_bytes));
+/// The limit as the kernel computes it, with the figures of this host; `None` in place of a limit if one of them is
+/// unknown.
+fn formula(facts: &Facts<'_>) -> Option<(Option<u64>, String)> {
+    let swap = facts.host.memory.swap_bytes();
     let number = |name: &str| facts.host.sysctl_number(name).and_then(|value| u64::try_from(value).ok());
     if let Some(kbytes @ 1..) = number("vm.overcommit_kbytes") {
-        let limit = kbytes.saturating_mul(KB).saturating_add(swap);
-        let text = format!(
-            "CommitLimit = vm.overcommit_kbytes ({}) + swap ({}) = {}",
-            units::bytes(kbytes.saturating_mul(KB)),
-            units::bytes(swap),
-            units::bytes(limit)
-        );
-        return Some((limit, text));
+        let bytes = kbytes.saturating_mul(KB);
+        let limit = swap.map(|swap| bytes.saturating_add(swap));
+        let swap = swap.map_or_else(|| "swap".to_owned(), |swap| format!("swap ({})", units::bytes(swap)));
+        let text = format!("CommitLimit = vm.overcommit_kbytes ({}) + {swap}", units::bytes(bytes));
+        return Some((limit, text + &result(limit)));
     }
     let ratio = number("vm.overcommit_ratio")?;
-    let total = (memory.total_bytes > 0).then_some(memory.total_bytes)?;
-    let huge = facts.huge_pool_bytes();
-    let limit = (total.saturating_sub(huge) as f64 * ratio as f64 / 100.0) as u64;
-    let limit = limit.saturating_add(swap);
-    let text = format!(
-        "CommitLimit = ({} − {} in huge pages) × {ratio} % + {} of swap = {}",
-        units::bytes(total),
-        units::bytes(huge),
-        units::bytes(swap),
-        units::bytes(limit)
-    );
-    Some((limit, text))
+    let total = (facts.host.memory.total_bytes > 0).then_some(facts.host.memory.total_bytes)?;
+    let huge = facts.huge_memory();
+    let limit = huge.zip(swap).map(|(huge, swap)| {
+        let part = total.saturating_sub(huge.bytes) as f64 * ratio as f64 / 100.0;
+        (part as u64).saturating_add(swap)
+    });
+    let huge = huge.map_or_else(|| "huge pages".to_owned(), HugeMemory::words);
+    let swap = swap.map_or_else(|| "swap".to_owned(), |swap| format!("{} of swap", units::bytes(swap)));
+    let text = format!("CommitLimit = ({} − {huge}) × {ratio} % + {swap}", units::bytes(total));
+    Some((limit, text + &result(limit)))
+}
+
+/// How a formula ends.
+fn result(limit: Option<u64>) -> String {
+    limit.map_or_else(
+        || ", of which not all is known".to_owned(),
+        |limit| format!(" = {}", units::bytes(limit)),
+    )
 }
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let Some((computed, text)) = formula(facts) else { return Vec::new() };
-    let limit = facts.host.memory.commit_limit_bytes.unwrap_or(computed);
-    let present = units::bytes(limit);
-    match facts.host.sysctl_number("vm.overcommit_memory") {
-        Some(2) => strict(facts, limit, &text),
-        Some(mode) => {
-            RULE.fine(present, format!("{text}; it is not enforced, since vm.overcommit_memory is {mode}."))
+    let limit = facts.host.memory.commit_limit_bytes.or(computed);
+    let (standing, reason) = match (facts.host.sysctl_number("vm.overcommit_memory"), limit) {
+        (Some(2), Some(limit)) => return strict(facts, limit, &text),
+        (Some(2), None) => (Standing::Unknown, format!("{text}.")),
+        (Some(mode), _) => {
+            (Standing::Fine, format!("{text}; it is not enforced, since vm.overcommit_memory is {mode}."))
         }
-        None => {
-            let reason = format!("{text}; whether it is enforced could not be read.");
-            vec![RULE.finding(Standing::Unknown, reason).present(present)]
-        }
-    }
+        (None, _) => (Standing::Unknown, format!("{text}; whether it is enforced could not be read.")),
+    };
+    let finding = RULE.finding(standing, reason);
+    vec![match limit {
+        Some(limit) => finding.present(units::bytes(limit)),
+        None => finding,
+    }]
 }
 
 /// Judges a limit that is enforced.
@@ -148,16 +153,38 @@ mod tests {
     fn the_formula_is_shown_with_figures() {
         let mut host = strict_host();
         host.memory.huge_pages[0].total = 8192;
-        host.memory.swaps = vec![Swap { size_bytes: 8 * GB, ..Swap::default() }];
+        host.memory.swaps = Some(vec![Swap { size_bytes: 8 * GB, ..Swap::default() }]);
         let reason = &findings(&RULE, &host)[0].reason;
         let expected = "CommitLimit = (64 GiB − 16 GiB in huge pages) × 50 % + 8 GiB of swap = 32 GiB";
         assert!(reason.starts_with(expected), "{reason}");
         // The example of the kernel's documentation: 1 GiB, 7 GiB of swap, 30 % are 7.3 GiB.
         host.memory.total_bytes = GB;
         host.memory.huge_pages.clear();
-        host.memory.swaps[0].size_bytes = 7 * GB;
+        host.memory.swaps = Some(vec![Swap { size_bytes: 7 * GB, ..Swap::default() }]);
         host.kernel.sysctls.insert("vm.overcommit_ratio".to_owned(), "30".to_owned());
         assert!(findings(&RULE, &host)[0].reason.contains("= 7.30 GiB"), "{:?}", findings(&RULE, &host));
+    }
+
+    #[test]
+    fn what_is_unknown_is_no_figure() {
+        let mut host = host(&[
+            ("vm.overcommit_memory", "0"),
+            ("vm.overcommit_ratio", "50"),
+            ("vm.nr_hugepages", "8192"),
+        ]);
+        host.memory.huge_pages.clear();
+        let reason = |host: &Inventory| findings(&RULE, host)[0].reason.clone();
+        let expected = "CommitLimit = (64 GiB − 16 GiB in huge pages) × 50 % + 0 B of swap = 24 GiB";
+        assert!(reason(&host).starts_with(expected), "{}", reason(&host));
+        host.kernel.sysctls.remove("vm.nr_hugepages");
+        host.memory.swaps = None;
+        let expected = "CommitLimit = (64 GiB − huge pages) × 50 % + swap, of which not all is known;";
+        assert!(reason(&host).starts_with(expected), "{}", reason(&host));
+        assert_eq!((standings(&RULE, &host), &findings(&RULE, &host)[0].present), (vec![Standing::Fine], &None));
+        host.kernel.sysctls.insert("vm.overcommit_memory".to_owned(), "2".to_owned());
+        assert_eq!(standings(&RULE, &host), [Standing::Unknown]);
+        host.memory.commit_limit_bytes = Some(GB);
+        assert_eq!(findings(&RULE, &host)[0].present.as_deref(), Some("1 GiB"), "the kernel says it itself");
     }
 
     #[test]

@@ -29,7 +29,8 @@ pub static STEAL: Rule = Rule {
     page: Page {
         name: "steal",
         also: &["CPU steal"],
-        what: "Share of CPU time that the hypervisor gave to others while this guest wanted to run.",
+        what: "Share of CPU time that the hypervisor gave to others while this guest wanted to run, of what it had \
+               together with what it wanted; tools such as top show it as a share of all time, idle time included.",
         today: Today::Kept,
         why: "It cannot be set here: a larger or dedicated instance, or another host of the provider, is the remedy. \
               Figures measured meanwhile are those of the neighbours too.",
@@ -66,22 +67,28 @@ fn judge_smt(facts: &Facts<'_>) -> Vec<Finding> {
     match (cpu.smt.as_deref(), cpu.cores) {
         (None, _) => Vec::new(),
         (Some("on"), Some(cores)) => {
-            SMT.fine("on", format!("{} logical processors are {cores} cores.", cpu.logical))
+            let logical = units::plural(u64::from(cpu.logical), "logical processor");
+            SMT.fine("on", format!("{logical} on {}.", units::plural(u64::from(cores), "core")))
         }
         (Some("on"), None) => SMT.fine("on", "Two or more logical processors share a core."),
-        (Some(mode), _) => {
-            SMT.fine(mode, "Each logical processor is a core, or the hypervisor does not show otherwise.")
-        }
+        (Some(_), _) => SMT.fine(
+            cpu.smt_words().unwrap_or_default(),
+            "Each logical processor is a core, or the hypervisor does not show otherwise.",
+        ),
     }
 }
 
 fn judge_steal(facts: &Facts<'_>) -> Vec<Finding> {
-    let Some(share) = facts.host.cpu.steal_share.filter(|share| share.is_finite()) else { return Vec::new() };
+    let cpu = &facts.host.cpu;
+    let known = |share: Option<f64>| share.filter(|share| share.is_finite());
+    let (share, of) = match (known(cpu.steal_share_of_wanted), known(cpu.steal_share)) {
+        (Some(share), _) => (share, "the CPU time that was wanted here"),
+        (None, Some(share)) => (share, "all CPU time, idle time included,"),
+        (None, None) => return Vec::new(),
+    };
     let present = units::percent(share);
+    let reason = format!("Since boot the hypervisor gave {present} of {of} to others.");
     if share > NOTICED_STEAL {
-        let reason = format!(
-            "Since boot the hypervisor gave {present} of the CPU time that was wanted here to others."
-        );
         return vec![
             STEAL
                 .finding(Standing::Improve, reason)
@@ -89,7 +96,7 @@ fn judge_steal(facts: &Facts<'_>) -> Vec<Finding> {
                 .recommend("an instance with its own CPUs"),
         ];
     }
-    STEAL.fine(&present, format!("Since boot the hypervisor gave {present} to others."))
+    STEAL.fine(present, reason)
 }
 
 fn judge_interleave(facts: &Facts<'_>) -> Vec<Finding> {
@@ -139,14 +146,28 @@ mod tests {
     }
 
     #[test]
+    fn steal_is_told_of_what_was_wanted() {
+        let mut host = host(&[]);
+        host.cpu.steal_share = Some(0.009);
+        let reason = &findings(&STEAL, &host)[0].reason;
+        assert!(reason.contains("0.9 % of all CPU time, idle time included, to others"), "{reason}");
+        host.cpu.steal_share_of_wanted = Some(0.0249);
+        assert_eq!(standings(&STEAL, &host), [Standing::Improve]);
+        let reason = &findings(&STEAL, &host)[0].reason;
+        assert!(reason.contains("2.5 % of the CPU time that was wanted here"), "{reason}");
+    }
+
+    #[test]
     fn cores_are_counted() {
         let mut host = host(&[]);
         assert!(standings(&SMT, &host).is_empty());
         host.cpu.smt = Some("on".to_owned());
         host.cpu.cores = Some(8);
-        assert!(findings(&SMT, &host)[0].reason.contains("16 logical processors are 8 cores"));
+        assert_eq!(findings(&SMT, &host)[0].reason, "16 logical processors on 8 cores.");
+        (host.cpu.logical, host.cpu.cores) = (2, Some(1));
+        assert_eq!(findings(&SMT, &host)[0].reason, "2 logical processors on 1 core.");
         host.cpu.smt = Some("notsupported".to_owned());
-        assert_eq!(standings(&SMT, &host), [Standing::Fine]);
+        assert_eq!(findings(&SMT, &host)[0].present.as_deref(), Some("not offered by the processor"));
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Interrupts and queues of network interfaces.
 
+use pgdyno_core::units::plural;
+
 use crate::{
     Finding, Page, Standing, Today,
     host::{Facts, Rule},
@@ -72,8 +74,10 @@ fn judge_queues(facts: &Facts<'_>) -> Vec<Finding> {
         let most = interface.most_queues?.min(processors);
         let present = receive.min(transmit);
         let text = format!(
-            "{} has {present} queues; with {processors} processors it could have {most}",
-            interface.name
+            "{} has {}; with {} it could have {most}",
+            interface.name,
+            plural(u64::from(present), "queue"),
+            plural(u64::from(processors), "processor")
         );
         let finding = if present < most {
             QUEUES.finding(Standing::Improve, format!("{text}.")).recommend(most)

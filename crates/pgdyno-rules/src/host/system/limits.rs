@@ -119,10 +119,7 @@ static ITEMS: [Item; 5] = [
 ];
 
 fn files(facts: &Facts<'_>) -> Option<u64> {
-    // Standard streams, sockets, pipes and the like, which the server has before it counts.
-    let others = 24;
-    let files = facts.setting_number("max_files_per_process", 1000)?.saturating_add(others);
-    Some(if has_rings(facts) { files.saturating_add(facts.server_processes()?) } else { files })
+    facts.files_of_process()
 }
 
 /// Whether the server has a ring of io_uring for each possible process.

@@ -1,5 +1,6 @@
 //! Lines of `limits.conf` and `limits.d` that do nothing.
 
+use pgdyno_core::units::plural;
 use pgdyno_inventory::LimitLine;
 
 use super::login;
@@ -40,7 +41,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     }
     if found.is_empty() && !lines.is_empty() {
         return RULE.fine(
-            format!("{} lines", lines.len()),
+            plural(lines.len() as u64, "line"),
             "No line for the server's user is overridden by another.",
         );
     }

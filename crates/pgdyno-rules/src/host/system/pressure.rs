@@ -1,6 +1,7 @@
 //! Memory pressure, swap, and processes that wait for a device.
 
 use pgdyno_core::units;
+use pgdyno_inventory::Swap;
 
 use crate::{
     Finding, Page, Standing, Today,
@@ -12,7 +13,8 @@ pub static PRESSURE: Rule = Rule {
     page: Page {
         name: "pressure",
         also: &["PSI", "memory pressure", "/proc/pressure"],
-        what: "Share of the last minute in which processes of the host waited for memory, disks or processors.",
+        what: "Share of the last minute in which processes of the host waited for memory, disks or processors: some, \
+               that at least one waited; full, that all waited which had anything to do.",
         today: Today::Kept,
         why: "Waiting for memory means that the kernel has to write or drop pages before it can give any. Waiting \
               for disks and processors is what a load test is for, so it is judged for memory only.",
@@ -50,8 +52,9 @@ pub static BLOCKED: Rule = Rule {
         what: "Processes that wait for a device or a file server and cannot be interrupted (state D), with the \
                function of the kernel in which they wait.",
         today: Today::Kept,
-        why: "A process in the middle of a read is in this state for a moment, which is no fault. One that is found \
-              there again and again waits for a disk that does not answer, a lost NFS server, or a lock of the \
+        why: "A process in the middle of a read or an fsync is in this state for a moment, which is no fault: a busy \
+              server always has some. So it is looked at again two seconds later, and only one that has not moved \
+              meanwhile counts. It waits for a disk that does not answer, a lost NFS server, or a lock of the \
               kernel: its stack says which.",
         danger: "It cannot be ended, not even by SIGKILL, and a server that waits for it does not stop.",
         source: "proc_pid_stat(5), state D; proc_pid_stack(5).",
@@ -62,6 +65,8 @@ pub static BLOCKED: Rule = Rule {
 
 /// A share of waiting for memory above this is told.
 const NOTICED: f64 = 0.05;
+/// A process that waits so long in one and the same place is stuck: healthy disks answer within milliseconds.
+const STUCK_S: f64 = 1.0;
 /// Functions of a stack that are shown.
 const SHOWN: usize = 4;
 
@@ -84,12 +89,15 @@ fn judge_swap(facts: &Facts<'_>) -> Vec<Finding> {
     if memory.total_bytes == 0 {
         return Vec::new();
     }
-    if memory.swaps.is_empty() {
+    let Some(swaps) = &memory.swaps else {
+        return vec![SWAP.finding(Standing::Unknown, "Whether there is a swap area could not be read.")];
+    };
+    if swaps.is_empty() {
         return SWAP
-            .fine("none", "No swap area is seen: when memory runs out, the OOM killer decides at once.");
+            .fine("none", "There is no swap area: when memory runs out, the OOM killer decides at once.");
     }
-    let size = |of: fn(&pgdyno_inventory::Swap) -> u64, compressed: bool| {
-        let areas = memory.swaps.iter().filter(|swap| swap.is_compressed_memory == compressed);
+    let size = |of: fn(&Swap) -> u64, compressed: bool| {
+        let areas = swaps.iter().filter(|swap| swap.is_compressed_memory == compressed);
         areas.map(of).fold(0, u64::saturating_add)
     };
     let (used, compressed) = (size(|swap| swap.used_bytes, false), size(|swap| swap.size_bytes, true));
@@ -113,12 +121,26 @@ fn judge_blocked(facts: &Facts<'_>) -> Vec<Finding> {
         let place = process.waits_in.as_deref().map_or_else(String::new, |function| format!(" in {function}"));
         let stack = process.stack.iter().take(SHOWN).map(String::as_str).collect::<Vec<_>>().join(" < ");
         let stack = if stack.is_empty() { String::new() } else { format!(" ({stack})") };
-        let reason = format!(
-            "{} (process id {}) waits{place}{stack} and cannot be interrupted; if it is there again in a second \
-             look, its device or file server does not answer.",
-            process.name, process.pid
-        );
-        BLOCKED.finding(Standing::Improve, reason).on(process.pid.to_string()).present(process.name.as_str())
+        let text = format!("{} (process id {}) waited{place}{stack}", process.name, process.pid);
+        let (standing, reason) = match process.waited_s.filter(|seconds| seconds.is_finite()) {
+            Some(seconds) if seconds >= STUCK_S => (
+                Standing::Improve,
+                format!(
+                    "{text} for {} without a pause, and cannot be interrupted: its device or file server is very \
+                     slow, or does not answer.",
+                    units::duration(seconds)
+                ),
+            ),
+            Some(_) => (
+                Standing::Fine,
+                format!("{text} at one look and no longer at a second one, as anything does that reads or syncs."),
+            ),
+            None => (
+                Standing::Fine,
+                format!("{text} at the only look, as anything does for a moment that reads or syncs."),
+            ),
+        };
+        BLOCKED.finding(standing, reason).on(process.pid.to_string()).present(process.name.as_str())
     });
     blocked.collect()
 }
@@ -126,7 +148,7 @@ fn judge_blocked(facts: &Facts<'_>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::GB;
-    use pgdyno_inventory::{BlockedProcess, Inventory, Pressure, Swap};
+    use pgdyno_inventory::{BlockedProcess, Inventory, Pressure};
 
     use super::*;
     use crate::host::testing::{findings, host, standings};
@@ -149,23 +171,38 @@ mod tests {
         for (used_bytes, is_compressed_memory, expected) in
             [(0, false, Standing::Fine), (4 * GB, false, Standing::Improve), (4 * GB, true, Standing::Fine)]
         {
-            host.memory.swaps =
-                vec![Swap { size_bytes: 8 * GB, used_bytes, is_compressed_memory, ..Swap::default() }];
+            let area = Swap { size_bytes: 8 * GB, used_bytes, is_compressed_memory, ..Swap::default() };
+            host.memory.swaps = Some(vec![area]);
             assert_eq!(standings(&SWAP, &host), [expected], "{used_bytes} {is_compressed_memory}");
         }
+        host.memory.swaps = None;
+        assert_eq!(standings(&SWAP, &host), [Standing::Unknown], "unknown is not none");
         assert!(standings(&SWAP, &Inventory::default()).is_empty());
     }
 
     #[test]
-    fn blocked_processes_show_their_stack() {
+    fn only_what_waits_in_one_place_is_a_fault() {
         let mut host = host(&[]);
         assert!(standings(&BLOCKED, &host).is_empty());
-        let stack = ["io_schedule", "rq_qos_wait"].map(str::to_owned).to_vec();
-        let name = "postgres".to_owned();
-        host.kernel.blocked =
-            vec![BlockedProcess { pid: 7, name, waits_in: Some("io_schedule".to_owned()), stack }];
-        let found = findings(&BLOCKED, &host);
-        let expected = "postgres (process id 7) waits in io_schedule (io_schedule < rq_qos_wait) and";
-        assert!(found[0].reason.starts_with(expected), "{}", found[0].reason);
+        let blocked = |waited_s| BlockedProcess {
+            pid: 7,
+            name: "postgres".to_owned(),
+            waits_in: Some("folio_wait_bit".to_owned()),
+            stack: ["folio_wait_bit", "file_write_and_wait_range"].map(str::to_owned).to_vec(),
+            waited_s,
+        };
+        for (waited_s, expected) in [
+            (None, Standing::Fine),
+            (Some(0.0), Standing::Fine),
+            (Some(f64::NAN), Standing::Fine),
+            (Some(2.0), Standing::Improve),
+        ] {
+            host.kernel.blocked = vec![blocked(waited_s)];
+            let found = findings(&BLOCKED, &host);
+            assert_eq!(found[0].standing, expected, "{waited_s:?}");
+            let expected = "postgres (process id 7) waited in folio_wait_bit (folio_wait_bit < \
+                            file_write_and_wait_range) ";
+            assert!(found[0].reason.starts_with(expected), "{}", found[0].reason);
+        }
     }
 }

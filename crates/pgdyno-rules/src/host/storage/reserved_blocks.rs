@@ -1,0 +1,83 @@
+//! Blocks that only root may use.
+
+use pgdyno_core::units::{bytes, percent};
+use pgdyno_inventory::Mount;
+
+use super::scope::{judge_each, mounts_with};
+use crate::host::compose::Compose;
+use crate::host::{Facts, Rule};
+use crate::{Finding, Page, Standing, Today};
+
+/// `mkfs.ext4 -m`.
+pub static RULE: Rule = Rule {
+    page: Page {
+        name: "mkfs.ext4 -m",
+        also: &["mkfs.ext4 -m 0", "reserved blocks", "tune2fs -m"],
+        what: "The share of the file system that only root may fill, in percent; 5 by default.",
+        today: Today::Kept,
+        why: "5 % of a large volume is space that the server can never use; 0 or 1 is right for a volume that holds \
+              nothing but data directories. tune2fs -m changes it at any time. df counts the reserve as neither \
+              used nor available. It also keeps some space free, without which files fragment; watch free space \
+              yourself instead. More than the default is told of every volume, the default where it is large and \
+              not the root of the system.",
+        danger: "With 0, a file system that ran full has nothing left with which root could repair it.",
+        source: "mke2fs(8), tune2fs(8).",
+        ..Page::EMPTY
+    },
+    judge,
+};
+
+/// A larger share than the default of 5 % has, which is rounded to blocks.
+const ABOVE_DEFAULT: f64 = 0.06;
+/// A reserve that a server would miss, in bytes.
+const LARGE: u64 = 10 << 30;
+
+fn judge(facts: &Facts<'_>) -> Vec<Finding> {
+    judge_each(mounts_with(facts.host, &["ext2", "ext3", "ext4"]), judge_mount)
+}
+
+fn judge_mount(mount: &Mount) -> Option<Finding> {
+    let (size, reserved) = (mount.size_bytes.filter(|size| *size > 0)?, mount.reserved_bytes?);
+    let share = reserved as f64 / size as f64;
+    let told = format!("{} of {} are free for root alone", bytes(reserved), bytes(size));
+    let is_large = mount.point != "/" && reserved > LARGE && share > 0.02;
+    let finding = if share > ABOVE_DEFAULT {
+        let reason = format!("{told}, more than the default of 5 %: the server can never use them.");
+        RULE.finding(Standing::Improve, reason).better("tune2fs -m 1, or 5 for the root of the system")
+    } else if is_large {
+        let reason = format!("{told}: the server can never use them.");
+        RULE.finding(Standing::Improve, reason).better("tune2fs -m 1")
+    } else {
+        RULE.finding(Standing::Fine, format!("{told}."))
+    };
+    Some(finding.seen(percent(share)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::host::example::{judged, mount, mounted, standings};
+
+    #[test]
+    fn a_large_reserve_is_told() {
+        const GB: u64 = 1 << 30;
+        for (point, size, reserved, expected) in [
+            ("/", Some(252 * GB), Some(161 * GB), &[Standing::Improve][..]),
+            ("/", Some(252 * GB), Some(12 * GB), &[Standing::Fine]),
+            ("/data", Some(1000 * GB), Some(50 * GB), &[Standing::Improve]),
+            ("/data", Some(1000 * GB), Some(10 * GB), &[Standing::Fine]),
+            ("/data", Some(30 * GB), Some(GB), &[Standing::Fine]),
+            ("/data", Some(30 * GB), None, &[]),
+            ("/data", Some(0), Some(0), &[]),
+            ("/data", None, Some(0), &[]),
+        ] {
+            let mut of = mount("ext4", Some("sda"), "rw");
+            of.point = point.to_owned();
+            (of.size_bytes, of.reserved_bytes) = (size, reserved);
+            let host = mounted(of, Vec::new());
+            assert_eq!(standings(&RULE, &host), expected, "{point} {reserved:?} of {size:?}");
+            let named = judged(&RULE, &host).first().is_none_or(|finding| finding.object == point);
+            assert!(named, "{point}");
+        }
+    }
+}
