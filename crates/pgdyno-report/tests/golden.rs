@@ -587,3 +587,113 @@ fn absurd_hosts_are_written() {
     let empty = text(&pgdyno_report::host_facts(&pgdyno_inventory::Inventory::default()), Paint::Plain);
     assert!(!empty.is_empty());
 }
+
+/// The other hosts of `reference/hosts`, beside those with golden files.
+const OTHER_HOSTS: [(&str, &str); 3] = [
+    ("article-001", include_str!("../../../reference/hosts/article-001.json")),
+    ("article-000-local-ssd", include_str!("../../../reference/hosts/article-000-local-ssd.json")),
+    ("this-host", include_str!("../../../reference/hosts/this-host.json")),
+];
+
+/// What rules say of a host of `reference/hosts`.
+fn judged(name: &str) -> pgdyno_rules::Check {
+    let mut all = HOSTS.iter().chain(&OTHER_HOSTS);
+    let (_, of) = all.find(|(own, _)| *own == name).expect("it is one of them");
+    pgdyno_rules::Check::of(&host(of), pgdyno_rules::Purpose::Oltp)
+}
+
+/// The only finding of a rule.
+fn finding<'a>(check: &'a pgdyno_rules::Check, name: &str) -> &'a pgdyno_rules::Finding {
+    let found: Vec<_> = check.findings.iter().filter(|finding| finding.name == name).collect();
+    assert_eq!(found.len(), 1, "{}: {name}: {found:?}", check.host);
+    found[0]
+}
+
+/// Each rule is tested by itself; here, that facts which the files have or lack reach the rules.
+#[test]
+fn recorded_hosts_are_judged_by_what_they_tell() {
+    use pgdyno_rules::Standing::{Fine, Improve, NoEffect, Obsolete, Unknown};
+    for (host, rule, standing, recommended) in [
+        ("article-001", "vm.nr_hugepages", Improve, Some("at most 192 GiB in huge pages")),
+        ("article-001", "vm.dirty_ratio", Improve, Some("vm.dirty_bytes = 1610612736")),
+        ("article-001", "vm.swappiness", Improve, Some("1")),
+        ("article-001", "net.core.rmem_max", NoEffect, None),
+        ("article-001", "intel_idle.max_cstate", Unknown, None),
+        ("article-001", "fs.file-max", Fine, None),
+        ("article-001", "kernel.sem", Obsolete, None),
+        // 16 disks of 128 MiB, four times over.
+        ("article-004", "vm.dirty_bytes", Improve, Some("8589934592")),
+        ("article-004", "vm.dirty_ratio", Improve, Some("vm.dirty_bytes = 8589934592")),
+        ("article-004", "vm.swappiness", Fine, None),
+        ("article-004", "kernel.sem", Obsolete, None),
+        ("article-004", "net.ipv4.tcp_tw_reuse", NoEffect, None),
+        ("article-000-local-ssd", "vm.swappiness", Unknown, None),
+        ("article-000-cloud-disks", "vm.swappiness", Unknown, None),
+        ("small-cloud-vm", "kernel.perf_event_paranoid", Fine, None),
+        ("small-cloud-vm", "ext4 journal", Fine, None),
+        ("this-host", "ext4 journal", Improve, None),
+        ("this-host", "vm.dirty_background_bytes", Improve, Some("134217728")),
+        ("this-host", "free space", Fine, None),
+    ] {
+        let check = judged(host);
+        let found = finding(&check, rule);
+        assert_eq!(found.standing, standing, "{host}: {found:?}");
+        if let Some(recommended) = recommended {
+            assert_eq!(found.recommended.as_deref(), Some(recommended), "{host}: {found:?}");
+        }
+    }
+    let article = judged("article-001");
+    let reason = &finding(&article, "vm.nr_hugepages").reason;
+    assert!(reason.starts_with("200 GiB in huge pages, if each has 2 MiB as usual, 78.1 % of the memory"), "{reason}");
+    assert!(finding(&article, "CommitLimit").reason.contains("− 200 GiB in huge pages"), "{article:?}");
+    let unknown = judged("article-004");
+    let reason = &finding(&unknown, "CommitLimit").reason;
+    assert!(reason.contains("(503 GiB − huge pages) × 90 % + 0 B of swap, of which not all is known"), "{reason}");
+    assert!(judged("this-host").findings.iter().all(|finding| finding.name != "container"));
+}
+
+/// What the facts of a host name can be explained.
+#[test]
+fn names_of_facts_have_pages() {
+    let is_explained = |name: &str| pgdyno_rules::pages().any(|page| page.is_of(name));
+    for (of, text) in HOSTS.iter().chain(&OTHER_HOSTS) {
+        let host = host(text);
+        let names = host.kernel.sysctls.keys().chain(host.cpu.mitigations.keys());
+        let unexplained: Vec<&String> = names.filter(|name| !is_explained(name.as_str())).collect();
+        assert!(unexplained.is_empty(), "{of}: {unexplained:?}");
+        for option in host.mounts.iter().flat_map(|mount| &mount.options) {
+            let name = option.split('=').next().unwrap_or_default();
+            let with_value = format!("{name}=");
+            let is_known = [option.as_str(), name, with_value.as_str()].into_iter().any(is_explained);
+            assert!(is_known || matches!(name, "rw" | "ro"), "{of}: {option}");
+        }
+    }
+}
+
+/// A label that is printed can be looked up as it is.
+#[test]
+fn labels_of_findings_have_pages() {
+    for (name, _) in HOSTS.iter().chain(&OTHER_HOSTS) {
+        for finding in judged(name).findings {
+            let label = format!("{} ({})", finding.name, finding.object);
+            for label in [&label, &finding.name] {
+                assert!(pgdyno_rules::pages().any(|page| page.is_of(label)), "{name}: {label}");
+            }
+        }
+    }
+}
+
+/// A check says of how many rules it says nothing, and no value is printed as if it were missing.
+#[test]
+fn a_check_counts_its_rules() {
+    let mut check = judged("small-cloud-vm");
+    let shown = |check: &pgdyno_rules::Check| {
+        let text = pgdyno_report::host_check(check, true);
+        text.split_whitespace().collect::<Vec<_>>().join(" ")
+    };
+    let expected = format!("{} of {} rules found something to judge", check.judging, check.rules);
+    assert!(shown(&check).contains(&expected), "{}", shown(&check));
+    let finding = &mut check.findings[0];
+    (finding.present, finding.recommended) = (Some("/bin/date".into()), Some(String::new()));
+    assert!(shown(&check).contains("/bin/date, better ''"), "{}", shown(&check));
+}

@@ -14,6 +14,7 @@ mod page;
 mod purpose;
 mod rotation;
 pub mod settings;
+mod words;
 
 pub use book::{book, pages};
 pub use check::Check;

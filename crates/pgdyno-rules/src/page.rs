@@ -54,15 +54,24 @@ impl Page {
         if major == 9 { "9.6".to_owned() } else { major.to_string() }
     }
 
-    /// Whether this is the page of a name. Upper and lower case are the same, but in options such as `lvcreate -i` and
-    /// `lvcreate -I`.
+    /// Whether this is the page of a name, or of a label as findings print it, such as `barrier (/data)`. Upper and
+    /// lower case are the same, but in options such as `lvcreate -i` and `lvcreate -I`.
     pub fn is_of(&self, name: &str) -> bool {
+        self.has_name(name) || without_object(name).is_some_and(|name| self.has_name(name))
+    }
+
+    fn has_name(&self, name: &str) -> bool {
         let is_same = |own: &str| match own.starts_with('-') || own.contains(" -") {
             true => own == name,
             false => own.eq_ignore_ascii_case(name),
         };
         std::iter::once(&self.name).chain(self.also).any(|own| is_same(own))
     }
+}
+
+/// The name in a label such as `barrier (/data)`: what follows in parentheses is the object of a finding.
+fn without_object(label: &str) -> Option<&str> {
+    label.trim().strip_suffix(')')?.split_once(" (").map(|(name, _)| name.trim())
 }
 
 /// How a setting is judged for current kernels and servers.
@@ -80,6 +89,10 @@ pub enum Today {
     Dangerous,
     /// It has no effect in the combination in which it is usually published.
     NoEffect,
+    /// It is shown, and no rule judges it.
+    NotJudged,
+    /// It is a word of the output, and nothing that could be set.
+    Term,
 }
 
 impl Today {
@@ -92,6 +105,8 @@ impl Today {
             Self::Obsolete => "obsolete",
             Self::Dangerous => "dangerous",
             Self::NoEffect => "no effect as usually published",
+            Self::NotJudged => "shown, and judged by no rule",
+            Self::Term => "a word of the output",
         }
     }
 }
@@ -131,6 +146,23 @@ mod tests {
             ("shared", false),
         ] {
             assert_eq!(page.is_of(name), expected, "{name}");
+        }
+    }
+
+    #[test]
+    fn a_label_of_a_finding_is_a_name() {
+        let page = Page { name: "barrier", also: &["limits.d", "lvcreate -i"], ..Page::EMPTY };
+        for (label, expected) in [
+            ("barrier (/data01)", true),
+            ("limits.d (/etc/security/limits.d/a (b).conf: nofile)", true),
+            ("Barrier (/)", true),
+            ("lvcreate -I (dm-0)", false),
+            ("barrier(/data01)", false),
+            ("barrier (/data01", false),
+            ("nobarrier (/data01)", false),
+            (" (x)", false),
+        ] {
+            assert_eq!(page.is_of(label), expected, "{label}");
         }
     }
 }

@@ -5,7 +5,7 @@ use pgdyno_document::{
     block::{Block, Fact, Facts},
     text_of_blocks,
 };
-use pgdyno_rules::{Check, Finding, Gain, Page, Standing};
+use pgdyno_rules::{Check, Finding, Gain, Page, Standing, Today};
 
 /// What rules found, as text. Without `all` only what asks for something is listed, and the rest is counted.
 pub fn check(check: &Check, all: bool) -> String {
@@ -31,13 +31,15 @@ fn head(check: &Check) -> Vec<Block> {
         dirs => format!("the storage of {}", printable(&dirs.join(", "))),
     };
     let what = format!(
-        "{}, {}, for {}: {}, {judged}.",
+        "{}, {}, for {}: {judged}. {} of {} found something to judge; the others are about what this host does not \
+         have, or does not tell.",
         printable(&check.host),
         match check.kernel.as_str() {
             "" => "kernel unknown".to_owned(),
             release => format!("Linux {}", printable(release)),
         },
         check.purpose.name(),
+        check.judging,
         plural(check.rules, "rule")
     );
     let found = format!(
@@ -76,7 +78,9 @@ fn fact(finding: &Finding) -> Fact {
         "" => finding.name.clone(),
         object => format!("{} ({object})", finding.name),
     };
-    let values = match (&finding.present, &finding.recommended) {
+    // An empty text would look like a missing value.
+    let shown = |value: &String| if value.is_empty() { "''".to_owned() } else { value.clone() };
+    let values = match (finding.present.as_ref().map(shown), finding.recommended.as_ref().map(shown)) {
         (Some(present), Some(better)) if present != better => format!("{present}, better {better}: "),
         (Some(present), _) => format!("{present}: "),
         (None, Some(better)) => format!("better {better}: "),
@@ -99,12 +103,14 @@ fn next(all: bool) -> &'static str {
 /// What is known of one name, as text.
 pub fn page(page: &Page) -> String {
     let fact = |label: &str, text: &str| (!text.is_empty()).then(|| Fact::new(label, text));
+    let is_judged = !matches!(page.today, Today::NotJudged | Today::Term);
     let gain = match page.gain {
+        Gain::NotMeasured if !is_judged => String::new(),
         Gain::NotMeasured => "not measured".to_owned(),
         Gain::Measured { by, result } => format!("{result} ({by})"),
     };
     let items = [
-        fact("today", page.today.words()),
+        fact("today", if page.today == Today::Term { "" } else { page.today.words() }),
         fact("why", page.why),
         fact("danger", page.danger),
         fact("gain", &gain),

@@ -201,7 +201,7 @@ impl Given<'_> {
             return self.fine("it is the default");
         }
         match page.today {
-            Today::Depends | Today::Kept => self.unjudged(page.why),
+            Today::Depends | Today::Kept | Today::NotJudged | Today::Term => self.unjudged(page.why),
             Today::Obsolete => self.finding(Standing::Obsolete, page.why),
             Today::NoEffect => self.no_effect(page.why),
             Today::Dangerous => self.dangerous(self.default(), page.why),
