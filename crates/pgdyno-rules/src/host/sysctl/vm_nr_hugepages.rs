@@ -41,9 +41,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     if let Some(finding) = too_much(facts) {
         return vec![finding];
     }
-    let Some(pool) = &facts.default_pool().cloned().or_else(|| empty_pool(facts)) else {
-        return without_pool(facts);
-    };
+    let pool = facts.default_pool().cloned().or_else(|| empty_pool(facts));
+    let Some(pool) = &pool else { return without_pool(facts) };
     let held = facts.host.server.as_ref().and_then(|server| server.huge_page_bytes).unwrap_or(0);
     if held > 0 {
         let reason = format!("The server has {} of its shared memory in huge pages.", units::bytes(held));
@@ -95,11 +94,15 @@ fn empty_pool(facts: &Facts<'_>) -> Option<HugePagePool> {
 /// Judges the parameter alone, where the pools could not be read.
 fn without_pool(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(value) = RULE.number(facts) else { return RULE.unread() };
-    let words = facts.huge_memory().map_or_else(String::new, |huge| {
-        let share = huge.bytes as f64 / facts.host.memory.total_bytes.max(1) as f64;
-        format!("{}, {} of the memory; ", huge.words(), units::percent(share))
-    });
-    let reason = format!("{words}whether a program uses them could not be read.");
+    let reason = match (facts.huge_memory(), facts.host.memory.total_bytes) {
+        (None, _) => "The pools of huge pages of this host could not be read.".to_owned(),
+        (Some(huge), 0) => format!("{}; whether a program uses them could not be read.", huge.words()),
+        (Some(huge), total) => format!(
+            "{}, {} of the memory; whether a program uses them could not be read.",
+            huge.words(),
+            units::percent(huge.bytes as f64 / total as f64)
+        ),
+    };
     vec![RULE.finding(Standing::Unknown, reason).present(value)]
 }
 
