@@ -644,11 +644,17 @@ fn recorded_hosts_are_judged_by_what_they_tell() {
     }
     let article = judged("article-001");
     let reason = &finding(&article, "vm.nr_hugepages").reason;
-    assert!(reason.starts_with("200 GiB in huge pages, if each has 2 MiB as usual, 78.1 % of the memory"), "{reason}");
+    assert!(
+        reason.starts_with("200 GiB in huge pages, if each has 2 MiB as usual, 78.1 % of the memory"),
+        "{reason}"
+    );
     assert!(finding(&article, "CommitLimit").reason.contains("− 200 GiB in huge pages"), "{article:?}");
     let unknown = judged("article-004");
     let reason = &finding(&unknown, "CommitLimit").reason;
-    assert!(reason.contains("(503 GiB − huge pages) × 90 % + 0 B of swap, of which not all is known"), "{reason}");
+    assert!(
+        reason.contains("(503 GiB − huge pages) × 90 % + 0 B of swap, of which not all is known"),
+        "{reason}"
+    );
     assert!(judged("this-host").findings.iter().all(|finding| finding.name != "container"));
 }
 

@@ -37,7 +37,11 @@ fn families() -> Vec<Family> {
             "What `pgdyno host facts` shows and no rule judges.",
             words::PARAMETERS.iter().collect(),
         ),
-        ("Words of the output", "What `pgdyno host facts` and `host check` mean.", words::TERMS.iter().collect()),
+        (
+            "Words of the output",
+            "What `pgdyno host facts` and `host check` mean.",
+            words::TERMS.iter().collect(),
+        ),
     ]
 }
 
@@ -112,7 +116,11 @@ mod tests {
         for page in words() {
             let texts = [page.what, page.source, page.why].into_iter().filter(|text| !text.is_empty());
             for text in texts {
-                assert!(text.ends_with('.') && !text.contains("  ") && text.len() > 5, "{}: {text}", page.name);
+                assert!(
+                    text.ends_with('.') && !text.contains("  ") && text.len() > 5,
+                    "{}: {text}",
+                    page.name
+                );
             }
             assert!(!page.what.is_empty() && !page.source.is_empty(), "{}", page.name);
         }

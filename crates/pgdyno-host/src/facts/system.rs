@@ -31,9 +31,8 @@ pub(crate) fn container(root: &Path) -> Option<String> {
 /// (`PROC_PID_INIT_INO` and `PROC_CGROUP_INIT_INO`). Kernels before 4.6 have no namespaces of control groups.
 fn is_in_first_namespaces(root: &Path) -> bool {
     let namespace = |kind: &str| fs::read_link(root.join("proc/self/ns").join(kind)).ok();
-    let is_first = |kind: &str, number: u32| {
-        namespace(kind).map(|of| of == Path::new(&format!("{kind}:[{number}]")))
-    };
+    let is_first =
+        |kind: &str, number: u32| namespace(kind).map(|of| of == Path::new(&format!("{kind}:[{number}]")));
     is_first("pid", 0xEFFF_FFFC) == Some(true) && is_first("cgroup", 0xEFFF_FFFB) != Some(false)
 }
 

@@ -73,7 +73,8 @@ fn look_again(proc: &Path, blocked: &mut [BlockedProcess], pause: Duration) {
     let passed_s = begun.elapsed().as_secs_f64();
     for (process, before) in blocked.iter_mut().zip(before) {
         let state = text(proc, &format!("{}/stat", process.pid)).and_then(|line| Stat::parse(&line));
-        let waits_still = state.is_some_and(|stat| stat.state == 'D') && switches(proc, process.pid) == before;
+        let waits_still =
+            state.is_some_and(|stat| stat.state == 'D') && switches(proc, process.pid) == before;
         process.waited_s = before.map(|_| if waits_still { passed_s } else { 0.0 });
     }
 }
@@ -161,7 +162,8 @@ mod tests {
     #[test]
     fn a_second_look_tells_who_waits_still() {
         let status = |pid: u32, count: u32| {
-            let text = format!("Name:\tx\nvoluntary_ctxt_switches:\t{count}\nnonvoluntary_ctxt_switches:\t1\n");
+            let text =
+                format!("Name:\tx\nvoluntary_ctxt_switches:\t{count}\nnonvoluntary_ctxt_switches:\t1\n");
             (format!("proc/{pid}/status"), text)
         };
         let files = [stat(7, "a", 'D'), status(7, 5), stat(8, "b", 'S'), status(8, 5), stat(9, "c", 'D')];

@@ -311,10 +311,7 @@ fn of_map<'a>(path: &str, names: impl Iterator<Item = &'a String>, at: &Place<'_
     let value = |name: &String| {
         // A slash or a tilde in a name is written otherwise in a JSON pointer.
         let figure = at.figure(name.replace('~', "~0").replace('/', "~1"), Text);
-        Fact::new(
-            units::printable(name).into_owned(),
-            maybe("", figure.filter(|of| !of.text.is_empty()), ""),
-        )
+        Fact::new(units::printable(name).into_owned(), maybe("", figure.filter(|of| !of.text.is_empty()), ""))
     };
     names.map(value).collect()
 }

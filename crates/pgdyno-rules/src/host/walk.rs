@@ -229,8 +229,7 @@ fn pairs(names: Vec<&'static str>) -> impl Strategy<Value = Vec<(String, String)
 
 /// A host with odd kernel parameters and sizes.
 fn odd_host() -> impl Strategy<Value = Inventory> {
-    let names: Vec<&'static str> =
-        SYSCTLS.iter().chain(&OTHERS[..13]).copied().collect();
+    let names: Vec<&'static str> = SYSCTLS.iter().chain(&OTHERS[..13]).copied().collect();
     let releases = select(vec!["", "3.10.0", "4.9", "5.10.0", "6.17.1", "99999999999.1"]);
     (pairs(names), releases, vec(size(), 8)).prop_map(|(sysctls, release, sizes)| {
         let mut host = testing::on_kernel(testing::host(&[]), release);

@@ -107,7 +107,8 @@ fn max_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
     let most = most_wal(inputs.purpose);
     let rate = rate_by_time(chosen, inputs.version_num, TARGET, minutes_between(inputs) * 60.0);
     let little = if free / 20 < 2 * GB { "there is little room: " } else { "" };
-    let what = format!("{little}a twentieth of the {} free where WAL lies, from 1GB to {most}GB", bytes(free));
+    let what =
+        format!("{little}a twentieth of the {} free where WAL lies, from 1GB to {most}GB", bytes(free));
     let reason = match chosen < most * GB {
         true => format!("{what}; volume, not time, starts checkpoints from {rate} of WAL on"),
         false => format!("{what}: time starts checkpoints up to {rate} of WAL"),
@@ -150,7 +151,10 @@ fn judge_max_wal_size(given: &Given<'_>) -> Finding {
         }
         _ if size > free / 2 && size > recommended => given.improve(
             format(recommended),
-            format!("more than half of the {} free where WAL lies, which data and others need too", bytes(free)),
+            format!(
+                "more than half of the {} free where WAL lies, which data and others need too",
+                bytes(free)
+            ),
         ),
         _ if size < recommended / 2 => given.by_size(),
         _ if size > recommended => given.fine(format!(

@@ -238,7 +238,8 @@ fn judge_locks(given: &Given<'_>) -> Finding {
     let words =
         format!("the lock table takes {}, of {locks} locks for each of {sessions} sessions", amount(bytes));
     let better = max_locks_per_transaction(given.inputs);
-    let recommended = better.as_ref().map_or_else(|| DEFAULT_LOCKS.to_string(), |choice| choice.value.clone());
+    let recommended =
+        better.as_ref().map_or_else(|| DEFAULT_LOCKS.to_string(), |choice| choice.value.clone());
     match mappable_bytes(host).map(|most| most as f64) {
         _ if given.is(&recommended) => given.by_recommendation(),
         Some(most) if shared > most => {

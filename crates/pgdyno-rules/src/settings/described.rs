@@ -36,7 +36,7 @@ fn memory(host: &Inventory) -> MemoryFacts {
     MemoryFacts {
         total_bytes: of.total_bytes,
         available_bytes: of.available_bytes.unwrap_or(of.total_bytes),
-        swap_bytes: of.swaps.iter().map(|swap| swap.size_bytes).fold(0, u64::saturating_add),
+        swap_bytes: of.swaps.iter().flatten().map(|swap| swap.size_bytes).fold(0, u64::saturating_add),
         overcommit_mode: mode.unwrap_or(0),
         commit_limit_bytes: of.commit_limit_bytes.unwrap_or(u64::MAX),
         committed_bytes: of.committed_bytes.unwrap_or(0),
@@ -143,7 +143,12 @@ mod tests {
             arch: "x86_64".to_owned(),
             cpu: Cpu { logical: 8, ..Cpu::default() },
             memory: Memory { total_bytes: 64 * GB, ..Memory::default() },
-            devices: vec![volume, disk("sda", Some(false)), disk("sdb", Some(false)), disk("sdc", Some(true))],
+            devices: vec![
+                volume,
+                disk("sda", Some(false)),
+                disk("sdb", Some(false)),
+                disk("sdc", Some(true)),
+            ],
             mounts: vec![mount("/", "sdc", Some(10 * GB)), mount("/data", "dm-0", None)],
             ..Inventory::default()
         }
@@ -161,7 +166,10 @@ mod tests {
         let facts = host_facts(&of).expect("it is sized");
         let HugePages { total, free, page_bytes } = facts.memory.huge_pages;
         assert_eq!((total, free, page_bytes), (100, 100, 2 * MB));
-        assert_eq!((facts.memory.swap_bytes, facts.virtualization.as_deref()), (GB, Some("hypervisor (kvm)")));
+        assert_eq!(
+            (facts.memory.swap_bytes, facts.virtualization.as_deref()),
+            (GB, Some("hypervisor (kvm)"))
+        );
         of.memory.default_huge_page_bytes = Some(2 * MB);
         let pool = HugePagePool { page_bytes: 2 * MB, total: 100, free: 90, reserved: 20, overcommit: 0 };
         of.memory.huge_pages = vec![pool];

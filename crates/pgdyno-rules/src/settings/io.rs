@@ -146,8 +146,9 @@ fn concurrency(given: &Given<'_>) -> Finding {
     let is_fast = given.inputs.is_fast();
     let usual = if is_fast { wanted.to_string() } else { given.default().to_owned() };
     match pages {
-        ..=0.0 => given
-            .improve(usual, "nothing is read ahead, and storage serves one read of a query at a time"),
+        ..=0.0 => {
+            given.improve(usual, "nothing is read ahead, and storage serves one read of a query at a time")
+        }
         _ if is_fast && pages < wanted / 4.0 => given.by_recommendation(),
         _ if is_fast => given.fine("storage serves many reads of a query at once"),
         _ if given.is(&usual) => given.fine("it is the default"),

@@ -380,8 +380,10 @@ fn huge_pages(given: &Given<'_>) -> Finding {
     let table = units::bytes(shared / 512);
     let has_none = given.other("shared_memory_type").eq_ignore_ascii_case("sysv");
     match given.value.trim().to_ascii_lowercase().as_str() {
-        _ if given.is_off() && shared >= 8 * GB => given
-            .improve("try", format!("a process that touches all of shared_buffers has a page table of {table}")),
+        _ if given.is_off() && shared >= 8 * GB => given.improve(
+            "try",
+            format!("a process that touches all of shared_buffers has a page table of {table}"),
+        ),
         _ if given.is_off() => given.fine("with few shared_buffers page tables stay small"),
         "try" if has_none => given.no_effect("with shared_memory_type = sysv there are no huge pages"),
         _ if has_none => given

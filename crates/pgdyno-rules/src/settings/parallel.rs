@@ -212,7 +212,8 @@ fn judge_parallel_workers(given: &Given<'_>) -> Finding {
 fn judge_per_gather(given: &Given<'_>) -> Finding {
     let (workers, cpus) = (given.number().unwrap_or(0.0), f64::from(given.inputs.cpus()));
     // In 9.6 the limit of background processes is the only one.
-    let limit = if given.inputs.version_num < 100_000 { "max_worker_processes" } else { "max_parallel_workers" };
+    let limit =
+        if given.inputs.version_num < 100_000 { "max_worker_processes" } else { "max_parallel_workers" };
     let most = given.other_number(limit).unwrap_or(workers);
     match workers {
         ..=0.0 if given.inputs.purpose != Purpose::Oltp => given.by_recommendation(),

@@ -320,7 +320,8 @@ fn what_explain_improves_is_a_difference() {
 fn defaults_are_left_out() {
     let (host, data) = (host(16 * GB, 4), storage(20 * GB, Some(false), "ext4"));
     let of = |segment, name: &str| {
-        let inputs = Inputs { wal_segment_bytes: segment, ..inputs(&host, &data, 180_006, 64, Purpose::Oltp) };
+        let inputs =
+            Inputs { wal_segment_bytes: segment, ..inputs(&host, &data, 180_006, 64, Purpose::Oltp) };
         let has = |choices: Vec<Choice>| choices.iter().any(|choice| choice.name == name);
         (has(recommend(&inputs)), has(wanted(&inputs)))
     };
@@ -374,14 +375,11 @@ fn a_guest_is_not_told_what_its_disks_are() {
         ("autovacuum_vacuum_cost_delay", "0"),
     ]);
     let of = |host: &HostFacts, device: Option<&str>| -> Vec<(String, Standing)> {
-        let data = StorageFacts {
-            device: device.map(str::to_owned),
-            ..storage(1_024 * GB, Some(true), "ext4")
-        };
+        let data =
+            StorageFacts { device: device.map(str::to_owned), ..storage(1_024 * GB, Some(true), "ext4") };
         let inputs = inputs(host, &data, 180_006, 64, Purpose::Oltp);
         let found = explain(&conf, &inputs);
-        let mut found: Vec<_> =
-            found.into_iter().map(|finding| (finding.name, finding.standing)).collect();
+        let mut found: Vec<_> = found.into_iter().map(|finding| (finding.name, finding.standing)).collect();
         found.sort();
         found
     };
@@ -470,8 +468,7 @@ fn defaults_are_never_dangerous_and_always_start() {
     for version in VERSIONS {
         // This one came with a minor release.
         let is_later = |name: &str| name == "data_sync_retry" && version < 90_516;
-        let here =
-            |entry: &&Entry| (entry.since..entry.until).contains(&version) && !is_later(entry.name);
+        let here = |entry: &&Entry| (entry.since..entry.until).contains(&version) && !is_later(entry.name);
         let defaults =
             ENTRIES.iter().filter(here).map(|entry| (entry.name.to_owned(), entry.default.to_owned()));
         for finding in explain(&defaults.collect(), &inputs(&host, &data, version, 64, Purpose::Oltp)) {
@@ -503,7 +500,11 @@ const JUDGEMENTS: &[Case] = &[
     (&[("wal_level", "minimal")], Refused, "max_wal_senders is 10"),
     (&[("wal_level", "minimal"), ("max_wal_senders", "10")], Refused, "raise that"),
     (&[("wal_level", "minimal"), ("archive_mode", "on")], Refused, "raise that"),
-    (&[("max_wal_senders", "0"), ("summarize_wal", "on"), ("wal_level", "minimal")], Refused, "summarize_wal"),
+    (
+        &[("max_wal_senders", "0"), ("summarize_wal", "on"), ("wal_level", "minimal")],
+        Refused,
+        "summarize_wal",
+    ),
     (&[("max_wal_senders", "0"), ("wal_level", "minimal")], Improve, "no base backup"),
     (
         &[("max_wal_senders", "0"), ("archive_mode", "on"), ("wal_level", "minimal")],
@@ -698,7 +699,14 @@ fn judgements_follow_major_purpose_and_storage() {
         (90_500, Purpose::Oltp, "ext4", &[("data_sync_retry", "off")], Fine, "default"),
         (100_006, Purpose::Oltp, "ext4", &[("data_sync_retry", "on")], Refused, "10.7 brought it; 10.6"),
         (90_503, Purpose::Oltp, "ext4", &[("max_worker_processes", "8")], Fine, "slots for 8"),
-        (90_624, Purpose::Oltp, "ext4", &[("max_worker_processes", "8")], Fine, "all of them may be parallel"),
+        (
+            90_624,
+            Purpose::Oltp,
+            "ext4",
+            &[("max_worker_processes", "8")],
+            Fine,
+            "all of them may be parallel",
+        ),
         (
             90_624,
             Purpose::Oltp,

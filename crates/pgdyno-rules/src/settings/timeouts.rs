@@ -105,6 +105,8 @@ fn of_idle(given: &Given<'_>) -> Finding {
             given.improve("0", format!("a session is ended once it idles for {idle}: {}", unit(given)))
         }
         _ if given.rule.page.name == "idle_session_timeout" => given.by_default(),
-        ms => given.fine(format!("a session that idles in a transaction for {} is ended", duration(ms / 1e3))),
+        ms => {
+            given.fine(format!("a session that idles in a transaction for {} is ended", duration(ms / 1e3)))
+        }
     }
 }

@@ -350,10 +350,9 @@ fn read_rate(given: &Given<'_>, delay_ms: f64) -> String {
 
 fn judge_cost_delay(given: &Given<'_>) -> Finding {
     match autovacuum_delay(given) {
-        delay if delay > 10.0 => given.improve(
-            "2ms",
-            format!("all workers together read at most {}", read_rate(given, delay)),
-        ),
+        delay if delay > 10.0 => {
+            given.improve("2ms", format!("all workers together read at most {}", read_rate(given, delay)))
+        }
         delay if delay > 0.0 => {
             given.fine(format!("all workers together read at most {}", read_rate(given, delay)))
         }

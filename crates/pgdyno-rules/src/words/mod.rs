@@ -11,7 +11,12 @@ pub(crate) use terms::TERMS;
 use crate::{Page, Today};
 
 /// A page of a word: what it means, and where that can be read.
-const fn term(name: &'static str, also: &'static [&'static str], what: &'static str, source: &'static str) -> Page {
+const fn term(
+    name: &'static str,
+    also: &'static [&'static str],
+    what: &'static str,
+    source: &'static str,
+) -> Page {
     Page { name, also, what, source, today: Today::Term, ..Page::EMPTY }
 }
 

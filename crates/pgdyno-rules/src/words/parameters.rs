@@ -50,7 +50,11 @@ pub(crate) const PARAMETERS: &[Page] = &[
         KERNEL,
     ),
     shown("kernel.panic_on_oops", "Whether the host stops at an error of the kernel, or goes on.", KERNEL),
-    shown("kernel.perf_event_mlock_kb", "Memory of a profile that an ordinary user may lock, in KiB.", KERNEL),
+    shown(
+        "kernel.perf_event_mlock_kb",
+        "Memory of a profile that an ordinary user may lock, in KiB.",
+        KERNEL,
+    ),
     shown(
         "kernel.pid_max",
         "From which number on process ids begin again; it bounds the processes of the host.",
@@ -96,7 +100,11 @@ pub(crate) const PARAMETERS: &[Page] = &[
         "How packets wait to be sent by a network interface, unless it is set for it.",
         NET,
     ),
-    shown("net.core.netdev_budget", "Packets that are received in one go before other work has its turn.", NET),
+    shown(
+        "net.core.netdev_budget",
+        "Packets that are received in one go before other work has its turn.",
+        NET,
+    ),
     shown("net.core.optmem_max", "Memory of a socket for control messages and options, in bytes.", NET),
     shown(
         "net.core.rps_sock_flow_entries",

@@ -41,7 +41,9 @@ fn named(file: &Path, text: Result<String, Unreadable>) -> Included {
 }
 
 fn files_of(directory: &Path) -> io::Result<Vec<PathBuf>> {
-    let names = fs::read_dir(directory)?.map(|entry| Ok(entry?.file_name())).collect::<io::Result<Vec<OsString>>>()?;
+    let names = fs::read_dir(directory)?
+        .map(|entry| Ok(entry?.file_name()))
+        .collect::<io::Result<Vec<OsString>>>()?;
     let is_one = |name: &OsString| {
         let name = name.as_bytes();
         !name.starts_with(b".") && name.ends_with(b".conf")

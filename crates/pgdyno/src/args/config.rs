@@ -100,11 +100,13 @@ struct Recommend {
 }
 
 #[derive(Debug, clap::Args)]
-#[command(after_help = "Files that it includes are read, too. Exit status 1: something dangerous was found, or the \
+#[command(
+    after_help = "Files that it includes are read, too. Exit status 1: something dangerous was found, or the \
     server would not start.\n\n\
     Examples:\n  \
     pgdyno config explain /etc/postgresql/15/main/postgresql.conf --pg 15\n  \
-    pgdyno config explain postgresql.conf --purpose olap --all")]
+    pgdyno config explain postgresql.conf --purpose olap --all"
+)]
 struct Explain {
     /// The file
     file: PathBuf,
@@ -221,9 +223,7 @@ impl For {
     fn facts(&self, context: &Context) -> Result<Facts, Problem> {
         let facts = match (&self.run, &self.server) {
             (Some(file), _) if is_of_facts(file) => self.of_described(&kept(file, context)?, file),
-            (Some(run), _) => {
-                self.of_run(&pgdyno_record::open(&pgdyno_record::find(&context.runs, run)?)?)
-            }
+            (Some(run), _) => self.of_run(&pgdyno_record::open(&pgdyno_record::find(&context.runs, run)?)?),
             (None, Some(server)) => of_server(server),
             (None, None) => self.of_this_host(),
         }?;
@@ -275,8 +275,9 @@ impl For {
         let wal = self.waldir.as_ref().map(named);
         let wal = wal.or_else(|| own(PgPurpose::Wal).filter(of_data).cloned());
         let storage = |dir: &str| {
-            settings::storage_facts(host, dir)
-                .ok_or_else(|| wrong(&format!("no file system is known that holds {dir}"), "name another --data"))
+            settings::storage_facts(host, dir).ok_or_else(|| {
+                wrong(&format!("no file system is known that holds {dir}"), "name another --data")
+            })
         };
         let of_server = host.server.as_ref().and_then(|server| server.version_num);
         Ok(Facts {

@@ -250,7 +250,9 @@ mod tests {
         assert!(text.contains("9.5 to 14") && text.contains("pg_stat_tmp"), "{text}");
         assert!(texts("checkpoint_segments").concat().contains("max_wal_size"));
         assert_eq!(texts("enable_seqscan").len(), 1, "it has a page");
-        assert!(list().contains("\nstats_temp_directory ") && !list().contains("\nenable_seqscan   a setting"));
+        assert!(
+            list().contains("\nstats_temp_directory ") && !list().contains("\nenable_seqscan   a setting")
+        );
         assert_eq!(texts("nothing"), [""; 0]);
     }
 

@@ -35,7 +35,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     }
     let deepest = cpu.idle_states.iter().filter(|state| !state.disabled).max_by_key(|state| state.latency_us);
     let (Some(driver), Some(deepest)) = (&cpu.idle_driver, deepest) else {
-        let reason = "It disables intel_idle; which driver took over, and how deep its states are, could not be read.";
+        let reason =
+            "It disables intel_idle; which driver took over, and how deep its states are, could not be read.";
         return vec![RULE.finding(Standing::Unknown, reason).seen("intel_idle.max_cstate=0")];
     };
     let finding = match deepest.latency_us > 2 {

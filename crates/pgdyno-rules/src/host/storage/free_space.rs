@@ -96,7 +96,11 @@ mod tests {
         // As df says: 71 GiB of 91 are used.
         let said = judged(&RULE, &host).remove(0);
         assert_eq!((said.standing, said.present.as_deref()), (Standing::Fine, Some("22.0 %")));
-        assert!(said.reason.starts_with("20 GiB of 91 GiB are free, 22.0 %, and 161 GiB more"), "{}", said.reason);
+        assert!(
+            said.reason.starts_with("20 GiB of 91 GiB are free, 22.0 %, and 161 GiB more"),
+            "{}",
+            said.reason
+        );
         host.mounts[0].reserved_bytes = Some(u64::MAX);
         assert_eq!(standings(&RULE, &host).len(), 1, "nonsense is no fault");
     }

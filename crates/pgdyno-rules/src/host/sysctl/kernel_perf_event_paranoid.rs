@@ -1,7 +1,7 @@
 //! `kernel.perf_event_paranoid`.
 
 use crate::{
-    Finding, Page, Standing, Today,
+    Finding, Page, Today,
     host::{Facts, Rule},
 };
 

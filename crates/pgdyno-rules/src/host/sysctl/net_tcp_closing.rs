@@ -111,7 +111,8 @@ fn judge_reuse(facts: &Facts<'_>) -> Vec<Finding> {
     match REUSE.number(facts) {
         Some(0) => REUSE.fine(0, "A server accepts connections, which it does not concern."),
         Some(1) => {
-            let reason = "It concerns outgoing connections only, such as those of clients and poolers on this host.";
+            let reason =
+                "It concerns outgoing connections only, such as those of clients and poolers on this host.";
             vec![REUSE.finding(Standing::NoEffect, reason).present(1)]
         }
         Some(2) => REUSE.fine(2, "It concerns outgoing connections over loopback, and is the default."),

@@ -102,7 +102,9 @@ fn judge_time(facts: &Facts<'_>) -> Vec<Finding> {
         }
         (None, TOLERABLE_S..) => TIME.fine(
             time,
-            format!("{text}; how long a server waits, its own tcp_keepalives_idle decides, and none was named."),
+            format!(
+                "{text}; how long a server waits, its own tcp_keepalives_idle decides, and none was named."
+            ),
         ),
         _ => TIME.fine(time, format!("{text}.")),
     }

@@ -36,9 +36,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         (Some(value), Some(own)) => {
             RULE.fine(value, format!("The server has tcp_user_timeout = {own}, which goes before it."))
         }
-        (Some(DEFAULT), None) => {
-            RULE.fine(DEFAULT, "It is the default: an answer that nobody takes is given up after 15 minutes or more.")
-        }
+        (Some(DEFAULT), None) => RULE.fine(
+            DEFAULT,
+            "It is the default: an answer that nobody takes is given up after 15 minutes or more.",
+        ),
         (Some(value), None) if value < LEAST => {
             let reason = "Connections are cut in less than the 100 s that RFC 1122 wants.";
             vec![RULE.finding(Standing::Improve, reason).present(value).set_sysctl(LEAST)]

@@ -245,7 +245,10 @@ mod tests {
     fn a_new_server_is_foreseen() {
         // A quarter of 64 GiB and what comes with it, in pages of 2 MiB.
         let reason = &findings(&RULE, &host(&[]))[0].reason;
-        assert!(reason.contains("shared_buffers = 16GB") && reason.contains("would fill about 8,5"), "{reason}");
+        assert!(
+            reason.contains("shared_buffers = 16GB") && reason.contains("would fill about 8,5"),
+            "{reason}"
+        );
         let mut small = host(&[]);
         small.memory.total_bytes = 2 * GB;
         assert!(!findings(&RULE, &small)[0].reason.contains("would fill"), "page tables do not matter");

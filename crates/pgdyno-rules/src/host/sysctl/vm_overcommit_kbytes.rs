@@ -27,9 +27,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     match (RULE.number(facts), facts.host.sysctl_number("vm.overcommit_memory")) {
         (None, _) => Vec::new(),
         (Some(0), _) => RULE.fine(0, "vm.overcommit_ratio holds in its place."),
-        (Some(value), Some(2)) => {
-            RULE.fine(value, "CommitLimit is computed from it; the rule CommitLimit says whether it is enough.")
-        }
+        (Some(value), Some(2)) => RULE
+            .fine(value, "CommitLimit is computed from it; the rule CommitLimit says whether it is enough."),
         (Some(value), Some(mode)) => {
             let reason =
                 format!("The kernel reads it only where vm.overcommit_memory is 2; here that is {mode}.");

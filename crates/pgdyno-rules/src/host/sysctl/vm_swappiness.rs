@@ -73,7 +73,11 @@ mod tests {
         check_values(&RULE, &[("0", Standing::Fine), ("60", Standing::Fine)]);
         let mut unknown = host(&[("vm.swappiness", "0")]);
         unknown.memory.swaps = None;
-        assert_eq!(standings(&RULE, &unknown), [Standing::Unknown], "that none was read is not that there is none");
+        assert_eq!(
+            standings(&RULE, &unknown),
+            [Standing::Unknown],
+            "that none was read is not that there is none"
+        );
     }
 
     #[test]

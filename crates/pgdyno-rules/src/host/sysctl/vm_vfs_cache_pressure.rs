@@ -39,7 +39,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             let reason = "Searching for what can be freed takes locks that others wait for.";
             vec![RULE.finding(Standing::Improve, reason).present(value).set_sysctl(DEFAULT)]
         }
-        Some(value) => RULE.fine(value, "A server has few files and opens them rarely, so that it hardly matters."),
+        Some(value) => {
+            RULE.fine(value, "A server has few files and opens them rarely, so that it hardly matters.")
+        }
     }
 }
 

@@ -180,7 +180,10 @@ mod tests {
         host.memory.swaps = None;
         let expected = "CommitLimit = (64 GiB − huge pages) × 50 % + swap, of which not all is known;";
         assert!(reason(&host).starts_with(expected), "{}", reason(&host));
-        assert_eq!((standings(&RULE, &host), &findings(&RULE, &host)[0].present), (vec![Standing::Fine], &None));
+        assert_eq!(
+            (standings(&RULE, &host), &findings(&RULE, &host)[0].present),
+            (vec![Standing::Fine], &None)
+        );
         host.kernel.sysctls.insert("vm.overcommit_memory".to_owned(), "2".to_owned());
         assert_eq!(standings(&RULE, &host), [Standing::Unknown]);
         host.memory.commit_limit_bytes = Some(GB);
