@@ -72,7 +72,7 @@ mod tests {
             load: Some(LoadRequest { fillfactor: Some(fillfactor), ..LoadRequest::default() }),
             clients: Some(clients),
             drive: None,
-            host: HostPlan::default(),
+            host: pgdyno_plan::HostPlan::default(),
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::process::ExitCode;
 
-use pgdyno_core::{problem::Problem, units};
+use pgdyno_core::{problem::Problem, stop::Stop, units};
 use pgdyno_lab::{Announcement, Event, Events, Job};
 use pgdyno_record::{Run, RunRecord};
 

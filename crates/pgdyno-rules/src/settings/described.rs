@@ -162,7 +162,7 @@ mod tests {
         assert_eq!(facts.memory.huge_pages.page_bytes, 0, "nothing is known of huge pages");
         of.kernel.sysctls.insert("vm.nr_hugepages".to_owned(), "100".to_owned());
         of.cpu.hypervisor = Some("kvm".to_owned());
-        of.memory.swaps = vec![Swap { size_bytes: GB, ..Swap::default() }];
+        of.memory.swaps = Some(vec![Swap { size_bytes: GB, ..Swap::default() }]);
         let facts = host_facts(&of).expect("it is sized");
         let HugePages { total, free, page_bytes } = facts.memory.huge_pages;
         assert_eq!((total, free, page_bytes), (100, 100, 2 * MB));

@@ -40,6 +40,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::Standing;
     use crate::host::testing::{check_values, findings, host};
 
     #[test]
