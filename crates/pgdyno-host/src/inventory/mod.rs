@@ -2,7 +2,7 @@
 //!
 //! The kernel's files and those of `/etc` are taken from under a root, so that all is tested on trees of files. Lists
 //! have a limit, which is stated where it is set, so that thousands of devices or processes take no longer than a
-//! fraction of a second. Only where processes wait for a device, they are looked at again two seconds later.
+//! fraction of a second.
 
 mod block;
 mod cpu;
@@ -19,7 +19,7 @@ mod settings;
 mod sysctl_files;
 mod sysctls;
 
-use std::path::Path;
+use std::{path::Path, time::Duration};
 
 use pgdyno_inventory::Inventory;
 
@@ -33,6 +33,9 @@ pub struct Request<'a> {
     /// The data directory of the server whose facts are read too.
     pub data: Option<&'a Path>,
 }
+
+/// After which time processes that wait for a device are read again: long enough for a disk that answers.
+const SECOND_READING: Duration = Duration::from_secs(2);
 
 /// Reads the facts of this host. What cannot be read, or is nonsense, is absent.
 pub fn read(request: &Request<'_>) -> Inventory {
@@ -60,6 +63,14 @@ pub fn read(request: &Request<'_>) -> Inventory {
         interrupts,
         server: data.and_then(|data| server::read(root, data)),
         login: login::read(root, data),
+    }
+}
+
+/// Notes how long each process that waited for a device when this host was read is in one and the same wait. Takes two
+/// seconds if there is one.
+pub fn wait_for_blocked(host: &mut Inventory) {
+    if !host.kernel.blocked.is_empty() {
+        processes::read_again(Path::new("/proc"), &mut host.kernel.blocked, SECOND_READING);
     }
 }
 

@@ -20,8 +20,6 @@ const MOST_PROCESSES: usize = 10_000;
 const MOST_BLOCKED: usize = 32;
 /// Most lines of a kernel stack.
 const DEEPEST: usize = 64;
-/// After which time processes that wait for a device are looked at again: long enough for a disk that answers.
-const SECOND_LOOK: Duration = Duration::from_secs(2);
 
 /// What is known of all processes.
 #[derive(Debug, Default, PartialEq)]
@@ -35,15 +33,7 @@ pub(super) struct Processes {
 }
 
 pub(super) fn read(root: &Path) -> Processes {
-    let proc = root.join("proc");
-    let mut found = walk(&proc);
-    if !found.blocked.is_empty() {
-        look_again(&proc, &mut found.blocked, SECOND_LOOK);
-    }
-    found
-}
-
-fn walk(proc: &Path) -> Processes {
+    let proc = &root.join("proc");
     let pids: Vec<u32> = names(proc).iter().filter_map(|name| name.parse().ok()).collect();
     let all_are_seen = pids.len() <= MOST_PROCESSES && sees_kernel_threads(proc);
     let mut found = Processes::default();
@@ -66,7 +56,7 @@ fn walk(proc: &Path) -> Processes {
 
 /// Notes how long each of these processes was in one and the same wait. A process that ran in between has switched
 /// context more often.
-fn look_again(proc: &Path, blocked: &mut [BlockedProcess], pause: Duration) {
+pub(super) fn read_again(proc: &Path, blocked: &mut [BlockedProcess], pause: Duration) {
     let before: Vec<Option<u64>> = blocked.iter().map(|process| switches(proc, process.pid)).collect();
     let begun = Instant::now();
     thread::sleep(pause);
@@ -128,7 +118,7 @@ mod tests {
 
     fn read_tree(files: &[(String, String)]) -> Processes {
         let files: Vec<_> = files.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
-        walk(&tree(&files).path().join("proc"))
+        read(tree(&files).path())
     }
 
     #[test]
@@ -160,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_look_tells_who_waits_still() {
+    fn a_second_reading_tells_who_waits_still() {
         let status = |pid: u32, count: u32| {
             let text =
                 format!("Name:\tx\nvoluntary_ctxt_switches:\t{count}\nnonvoluntary_ctxt_switches:\t1\n");
@@ -171,7 +161,7 @@ mod tests {
         let root = tree(&files);
         let mut blocked: Vec<_> =
             [7, 8, 9, 10].map(|pid| BlockedProcess { pid, ..BlockedProcess::default() }).to_vec();
-        look_again(&root.path().join("proc"), &mut blocked, Duration::from_millis(5));
+        read_again(&root.path().join("proc"), &mut blocked, Duration::from_millis(5));
         let waited: Vec<Option<bool>> =
             blocked.iter().map(|process| process.waited_s.map(|seconds| seconds > 0.0)).collect();
         assert_eq!(waited, [Some(true), Some(false), None, None], "8 runs again, 9 and 10 do not tell");

@@ -1,5 +1,6 @@
 //! Checks that a plan makes sense beyond its grammar.
 
+mod host;
 mod load;
 mod measure;
 mod ranges;
@@ -29,7 +30,7 @@ impl Plan {
         subjects::subjects(self, &mut faults);
         load::faults(self, &mut faults);
         stages::stages(self, &mut faults);
-        self.host_faults(&mut faults);
+        host::host(self, &mut faults);
         self.storage.faults("storage.declared.", &mut faults);
         work::own_work(self, &mut faults);
         measure::clients(self, &mut faults);

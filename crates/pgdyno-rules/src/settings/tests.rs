@@ -744,7 +744,7 @@ fn judgements_follow_major_purpose_and_storage() {
         (90_503, Purpose::Oltp, "ext4", &[("wal_compression", "lz4")], Refused, "neither on nor off"),
         (130_023, Purpose::Oltp, "ext4", &[("old_snapshot_threshold", "-1")], Fine, "default"),
         (130_023, Purpose::Oltp, "ext4", &[("track_activities", "off")], Improve, "wait events"),
-        (160_015, Purpose::Oltp, "ext4", &[("autovacuum_work_mem", "2GB")], NoEffect, "at most 1 GB"),
+        (160_015, Purpose::Oltp, "ext4", &[("autovacuum_work_mem", "2GB")], NoEffect, "at most 1GB"),
         (170_011, Purpose::Oltp, "ext4", &[("autovacuum_work_mem", "2GB")], Fine, "6 GiB"),
         (170_011, Purpose::Oltp, "ext4", &[("io_method", "worker")], Refused, "18 brought it"),
     ];

@@ -6,11 +6,6 @@ const NOTES: &str = "PostgreSQL release notes, migration to the major that remov
 
 /// The settings, by name.
 pub(crate) const SETTINGS: &[Page] = &[
-    gone(
-        "checkpoint_segments",
-        None,
-        "WAL segments between two checkpoints, until 9.4; 9.5 has max_wal_size in its place.",
-    ),
     gone("db_user_namespace", Some(17), "Whether names of users belonged to a database (name@database)."),
     Page {
         why: "A server from 12 on starts with it only if it is off.",

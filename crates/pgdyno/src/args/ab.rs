@@ -481,7 +481,7 @@ impl Args {
         self.blocks.unwrap_or(if self.slots { SLOT_BLOCKS } else { BLOCKS })
     }
 
-    /// Refuses to compare states of the host without permission, and in slots: those are too short for a host to settle.
+    /// Refuses to compare states of the host without permission, and in slots, which are too short for it to settle.
     fn refuse_host(&self, states: &[HostPlan; 2]) -> Result<(), Problem> {
         let differ = states[0] != states[1];
         match () {

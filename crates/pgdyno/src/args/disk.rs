@@ -191,9 +191,9 @@ struct Costs {
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "With --all the kernel's clock source is changed for each measurement and put back after it, through the \
-    journal of `pgdyno host apply`: as root, and not while another run is at work. `pgdyno host undo` puts it back after \
-    a kill."
+    after_help = "With --all the kernel's clock source is changed for each measurement and put back after it, through \
+    the journal of `pgdyno host apply`: as root, and not while another run is at work. `pgdyno host undo` puts it back \
+    after a kill."
 )]
 struct Clock {
     /// Every clock source of this host, the present one first, instead of the present one alone (root only)

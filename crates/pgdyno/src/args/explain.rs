@@ -55,8 +55,7 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
         output::print(&list())?;
         return Ok(ExitCode::SUCCESS);
     };
-    let of_label = || name_of_label(name).map(texts).unwrap_or_default();
-    let texts = Some(texts(name)).filter(|texts| !texts.is_empty()).unwrap_or_else(of_label);
+    let texts = texts(name);
     if texts.is_empty() {
         return Err(nothing_of(name));
     }
@@ -70,11 +69,6 @@ fn texts(name: &str) -> Vec<String> {
     let of_reports = entries().into_iter().filter(|entry| entry.is_of(name)).map(|entry| entry.text());
     let found: Vec<String> = of_rules.chain(of_reports).collect();
     if found.is_empty() { of_setting(name).into_iter().collect() } else { found }
-}
-
-/// The name in a label of a finding, as `host check` prints it: `barrier` of `barrier (/data01)`.
-fn name_of_label(label: &str) -> Option<&str> {
-    label.strip_suffix(')')?.split_once(" (").map(|(name, _)| name.trim())
 }
 
 /// What is known of a setting that no rule judges.
@@ -246,27 +240,19 @@ mod tests {
 
     #[test]
     fn settings_that_no_rule_judges_are_known() {
-        let text = texts("Stats_temp_directory").concat();
-        assert!(text.contains("9.5 to 14") && text.contains("pg_stat_tmp"), "{text}");
+        let text = texts("Bonjour_name").concat();
+        assert!(text.contains("9.5 to 18") && text.contains("empty by default"), "{text}");
+        assert!(texts("stats_temp_directory").concat().contains("gone in 15"));
         assert!(texts("checkpoint_segments").concat().contains("max_wal_size"));
         assert_eq!(texts("enable_seqscan").len(), 1, "it has a page");
-        assert!(
-            list().contains("\nstats_temp_directory ") && !list().contains("\nenable_seqscan   a setting")
-        );
+        assert!(list().contains("\nbonjour_name ") && !list().contains("\nenable_seqscan   a setting"));
         assert_eq!(texts("nothing"), [""; 0]);
     }
 
     #[test]
-    fn labels_of_findings_have_names() {
-        for (label, name) in [
-            ("barrier (/data01)", Some("barrier")),
-            ("queue/scheduler (sda)", Some("queue/scheduler")),
-            ("barrier", None),
-            ("barrier(x)", None),
-        ] {
-            assert_eq!(name_of_label(label), name, "{label}");
-        }
-        assert!(!texts(name_of_label("barrier (/data01)").expect("it has one")).is_empty());
+    fn labels_of_findings_are_names() {
+        assert_eq!(texts("barrier (/data01)"), texts("barrier"));
+        assert!(texts("barrier(x)").is_empty() && !texts("barrier").is_empty());
     }
 
     #[test]

@@ -111,7 +111,11 @@ fn facts(args: &FactsArgs, context: &Context) -> Result<ExitCode, Problem> {
 }
 
 fn check(args: &CheckArgs, context: &Context) -> Result<ExitCode, Problem> {
-    let check = Check::of(&args.of.inventory(context)?, args.purpose.into());
+    let mut host = args.of.inventory(context)?;
+    if args.of.is_here() {
+        pgdyno_host::inventory::wait_for_blocked(&mut host);
+    }
+    let check = Check::of(&host, args.purpose.into());
     output::print(&if args.json { json(&check) } else { pgdyno_report::host_check(&check, args.all) })?;
     let dangerous = check.count(pgdyno_rules::Standing::Dangerous) > 0;
     Ok(Exit::of_check(!dangerous).into())

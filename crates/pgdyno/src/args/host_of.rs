@@ -50,6 +50,11 @@ impl From<PurposeName> for Purpose {
 }
 
 impl Of {
+    /// Whether it is this host, as it is now.
+    pub fn is_here(&self) -> bool {
+        self.of.is_none()
+    }
+
     /// The host that the flags name, with its server.
     ///
     /// # Errors

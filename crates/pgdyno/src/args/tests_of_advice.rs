@@ -23,6 +23,8 @@ const SPEAKERS: &[(&str, &[&str])] = &[
     ("pgdyno-layout/src/derive.rs", &["host layout"]),
     ("pgdyno-lab/src/existing_tables.rs", &["bench", "ab", "run"]),
     ("pgdyno-lab/src/experiment/command.rs", &["ab"]),
+    ("pgdyno-lab/src/host_states.rs", &["run", "ab"]),
+    ("pgdyno-lab/src/operation/disk.rs", &["disk clock"]),
     ("pgdyno-lab/src/operation/", LOADS),
     ("pgdyno-lab/src/restarts.rs", &["ab", "run"]),
     ("pgdyno-lab/src/prepare.rs", &["ab"]),
@@ -67,6 +69,8 @@ const OTHERS: &[&str] = &[
     "pgdyno-pgbench/",
     "pgdyno-provision/src/builds/",
     "pgdyno-provision/src/initdb.rs",
+    // Options of systemctl in a unit that `up` prints.
+    "pgdyno-provision/src/unit.rs",
     // Options of mkfs, LVM, md and the scripts themselves.
     "pgdyno-layout/src/",
     // Options of initdb, configure, LVM and mkfs that pages explain.

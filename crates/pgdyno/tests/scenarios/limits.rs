@@ -388,9 +388,9 @@ mod alone {
         }
     }
 
-    /// Checkpoints that fill a third of the time and more, on a device that cannot take their writes beside the full-page
-    /// images that they cause: 130 and 260 MB each, at 20 MB a second. What sessions wait for most, and otherwise as
-    /// well, is the queue for flushing.
+    /// Checkpoints that fill a third of the time and more, on a device that cannot take their writes beside the
+    /// full-page images that they cause: 130 and 260 MB each, at 20 MB a second. What sessions wait for most, and
+    /// otherwise as well, is the queue for flushing.
     #[test]
     #[ignore = "takes three minutes"]
     fn checkpoints_that_disturb() {

@@ -159,7 +159,7 @@ mod tests {
         assert!(reason.starts_with(expected), "{reason}");
         // The example of the kernel's documentation: 1 GiB, 7 GiB of swap, 30 % are 7.3 GiB.
         host.memory.total_bytes = GB;
-        host.memory.huge_pages.clear();
+        host.memory.huge_pages[0].total = 0;
         host.memory.swaps = Some(vec![Swap { size_bytes: 7 * GB, ..Swap::default() }]);
         host.kernel.sysctls.insert("vm.overcommit_ratio".to_owned(), "30".to_owned());
         assert!(findings(&RULE, &host)[0].reason.contains("= 7.30 GiB"), "{:?}", findings(&RULE, &host));

@@ -53,8 +53,8 @@ pub static BLOCKED: Rule = Rule {
                function of the kernel in which they wait.",
         today: Today::Kept,
         why: "A process in the middle of a read or an fsync is in this state for a moment, which is no fault: a busy \
-              server always has some. So it is looked at again two seconds later, and only one that has not moved \
-              meanwhile counts. It waits for a disk that does not answer, a lost NFS server, or a lock of the \
+              server always has some. So `host check` reads it again two seconds later, and only one that has not \
+              moved meanwhile counts. It waits for a disk that does not answer, a lost NFS server, or a lock of the \
               kernel: its stack says which.",
         danger: "It cannot be ended, not even by SIGKILL, and a server that waits for it does not stop.",
         source: "proc_pid_stat(5), state D; proc_pid_stack(5).",
