@@ -241,7 +241,7 @@ mod tests {
     #[test]
     fn settings_that_no_rule_judges_are_known() {
         let text = texts("Bonjour_name").concat();
-        assert!(text.contains("9.5 to 18") && text.contains("empty by default"), "{text}");
+        assert!(text.contains("9.5 and later") && text.contains("empty by default"), "{text}");
         assert!(texts("stats_temp_directory").concat().contains("gone in 15"));
         assert!(texts("checkpoint_segments").concat().contains("max_wal_size"));
         assert_eq!(texts("enable_seqscan").len(), 1, "it has a page");
