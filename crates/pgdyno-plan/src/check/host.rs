@@ -64,7 +64,8 @@ mod tests {
             let problem = read(text).expect_err(text);
             assert!(problem.what.contains(said), "{text}: {}", problem.what);
         }
-        let text = "name = \"x\"\n[host]\napply = true\n[data]\nscale = \"none\"\n[[stage]]\ndo = \"disk clock\"\n";
+        let text =
+            "name = \"x\"\n[host]\napply = true\n[data]\nscale = \"none\"\n[[stage]]\ndo = \"disk clock\"\n";
         let problem = Plan::from_toml(text, "x.toml").expect_err("there is no server");
         assert!(problem.what.contains("the plan has none"), "{}", problem.what);
     }

@@ -121,7 +121,7 @@ pub struct Args {
 }
 
 /// Flags that say how a server is made or started, beside which a unit is not printed.
-const OF_A_START: [&str; 25] = [
+const OF_A_START: [&str; 24] = [
     "pg",
     "bindir",
     "build",
@@ -145,7 +145,6 @@ const OF_A_START: [&str; 25] = [
     "listen",
     "allow",
     "port",
-    "start_limit",
     "verbose",
 ];
 

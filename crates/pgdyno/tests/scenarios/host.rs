@@ -141,7 +141,7 @@ fn a_killed_run_is_put_back_by_undo() {
          \"$@\" && exit 93\n\
          $program host status; $program host undo || exit 94\n\
          echo undone: $(cat {FILE})\n\
-         $program clean --yes >/dev/null"
+         PGDYNO_CACHE=$PWD/no-cache $program clean --yes >/dev/null"
     );
     let Some(output) = in_namespaces(&script, &command) else { return };
     let said = said(&output);
