@@ -225,7 +225,7 @@ fn data_sync_retry(given: &Given<'_>) -> Finding {
     let first = FIRST_WITH_RETRY.into_iter().find(|first| first / 100 == version / 100);
     // A version without a minor, such as 110000, is that of a major: which minor it is is not known.
     let words = |version: u32| format!("{}.{}", major_of(version), version % 100);
-    match first.filter(|first| version % 100 > 0 && version < *first) {
+    match first.filter(|first| !version.is_multiple_of(100) && version < *first) {
         Some(first) => given.refused(format!(
             "PostgreSQL {} brought it; {} does not have it, and the server does not start with it",
             words(first),
