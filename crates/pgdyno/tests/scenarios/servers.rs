@@ -53,7 +53,7 @@ fn a_unit_is_printed_for_a_server_that_exists() {
     assert_eq!(words[1..], ["-D", word(&server, "data_dir")]);
     assert!(Path::new(words[0]).is_file(), "{start}");
     let user = unit.lines().find_map(|line| line.strip_prefix("User=")).expect("it has a user");
-    assert_eq!(am_root(), user != "root" && !user.is_empty() && am_root(), "root runs no server: {user}");
+    assert!(!user.is_empty() && user != "root", "root runs no server: {user}");
     place.refused(&["up", "--unit", "--pg", "18"], 2);
     fs::write(place.path("pgdyno-main.service"), &unit).expect("it can be written");
     let verify = Command::new("systemd-analyze")
