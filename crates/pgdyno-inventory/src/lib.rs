@@ -94,6 +94,22 @@ impl Inventory {
     pub fn disks_below<'a>(&'a self, name: &str) -> Vec<&'a BlockDevice> {
         self.stack(name).into_iter().filter(|device| device.parents.is_empty()).collect()
     }
+
+    /// Whether a block device rotates; `None` if that is not known, as of a disk of a guest whose driver says that it
+    /// does.
+    pub fn rotates(&self, device: &BlockDevice) -> Option<bool> {
+        believed_rotation(
+            device.rotational,
+            device.kind == DeviceKind::Virtual || self.cpu.hypervisor.is_some(),
+        )
+    }
+}
+
+/// What is to be believed of `queue/rotational`. It is what the driver says, and the drivers of paravirtual disks say 1
+/// whatever is behind them. A guest is not told what its storage is: there 1 is no answer. 0 is one everywhere, since a
+/// driver has to declare it.
+pub fn believed_rotation(said: Option<bool>, may_be_virtual: bool) -> Option<bool> {
+    said.filter(|rotates| !(*rotates && may_be_virtual))
 }
 
 #[cfg(test)]
@@ -139,5 +155,24 @@ mod tests {
             Inventory::default()
         );
         assert_eq!(serde_json::from_str::<Inventory>("{}").expect("all may be absent"), Inventory::default());
+    }
+
+    #[test]
+    fn only_a_host_knows_what_rotates() {
+        for (kind, hypervisor, said, known) in [
+            (DeviceKind::Disk, None, Some(true), Some(true)),
+            (DeviceKind::Disk, None, Some(false), Some(false)),
+            (DeviceKind::Disk, Some("kvm"), Some(true), None),
+            (DeviceKind::Disk, Some("kvm"), Some(false), Some(false)),
+            (DeviceKind::Virtual, None, Some(true), None),
+            (DeviceKind::Virtual, Some("kvm"), Some(true), None),
+            (DeviceKind::Nvme, Some("kvm"), Some(false), Some(false)),
+            (DeviceKind::Disk, None, None, None),
+        ] {
+            let mut host = Inventory::default();
+            host.cpu.hypervisor = hypervisor.map(str::to_owned);
+            let device = BlockDevice { kind, rotational: said, ..BlockDevice::default() };
+            assert_eq!(host.rotates(&device), known, "{kind:?} {hypervisor:?} {said:?}");
+        }
     }
 }

@@ -52,7 +52,7 @@ pub struct Disk {
     pub minimum_io_bytes: Option<u64>,
     /// Preferred request in bytes: the full stripe of a RAID controller.
     pub optimal_io_bytes: Option<u64>,
-    /// Whether it is a rotating disk.
+    /// Whether it is known to be a rotating disk.
     pub rotational: bool,
 }
 
@@ -162,8 +162,8 @@ pub struct Overrides {
 }
 
 impl Disk {
-    /// A device as a disk.
-    fn of(device: &BlockDevice, path: &str) -> Self {
+    /// A device of a host as a disk.
+    fn of(host: &Inventory, device: &BlockDevice, path: &str) -> Self {
         let logical = device.logical_block_bytes.unwrap_or(512);
         Self {
             path: path.to_owned(),
@@ -173,7 +173,7 @@ impl Disk {
             physical_block_bytes: device.physical_block_bytes.unwrap_or(logical),
             minimum_io_bytes: device.minimum_io_bytes,
             optimal_io_bytes: device.optimal_io_bytes,
-            rotational: device.rotational.unwrap_or(false),
+            rotational: host.rotates(device).unwrap_or(false),
         }
     }
 
@@ -195,7 +195,7 @@ impl Disk {
         match user(host, name) {
             Some(user) => Err(Problem::wrong_request(format!("{path} is in use: {user}"))
                 .hint("take down the old stack first, or name another disk. Nothing was changed.")),
-            None => Ok(Self::of(device, &format!("/dev/{name}"))),
+            None => Ok(Self::of(host, device, &format!("/dev/{name}"))),
         }
     }
 }
@@ -307,6 +307,15 @@ mod tests {
             assert_eq!((disk.path.as_str(), disk.size_bytes), ("/dev/sdb", 1 << 40));
             assert_eq!((disk.logical_block_bytes, disk.physical_block_bytes), (512, 512));
         }
+    }
+
+    #[test]
+    fn a_guest_does_not_know_that_its_disk_rotates() {
+        let mut host = host();
+        host.devices.iter_mut().for_each(|device| device.rotational = Some(true));
+        assert!(Disk::find(&host, "sdb").expect("nothing uses it").rotational);
+        host.cpu.hypervisor = Some("kvm".to_owned());
+        assert!(!Disk::find(&host, "sdb").expect("nothing uses it").rotational);
     }
 
     #[test]

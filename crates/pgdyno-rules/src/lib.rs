@@ -21,4 +21,3 @@ pub use check::Check;
 pub use finding::{Finding, Standing};
 pub use page::{Gain, Page, Today};
 pub use purpose::Purpose;
-pub use rotation::rotates;

@@ -6,8 +6,6 @@ use pgdyno_core::facts::{
 };
 use pgdyno_inventory::{BlockDevice, Inventory, Memory, Mount};
 
-use crate::rotation::rotates;
-
 /// The facts of a described host; `None` if its memory or its processors are not known, without which nothing can be
 /// sized. Limits that are not known limit nothing.
 pub fn host_facts(host: &Inventory) -> Option<HostFacts> {
@@ -104,7 +102,7 @@ fn holding<'a>(host: &'a Inventory, directory: &str) -> Option<&'a Mount> {
 
 /// Whether one of the disks rotates; `None` if none is known to, and not all are known not to.
 fn any_rotates(host: &Inventory, disks: &[&BlockDevice]) -> Option<bool> {
-    let each: Vec<Option<bool>> = disks.iter().map(|disk| rotates(disk, host)).collect();
+    let each: Vec<Option<bool>> = disks.iter().map(|disk| host.rotates(disk)).collect();
     match each.contains(&Some(true)) {
         true => Some(true),
         false => (!each.is_empty() && each.iter().all(Option::is_some)).then_some(false),

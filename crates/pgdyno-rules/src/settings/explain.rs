@@ -10,7 +10,7 @@ use super::{
     conf::{self, File, Unread, Unreadable},
     inputs::Inputs,
     rule::Given,
-    value,
+    value::{self, switch},
 };
 use crate::{Finding, Standing};
 
@@ -74,7 +74,8 @@ fn plain(name: &str, value: &str, standing: Standing, reason: String) -> Finding
 fn judge(name: &str, value: &str, conf: &BTreeMap<String, String>, inputs: &Inputs<'_>) -> Finding {
     let plain = |standing, reason| plain(name, value, standing, reason);
     let Some(here) = entry(name, inputs.version_num) else {
-        let (standing, reason) = absent(name, inputs.version_num);
+        let left = left_over(name, value, inputs.version_num);
+        let (standing, reason) = left.unwrap_or_else(|| absent(name, inputs.version_num));
         return plain(standing, reason);
     };
     if let Some(refusal) = value::refusal(here, value, inputs.wal_segment_bytes) {
@@ -102,6 +103,14 @@ fn unjudged(default: &str, kind: Kind) -> String {
         Kind::Text => format!("no rule judges it; the default is {default}, unless initdb wrote another"),
         _ => format!("no rule judges it; the default is {default}"),
     }
+}
+
+/// What is to be said of a removed setting of which one value is still accepted (`check_default_with_oids`).
+fn left_over(name: &str, value: &str, version_num: u32) -> Option<(Standing, String)> {
+    let is_left = name.eq_ignore_ascii_case("default_with_oids") && version_num >= 120_000;
+    let reason =
+        "PostgreSQL 12 removed what it switched on; the server accepts off alone, which changes nothing";
+    (is_left && switch(value) == Some(false)).then(|| (Standing::Obsolete, reason.to_owned()))
 }
 
 /// What is to be said of a name that a version does not have.

@@ -657,6 +657,8 @@ const JUDGEMENTS: &[Case] = &[
     (&[("wal_keep_segments", "0")], Refused, "13 removed it"),
     (&[("checkpoint_segments", "64")], Refused, "max_wal_size"),
     (&[("ssl_ecdh_curve", "prime256v1")], Obsolete, "ssl_groups"),
+    (&[("default_with_oids", "false")], Obsolete, "accepts off alone"),
+    (&[("default_with_oids", "on")], Refused, "12 removed it"),
     (&[("my.setting", "1")], Unknown, "extension"),
     (&[("shared_bufers", "1GB")], Refused, "no setting of this name"),
     (&[("geqo", "off")], Unknown, "no rule"),

@@ -24,6 +24,9 @@ pub static RULE: Rule = Rule {
     judge,
 };
 
+/// The largest sector that ZFS has: an `ashift` of 16 (`ASHIFT_MAX`), whatever a disk says of its blocks.
+const LARGEST_SECTOR: u64 = 1 << 16;
+
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_datasets(facts.host, |mount, zfs| {
         let ashift = zfs.ashift.filter(|&shift| (9..=16).contains(&shift))?;
@@ -32,8 +35,11 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             Some(name) => facts.host.disks_below(name),
             None => all_disks(facts.host),
         };
-        let largest = disks.iter().filter_map(|disk| disk.physical_block_bytes).max()?;
-        let smallest = disks.iter().filter_map(|disk| disk.physical_block_bytes).min()?;
+        let blocks = || {
+            disks.iter().filter_map(|disk| disk.physical_block_bytes).map(|bytes| bytes.min(LARGEST_SECTOR))
+        };
+        let largest = blocks().max()?;
+        let smallest = blocks().min()?;
         let finding = if sector >= largest {
             RULE.finding(
                 Standing::Fine,
@@ -76,6 +82,8 @@ mod tests {
             (Some(13), &[4096, 512], &[Standing::Fine]),
             (Some(9), &[4096, 4096], &[Standing::Improve]),
             (Some(9), &[4096, 512], &[]),
+            (Some(16), &[1 << 20], &[Standing::Fine]),
+            (Some(12), &[u64::MAX], &[Standing::Improve]),
             (Some(12), &[], &[]),
             (Some(0), &[4096], &[]),
             (Some(255), &[4096], &[]),
@@ -95,9 +103,13 @@ mod tests {
 
     #[test]
     fn the_right_power_is_recommended() {
-        let mut host = host(ZfsDataset { ashift: Some(9), ..ZfsDataset::default() });
-        host.devices =
-            vec![BlockDevice { physical_block_bytes: Some(4096), ..device("sda", DeviceKind::Disk, &[]) }];
-        assert_eq!(judged(&RULE, &host)[0].recommended.as_deref(), Some("12"));
+        for (physical, expected) in [(4096, "12"), (u64::MAX, "16")] {
+            let mut host = host(ZfsDataset { ashift: Some(9), ..ZfsDataset::default() });
+            host.devices = vec![BlockDevice {
+                physical_block_bytes: Some(physical),
+                ..device("sda", DeviceKind::Disk, &[])
+            }];
+            assert_eq!(judged(&RULE, &host)[0].recommended.as_deref(), Some(expected));
+        }
     }
 }

@@ -5,7 +5,6 @@ use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Knob};
 use super::scope::{disks, sysfs};
 use crate::host::compose::Compose;
 use crate::host::{Facts, Rule};
-use crate::rotation::rotates;
 use crate::{Finding, Page, Standing, Today};
 
 /// `queue/scheduler`.
@@ -37,7 +36,7 @@ fn judge_disk(disk: &BlockDevice, host: &Inventory) -> Option<Finding> {
         // Where not even the kernel tells whether a disk rotates, nothing is said.
         disk.rotational?;
     }
-    let rotates = !is_fast && rotates(disk, host) == Some(true);
+    let rotates = !is_fast && host.rotates(disk) == Some(true);
     let (wanted, why) = match present {
         "none" | "noop" if rotates => (
             ["mq-deadline", "deadline"],

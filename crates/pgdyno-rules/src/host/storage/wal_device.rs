@@ -6,7 +6,6 @@ use super::logdev::disks_of_mount;
 use super::scope::mounts_of;
 use crate::host::compose::Compose;
 use crate::host::{Facts, Rule};
-use crate::rotation::rotates;
 use crate::{Finding, Page, Standing, Today};
 
 /// WAL on a device of its own.
@@ -45,7 +44,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             .filter(|disk| data.iter().any(|mount| disks_of_mount(host, mount).contains(disk)))
             .collect();
         let rotates =
-            shared.iter().any(|disk| host.device(disk).is_some_and(|disk| rotates(disk, host) == Some(true)));
+            shared.iter().any(|disk| host.device(disk).is_some_and(|disk| host.rotates(disk) == Some(true)));
         let finding = if shared.is_empty() {
             RULE.finding(Standing::Fine, "WAL has disks of its own.")
         } else if rotates {

@@ -8,7 +8,6 @@ use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory};
 use crate::{
     Finding, Page, Standing, Today,
     host::{Facts, Rule},
-    rotation::rotates,
 };
 
 const SOURCE: &str = "Linux Documentation/admin-guide/sysctl/vm.rst; mm/page-writeback.c; PostgreSQL manual, \
@@ -131,7 +130,7 @@ fn disks<'a>(facts: &Facts<'a>) -> Vec<&'a BlockDevice> {
 fn allowance(disk: &BlockDevice, host: &Inventory) -> u64 {
     match disk.kind {
         DeviceKind::Nvme => 512 * MB,
-        _ if rotates(disk, host) == Some(true) => 64 * MB,
+        _ if host.rotates(disk) == Some(true) => 64 * MB,
         _ => 128 * MB,
     }
 }
