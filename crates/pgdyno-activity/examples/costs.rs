@@ -7,8 +7,7 @@
 use std::{env, error::Error, fs, time::Instant};
 
 use pgdyno_activity::{
-    CounterReader, ProgressReader, StatementReader, StatementSupport, TableReader, WaitReader,
-    blocked_sessions,
+    BlockedReader, CounterReader, ProgressReader, StatementReader, StatementSupport, TableReader, WaitReader,
 };
 use pgdyno_wire::{Address, ConnectOptions, Session, WireError, connect};
 
@@ -40,7 +39,8 @@ fn main() -> Result<(), Fault> {
 fn readings(session: &mut Session, version_num: u32) -> Result<(), Fault> {
     let mut waits = WaitReader::new(version_num, &[], &[]);
     time("waits", session, &mut |session| waits.read(session).map(drop))?;
-    time("blocked sessions", session, &mut |session| blocked_sessions(session, version_num, &[]).map(drop))?;
+    let mut blocked = BlockedReader::new(version_num, &[]);
+    time("blocked sessions", session, &mut |session| blocked.read(session).map(drop))?;
     let mut counters = CounterReader::new(session, version_num, &[])?;
     time("counters", session, &mut |session| counters.read(session).map(drop))?;
     let mut tables = TableReader::new(session, &[])?;

@@ -19,7 +19,7 @@ mod waits;
 
 pub use clock::ClockReader;
 pub use counters::{CounterReader, TableReader};
-pub use locks::blocked_sessions;
+pub use locks::BlockedReader;
 pub use log::{LogEntry, LogFollower, LogFormat, LogNews, LogParser, LogPlace};
 pub use pace::Pace;
 pub use position::PositionReader;

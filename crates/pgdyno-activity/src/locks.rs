@@ -8,7 +8,10 @@ use pgdyno_core::{
 };
 use pgdyno_wire::{Row, Session, WireError};
 
-use crate::sql::{OWN, own_pids};
+use crate::{
+    prepared::Prepared,
+    sql::{OWN, own_pids},
+};
 
 /// Most sessions that are named as blocking one.
 const MOST_BLOCKERS: usize = 5;
@@ -21,26 +24,35 @@ const ASKED_CHARS: usize = 1_000;
 /// State of a session that the role may not see.
 const NOT_SEEN: &str = "not seen";
 
-/// The sessions that wait for a heavyweight lock, those that wait longest first, with the sessions that block them.
-/// `except` are the process IDs of pgdyno's own sessions. The server copies its lock table for the answer: ask only if
-/// [`WaitTally::locks_suspected`](crate::WaitTally::locks_suspected), and once a second at most.
-///
-/// # Errors
-/// See [`Session::query`].
-pub fn blocked_sessions(
-    session: &mut Session,
+/// Reads who blocks whom. The server copies its lock table for the answer: ask only if
+/// [`WaitTally::locks_suspected`](crate::WaitTally::locks_suspected), and a few times a second at most.
+#[derive(Debug, Clone)]
+pub struct BlockedReader {
     version_num: u32,
-    except: &[i32],
-) -> Result<Vec<BlockedSession>, WireError> {
-    let rows = session.query(&look(version_num, except))?;
-    let mut blocked = match version_num {
-        0..BLOCKERS_SINCE => assembled(in_the_way(&rows).into_iter()),
-        _ => assembled(rows.iter()),
-    };
-    if blocked.iter().any(|one| one.blocked_by.iter().any(|by| by.pid == 0)) {
-        name_prepared(session, &mut blocked)?;
+    query: Prepared,
+}
+
+impl BlockedReader {
+    /// A reader for a server of this version. `except` are the process IDs of pgdyno's own sessions.
+    pub fn new(version_num: u32, except: &[i32]) -> Self {
+        Self { version_num, query: Prepared::new("pgdyno_blocked", look(version_num, except)) }
     }
-    Ok(blocked)
+
+    /// The sessions that wait for a heavyweight lock, those that wait longest first, with the sessions that block them.
+    ///
+    /// # Errors
+    /// See [`Session::query`].
+    pub fn read(&mut self, session: &mut Session) -> Result<Vec<BlockedSession>, WireError> {
+        let rows = self.query.run(session)?;
+        let mut blocked = match self.version_num {
+            0..BLOCKERS_SINCE => assembled(in_the_way(&rows).into_iter()),
+            _ => assembled(rows.iter()),
+        };
+        if blocked.iter().any(|one| one.blocked_by.iter().any(|by| by.pid == 0)) {
+            name_prepared(session, &mut blocked)?;
+        }
+        Ok(blocked)
+    }
 }
 
 /// One row for each pair of a blocked session and one that blocks it. The waiting locks are joined with the activity,
@@ -65,7 +77,7 @@ fn look(version_num: u32, except: &[i32]) -> String {
          THEN w.relation::pg_catalog.regclass::text ELSE w.relation::text END";
     let age = |of: &str| format!("pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - {of})");
     format!(
-        "{OWN} WITH a AS (SELECT pid, state, query, query_start, xact_start \
+        "WITH a AS (SELECT pid, state, query, query_start, xact_start \
          FROM pg_catalog.pg_stat_get_activity(NULL)), l AS (SELECT * FROM pg_catalog.pg_locks), \
          w AS (SELECT l.*, a.query, coalesce({since}, a.query_start) AS since \
          FROM l LEFT JOIN a ON a.pid = l.pid \

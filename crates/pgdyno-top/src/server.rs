@@ -8,8 +8,8 @@ use std::{
 };
 
 use pgdyno_activity::{
-    CounterReader, Pace, PositionReader, ProgressReader, SessionReader, StatementChange, StatementReader,
-    StatementSupport, WaitReader, WaitTally, blocked_sessions,
+    BlockedReader, CounterReader, Pace, PositionReader, ProgressReader, SessionReader, StatementChange,
+    StatementReader, StatementSupport, WaitReader, WaitTally,
 };
 use pgdyno_core::{observe::StatementSample, problem::Problem, stop::Stop};
 use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless, try_connect_unless};
@@ -189,6 +189,7 @@ struct Readers {
     listed: Instant,
     waits: WaitReader,
     tally: WaitTally,
+    blocked: BlockedReader,
     sessions: SessionReader,
     position: PositionReader,
     counters: CounterReader,
@@ -218,6 +219,7 @@ impl Readers {
             version_num,
             waits: WaitReader::new(version_num, &databases, &[]),
             tally: WaitTally::default(),
+            blocked: BlockedReader::new(version_num, &[]),
             sessions: SessionReader::new(version_num, &[]),
             position: PositionReader::new(version_num),
             counters: CounterReader::new(session, version_num, &databases)?,
@@ -266,7 +268,7 @@ impl Readers {
         self.read_rest(session, &mut part)?;
         // The server copies its table of locks for this.
         part.blocked = match locks_are_likely {
-            true => part.taken(Subject::Locks, blocked_sessions(session, self.version_num, &[]))?,
+            true => part.taken(Subject::Locks, self.blocked.read(session))?,
             false => Some(Vec::new()),
         };
         part.explain(self.version_num);

@@ -80,12 +80,14 @@ impl Incoming {
 
     /// Buffers at least this many bytes. The buffer grows with the data received, not with the announced length.
     fn fill(&mut self, wanted: usize) -> Result<(), WireError> {
-        if self.buffer.len() - self.start < wanted {
-            self.buffer.drain(..self.start);
-            self.start = 0;
+        // Most messages of an answer came with the one before: the chunk below is zeroed each time.
+        if self.buffer.len() - self.start >= wanted {
+            return Ok(());
         }
+        self.buffer.drain(..self.start);
+        self.start = 0;
         let mut chunk = [0; 16 * 1024];
-        while self.buffer.len() < self.start + wanted {
+        while self.buffer.len() < wanted {
             match self.socket.read(&mut chunk)? {
                 0 => return Err(WireError::Closed),
                 bytes => self.buffer.extend_from_slice(&chunk[..bytes]),
@@ -97,12 +99,19 @@ impl Incoming {
 
 /// One row of a result, as texts.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Row(Vec<Option<String>>);
+pub struct Row {
+    /// The texts of all columns, one behind the other.
+    texts: String,
+    /// Where the text of each column ends; `None` for NULL, whose text is empty.
+    ends: Vec<Option<usize>>,
+}
 
 impl Row {
     /// Text of a column; `None` if it is NULL or does not exist.
     pub fn get(&self, column: usize) -> Option<&str> {
-        self.0.get(column)?.as_deref()
+        let end = (*self.ends.get(column)?)?;
+        let begin = self.ends[..column].iter().rev().find_map(|end| *end).unwrap_or(0);
+        self.texts.get(begin..end)
     }
 
     /// Parses a DataRow message.
@@ -113,21 +122,25 @@ impl Row {
         let cut = || WireError::Protocol("a row is truncated".to_owned());
         let (count, mut rest) = body.split_first_chunk().ok_or_else(cut)?;
         let count = u16::from_be_bytes(*count);
-        let mut fields = Vec::new();
+        // Each column takes four bytes at least.
+        let columns = usize::from(count).min(rest.len() / 4);
+        let (mut texts, mut ends) =
+            (String::with_capacity(rest.len() - 4 * columns), Vec::with_capacity(columns));
         for _ in 0..count {
             let (length, after) = rest.split_first_chunk().ok_or_else(cut)?;
             rest = after;
-            fields.push(match i32::from_be_bytes(*length) {
+            ends.push(match i32::from_be_bytes(*length) {
                 -1 => None,
                 length => {
                     let length = usize::try_from(length).map_err(|_| cut())?;
                     let (field, after) = rest.split_at_checked(length).ok_or_else(cut)?;
                     rest = after;
-                    Some(String::from_utf8_lossy(field).into_owned())
+                    texts.push_str(&String::from_utf8_lossy(field));
+                    Some(texts.len())
                 }
             });
         }
-        if rest.is_empty() { Ok(Self(fields)) } else { Err(cut()) }
+        if rest.is_empty() { Ok(Self { texts, ends }) } else { Err(cut()) }
     }
 
     /// Parses a column; `None` if it is NULL or cannot be parsed.
@@ -510,6 +523,21 @@ mod tests {
         #[test]
         fn no_row_makes_it_panic(body in prop::collection::vec(any::<u8>(), 0..64)) {
             let _ = Row::read(&body);
+        }
+
+        #[test]
+        fn every_field_is_read_as_it_was_sent(fields in prop::collection::vec(any::<Option<String>>(), 0..9)) {
+            let mut body = (fields.len() as u16).to_be_bytes().to_vec();
+            for field in &fields {
+                let length = field.as_ref().map_or(-1, |text| text.len() as i32);
+                body.extend(length.to_be_bytes());
+                body.extend(field.iter().flat_map(|text| text.bytes()));
+            }
+            let row = Row::read(&body).expect("it is whole");
+            for (column, field) in fields.iter().enumerate() {
+                prop_assert_eq!(row.get(column), field.as_deref());
+            }
+            prop_assert_eq!(row.get(fields.len()), None);
         }
     }
 

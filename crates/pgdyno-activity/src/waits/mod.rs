@@ -1,26 +1,21 @@
 //! What sessions and background processes are doing at an instant.
 
+mod process;
 mod tally;
 
 pub use tally::WaitTally;
 
 use pgdyno_core::observe::{SessionSample, WaitSample};
-use pgdyno_wire::{Row, Session, WireError};
+use pgdyno_wire::{Session, WireError};
+use process::{Process, sampled};
 
 use crate::{
     prepared::Prepared,
     sql::{databases, own_pids},
 };
 
-/// Most sessions of a sample that are named: those that have been in their transaction for the longest time.
-const MOST_NAMED: usize = 50;
-/// Most activities of a sample with their query ids; of the rarer ones only event and backend type are told.
-const MOST_WITH_ID: usize = 100;
-/// Transactions younger than this are not named.
-const LEAST_AGE_MS: u64 = 10;
-
-/// Samples the activity of sessions, meant for ten times a second or more. The server counts, so the answer is short
-/// however many sessions there are: some hundred rows at most.
+/// Samples the activity of sessions, meant for ten times a second or more. The server answers with one short row for
+/// each process: to add them up there takes it longer than to send them.
 #[derive(Debug, Clone)]
 pub struct WaitReader(Prepared);
 
@@ -48,89 +43,44 @@ impl WaitReader {
     /// # Errors
     /// See [`Session::query`].
     pub fn read(&mut self, session: &mut Session) -> Result<ActivitySample, WireError> {
-        let mut sample = ActivitySample::default();
-        for row in self.0.run(session)? {
-            if row.get(PID).is_none() {
-                sample.seen.extend(activity(&row));
-            } else if let Some((one, in_transaction)) = session_in_transaction(&row).zip(row.parse(COUNT)) {
-                sample.in_transaction = in_transaction;
-                sample.oldest.push(one);
-            }
-        }
-        Ok(sample)
+        let rows = self.0.run(session)?;
+        Ok(sampled(rows.iter().filter_map(Process::of)))
     }
 }
 
-/// Columns of the answer: event, backend type, query id, then these.
-const COUNT: usize = 3;
-const PID: usize = 4;
-
-fn activity(row: &Row) -> Option<WaitSample> {
-    Some(WaitSample {
-        event: row.get(0)?.to_owned(),
-        backend: row.get(1)?.to_owned(),
-        query_id: row.parse(2),
-        count: row.parse(COUNT)?,
-    })
-}
-
-fn session_in_transaction(row: &Row) -> Option<SessionSample> {
-    Some(SessionSample {
-        pid: row.parse(PID)?,
-        event: row.get(0)?.to_owned(),
-        query_id: row.parse(2),
-        transaction_age_s: row.parse(5)?,
-        statement_age_s: row.parse(6),
-    })
-}
-
-/// One scan of the function below `pg_stat_activity` (the view looks up the names of databases and roles besides): the
-/// server keeps the result of `a`, because it is used twice.
+/// One scan of the function below `pg_stat_activity` (the view looks up the names of databases and roles besides), in
+/// the order of the columns of [`Process`].
 fn look(version_num: u32, of: &[String], except: &[i32]) -> String {
-    let client = if version_num < 100_000 { "session" } else { "client backend" };
-    let age = |of: &str| format!("pg_catalog.date_part('epoch', o.now - o.{of})");
-    format!(
-        "WITH a AS ({}), g AS (SELECT event, backend, query_id, pg_catalog.count(*) AS many FROM a GROUP BY 1, 2, 3) \
-         SELECT event, backend, CASE WHEN place <= {MOST_WITH_ID} THEN query_id END, pg_catalog.sum(many), \
-         NULL::pg_catalog.int4, NULL::pg_catalog.float8, NULL::pg_catalog.float8 \
-         FROM (SELECT g.*, pg_catalog.row_number() OVER (ORDER BY many DESC) AS place FROM g) r GROUP BY 1, 2, 3 \
-         UNION ALL (SELECT event, NULL, query_id, all_of_them, pid, {}, {} \
-         FROM (SELECT a.*, pg_catalog.count(*) OVER () AS all_of_them, pg_catalog.clock_timestamp() AS now FROM a \
-         WHERE backend = '{client}' AND xact_start IS NOT NULL ORDER BY xact_start LIMIT {MOST_NAMED}) o \
-         WHERE o.now - o.xact_start >= '{LEAST_AGE_MS} ms'::pg_catalog.interval ORDER BY o.xact_start)",
-        activities(version_num, of, except),
-        age("xact_start"),
-        age("query_start"),
-    )
-}
-
-/// The activity of every process.
-fn activities(version_num: u32, of: &[String], except: &[i32]) -> String {
     let autovacuum = "query LIKE 'autovacuum: %'";
     let backend = match version_num {
         0..100_000 => format!("CASE WHEN {autovacuum} THEN 'autovacuum worker' ELSE 'session' END"),
-        _ => "coalesce(backend_type, 'not seen')".to_owned(),
+        _ => "backend_type".to_owned(),
     };
     // Background processes have no state, but a type.
-    let hidden = match version_num {
+    let is_hidden = match version_num {
         0..100_000 => "state IS NULL OR state = 'disabled'",
         _ => "backend_type IS NULL OR state = 'disabled'",
     };
-    let event = match version_num {
-        0..90_600 => "CASE WHEN waiting THEN 'Lock' END",
-        _ => "wait_event_type || ':' || wait_event",
+    let (kind, event) = match version_num {
+        0..90_600 => ("CASE WHEN waiting THEN 'Lock' END", "NULL"),
+        _ => ("wait_event_type", "wait_event"),
     };
-    let query_id = if version_num < 140_000 { "NULL::pg_catalog.int8" } else { "query_id" };
+    let query_id = if version_num < 140_000 { "NULL" } else { "query_id" };
     let no_database = if version_num < 100_000 { "" } else { " OR datid IS NULL OR datid = 0" };
+    let age = |of: &str| {
+        format!(
+            "CASE WHEN xact_start IS NOT NULL \
+             THEN pg_catalog.date_part('epoch', pg_catalog.clock_timestamp() - {of}) END"
+        )
+    };
     format!(
-        "SELECT pid, CASE WHEN {hidden} THEN 'not seen' \
-         WHEN state NOT IN ('active', 'fastpath function call') THEN 'client' \
-         ELSE coalesce({event}, 'running') END AS event, {backend} AS backend, {query_id} AS query_id, \
-         xact_start, query_start \
-         FROM pg_catalog.pg_stat_get_activity(NULL) WHERE pid NOT IN {} AND (datid = ANY (ARRAY(\
-         SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = ANY ({}))){no_database})",
-        own_pids(except),
-        databases(of),
+        "SELECT pid, {is_hidden}, state, {kind}, {event}, {backend}, {query_id}, {transaction_age}, {statement_age} \
+         FROM pg_catalog.pg_stat_get_activity(NULL) WHERE pid NOT IN {own} AND (datid = ANY (ARRAY(\
+         SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = ANY ({databases}))){no_database})",
+        transaction_age = age("xact_start"),
+        statement_age = age("query_start"),
+        own = own_pids(except),
+        databases = databases(of),
     )
 }
 
@@ -146,11 +96,7 @@ mod tests {
                 && !look(90_503).contains("wait_event")
         );
         assert!(!look(90_624).contains("waiting THEN") && !look(90_624).contains("backend_type"));
-        assert!(look(90_624).contains("backend = 'session'"));
-        assert!(
-            look(100_000).contains("backend_type") && look(100_000).contains("backend = 'client backend'")
-        );
-        assert!(look(130_000).contains("NULL::pg_catalog.int8 AS query_id"));
-        assert!(look(140_000).contains(", query_id AS query_id"));
+        assert!(look(100_000).contains("backend_type"));
+        assert!(!look(130_000).contains("query_id") && look(140_000).contains("query_id"));
     }
 }

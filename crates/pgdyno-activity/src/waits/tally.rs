@@ -30,7 +30,7 @@ impl WaitTally {
     }
 
     /// Whether some session waited for a lock, or may have: then it is worth asking for
-    /// [`blocked_sessions`](crate::blocked_sessions).
+    /// [`BlockedReader`](crate::BlockedReader).
     pub fn locks_suspected(seen: &[WaitSample]) -> bool {
         let waits = |event: &str| event == "Lock" || event.starts_with("Lock:") || event == "not seen";
         seen.iter().any(|one| waits(&one.event))

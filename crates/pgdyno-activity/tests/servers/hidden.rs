@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use pgdyno_activity::{
-    CounterReader, ProgressReader, StatementSupport, TableReader, WaitReader, blocked_sessions,
+    BlockedReader, CounterReader, ProgressReader, StatementSupport, TableReader, WaitReader,
 };
 use pgdyno_core::observe::WaitSample;
 use pgdyno_wire::connect;
@@ -29,8 +29,9 @@ pub fn an_ordinary_role_sees_what_it_may(at: &At<'_>) {
     head.execute("BEGIN").expect("it begins");
     head.execute("LOCK TABLE t").expect("nobody has it");
     let blocked = at.behind("SELECT count(*) FROM t");
+    let mut reader = BlockedReader::new(at.version_num, &[]);
     let queue = until("it waits", || {
-        let queue = blocked_sessions(&mut watch, at.version_num, &[]).expect("no rights are needed");
+        let queue = reader.read(&mut watch).expect("no rights are needed");
         (!queue.is_empty()).then_some(queue)
     });
     assert_eq!((queue[0].pid, queue[0].blocked_by[0].pid), (blocked.pid, head.backend_pid()));

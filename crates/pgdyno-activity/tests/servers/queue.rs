@@ -1,6 +1,6 @@
 //! Planted lock queues.
 
-use pgdyno_activity::{WaitReader, WaitTally, blocked_sessions};
+use pgdyno_activity::{BlockedReader, WaitReader, WaitTally};
 use pgdyno_core::observe::{BlockedSession, root_blockers};
 
 use crate::{At, until};
@@ -55,14 +55,14 @@ pub fn a_queue_has_its_head(at: &At<'_>) {
         ("idle in transaction", "UPDATE t SET v = 1 WHERE id = 1")
     );
     assert!(by.transaction_age_s.is_some_and(|age| age >= 0.0), "{by:?}");
-    let mine =
-        blocked_sessions(&mut watch, at.version_num, &[second.pid, third.pid]).expect("it can be read");
+    let mut others = BlockedReader::new(at.version_num, &[second.pid, third.pid]);
+    let mine = others.read(&mut watch).expect("it can be read");
     assert_eq!(mine, [], "pgdyno's own sessions do not count");
 
     head.execute("COMMIT").expect("it commits");
     second.end();
     third.end();
-    assert_eq!(blocked_sessions(&mut watch, at.version_num, &[]).expect("it can be read"), []);
+    assert_eq!(BlockedReader::new(at.version_num, &[]).read(&mut watch).expect("it can be read"), []);
 }
 
 pub fn a_prepared_transaction_is_named(at: &At<'_>) {
@@ -81,6 +81,6 @@ pub fn a_prepared_transaction_is_named(at: &At<'_>) {
 
 /// The sessions that wait, if there are so many.
 fn waiting(at: &At<'_>, many: usize) -> Option<Vec<BlockedSession>> {
-    let blocked = blocked_sessions(&mut at.session(), at.version_num, &[]).expect("it can be read");
+    let blocked = BlockedReader::new(at.version_num, &[]).read(&mut at.session()).expect("it can be read");
     (blocked.len() == many).then_some(blocked)
 }

@@ -285,14 +285,13 @@ struct Stat {
 impl Stat {
     /// The name may hold blanks and parentheses: fields are counted from its end.
     fn parse(text: &str) -> Option<Self> {
-        let fields: Vec<&str> = text.rsplit_once(')')?.1.split_whitespace().collect();
-        let number = |field: usize| fields.get(field - 3)?.parse::<u64>().ok();
-        Some(Self {
-            state: fields.first()?.chars().next()?,
-            own_ticks: number(14)?.saturating_add(number(15)?),
-            reaped_ticks: number(16)?.saturating_add(number(17)?),
-            resident_pages: number(24)?,
-        })
+        let mut fields = text.rsplit_once(')')?.1.split_whitespace();
+        let state = fields.next()?.chars().next()?;
+        // The next field is the fourth; each number is told by how many fields are before it.
+        let mut number = |skipped: usize| fields.nth(skipped)?.parse::<u64>().ok();
+        let own_ticks = number(14 - 4)?.saturating_add(number(0)?);
+        let reaped_ticks = number(0)?.saturating_add(number(0)?);
+        Some(Self { state, own_ticks, reaped_ticks, resident_pages: number(24 - 18)? })
     }
 }
 

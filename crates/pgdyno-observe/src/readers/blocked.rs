@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_activity::{Pace, blocked_sessions};
+use pgdyno_activity::{BlockedReader, Pace};
 use pgdyno_core::observe::What;
 use pgdyno_wire::{Session, WireError};
 
@@ -18,12 +18,19 @@ use super::reader::{Say, ServerReader};
 /// that is held for 300 ms is seen by nearly all who wait for it.
 const EVERY: Duration = Duration::from_millis(250);
 
+/// Answers may take one part in so many of the time: at hundreds of sessions that wait, each takes milliseconds, for a
+/// part of which the server grants no lock.
+const SHARE: u32 = 400;
+
 /// Time between two looks at whether to ask: that of the samples.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Asks who blocks whom, if a sample of the activity shows a wait for a lock.
 pub(super) struct Blocked {
     version_num: u32,
+    reader: BlockedReader,
+    /// The sessions that the reader leaves out.
+    own: Vec<i32>,
     suspected: Arc<AtomicBool>,
     /// That of the questions, which are fewer than the times at which there is nothing to ask.
     pace: Pace,
@@ -31,7 +38,15 @@ pub(super) struct Blocked {
 
 impl Blocked {
     pub(super) fn new(version_num: u32, suspected: Arc<AtomicBool>) -> Self {
-        Self { version_num, suspected, pace: Pace::new(EVERY) }
+        let reader = BlockedReader::new(version_num, &[]);
+        Self { version_num, reader, own: Vec::new(), suspected, pace: Pace::new(EVERY).with_share(SHARE) }
+    }
+
+    fn leave_out(&mut self, own: &[i32]) {
+        if self.own != own {
+            self.own = own.to_vec();
+            self.reader = BlockedReader::new(self.version_num, own);
+        }
     }
 }
 
@@ -49,7 +64,8 @@ impl ServerReader for Blocked {
         if !self.pace.is_due(begin) || !self.suspected.swap(false, Ordering::Relaxed) {
             return Ok(());
         }
-        let blocked = blocked_sessions(session, self.version_num, own)?;
+        self.leave_out(own);
+        let blocked = self.reader.read(session)?;
         self.pace.answered(begin, Instant::now());
         if !blocked.is_empty() {
             say(0.0, What::Blocked { blocked });
