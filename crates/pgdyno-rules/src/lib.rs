@@ -10,6 +10,7 @@ mod book;
 mod check;
 mod finding;
 pub mod host;
+mod measured;
 mod page;
 mod purpose;
 mod rotation;

@@ -18,7 +18,7 @@ pub struct Asked {
     pub connection: bool,
     /// Whether different locations of data or WAL were requested.
     pub places: bool,
-    /// Requested differences of the workload, such as `script`.
+    /// Requested differences of the workload and of the host that it runs on, such as `script`.
     pub work: Vec<String>,
     /// Whether different client counts were requested.
     pub clients: bool,

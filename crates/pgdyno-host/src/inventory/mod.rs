@@ -1,4 +1,5 @@
-//! Reads the facts of a host, without privileges and without starting a program: what cannot be read stays absent.
+//! Reads the facts of a host, without privileges: what cannot be read stays absent. No program is started but those of
+//! ZFS, where something is mounted from it.
 //!
 //! The kernel's files and those of `/etc` are taken from under a root, so that all is tested on trees of files. Lists
 //! have a limit, which is stated where it is set, so that thousands of devices or processes take no longer than a
@@ -18,6 +19,7 @@ mod server;
 mod settings;
 mod sysctl_files;
 mod sysctls;
+mod zfs;
 
 use std::{path::Path, time::Duration};
 
@@ -44,7 +46,8 @@ pub fn read(request: &Request<'_>) -> Inventory {
     let words = |text: &std::ffi::CStr| text.to_string_lossy().into_owned();
     let processes = processes::read(root);
     let directories = mounts::directories(root, data);
-    let mounts = mounts::read(root, &directories, &processes);
+    let mut mounts = mounts::read(root, &directories, &processes);
+    zfs::read(root, &mut mounts);
     let devices = block::read(root, &mounts);
     let network = network::read(root);
     let interrupts = interrupts::read(root, &network, &processes);

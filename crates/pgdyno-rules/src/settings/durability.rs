@@ -73,6 +73,8 @@ pub const RULES: &[Rule] = &[
          during a flush are grouped in any case. The manual suggests half of the time of one flush as a \
          first value. The kernel may lengthen every such sleep by its timer slack, 50 µs by default.",
         "PostgreSQL manual, \"WAL Configuration\"; prctl(2), PR_SET_TIMERSLACK",
+    ).brings(
+        "100 instead of 0: no difference could be told, -6.3 % [-15, 2.8] of the TPS of TPC-B with 16 clients",
     ))
     .judges(commit_delay),
     Rule::of(page(

@@ -9,7 +9,7 @@ use super::{
     inputs::Inputs,
     value,
 };
-use crate::{Finding, Page, Standing, Today};
+use crate::{Finding, Page, Standing, Today, measured::here};
 
 /// A rule of a setting of `postgresql.conf`.
 #[derive(Debug, Clone, Copy)]
@@ -241,6 +241,11 @@ impl Page {
     /// First major that no longer has it.
     pub(crate) const fn until(self, major: u32) -> Self {
         Self { until_major: Some(major), ..self }
+    }
+
+    /// What it was measured to bring, on one machine.
+    pub(crate) const fn brings(self, result: &'static str) -> Self {
+        Self { gain: here(result), ..self }
     }
 
     /// What a wrong value can do.

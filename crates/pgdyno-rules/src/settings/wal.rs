@@ -49,8 +49,11 @@ pub const RULES: &[Rule] = &[
         "Whether the full-page images in WAL are compressed: from 15 on by pglz, lz4 or zstd.",
         "It spends CPU time to write less WAL, so it helps where the bandwidth of WAL, of its archive or \
          of standbys is the limit. lz4 and zstd cost less than pglz for about the same, and need a \
-         server that was built with them. What it brings here: not measured.",
+         server that was built with them.",
         manual::WAL,
+    ).brings(
+        "on, which is pglz, instead of off: 48 % fewer TPS [29, 62] of TPC-B with 8 clients in the 5 s after a \
+         checkpoint, when nearly every change writes a whole page, on a CPU that was the limit",
     ))
     .judges(wal_compression),
     Rule::of(page(

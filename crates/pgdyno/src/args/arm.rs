@@ -230,6 +230,7 @@ impl Arm {
             ("script", (&self.script, self.builtin) != (&other.script, other.builtin)),
             ("protocol", self.protocol != other.protocol),
             ("command", self.command != other.command),
+            ("state of the host", self.host != other.host),
         ];
         let work = work.into_iter().filter(|(_, differs)| *differs).map(|(name, _)| name.to_owned());
         let places = (&own.data, &own.waldir, &self.dir) != (&theirs.data, &theirs.waldir, &other.dir);
@@ -405,6 +406,8 @@ mod tests {
         assert_eq!(settings.into_iter().collect::<Vec<_>>(), ["fsync", "jit"]);
         let work = asked("script=a.sql,protocol=simple", "builtin=select-only").work;
         assert_eq!(work, ["script", "protocol"]);
+        let host = asked("host:vm.swappiness=1", "host=default").work;
+        assert_eq!(host, ["state of the host"]);
         assert!(asked("data=/a,pg=18", "pg=18").places && !asked("pg=18", "pg=17").places);
         assert!(asked("preset=tpcc-9.5", "pg=18").preset && !asked("preset=a", "preset=a").preset);
         assert!(asked("preset=a,as-published", "preset=a").preset && asked("listen=*", "pg=18").connection);

@@ -5,7 +5,7 @@ use pgdyno_inventory::Knob;
 use super::scope::{judge_each, mounts_with};
 use crate::host::compose::Compose;
 use crate::host::{Facts, Rule};
-use crate::{Finding, Page, Standing, Today};
+use crate::{Finding, Page, Standing, Today, measured::here};
 
 /// `noatime`.
 pub static RULE: Rule = Rule {
@@ -17,8 +17,11 @@ pub static RULE: Rule = Rule {
         why: "PostgreSQL never looks at this time. The default since Linux 2.6.30, relatime, writes it once a day \
               per file, so that noatime saves one inode per file and day: it is harmless and brings little. On \
               btrfs each such update copies metadata, more so with snapshots. strictatime writes at every read.",
-        source: "mount(8); PostgreSQL wiki and mailing lists recommend it, without a measurement that we would \
-                 quote.",
+        gain: here(
+            "noatime instead of relatime: no difference could be told, -1.4 % [-11, 8.8] of the TPS of reads by key of 8 \
+             clients from the page cache, on ext4 on a loop device",
+        ),
+        source: "mount(8).",
         ..Page::EMPTY
     },
     judge,

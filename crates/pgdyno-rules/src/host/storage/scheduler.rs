@@ -5,7 +5,7 @@ use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Knob};
 use super::scope::{disks, sysfs};
 use crate::host::compose::Compose;
 use crate::host::{Facts, Rule};
-use crate::{Finding, Page, Standing, Today};
+use crate::{Finding, Page, Standing, Today, measured::here};
 
 /// `queue/scheduler`.
 pub static RULE: Rule = Rule {
@@ -19,6 +19,10 @@ pub static RULE: Rule = Rule {
               how long a read waits behind writes of a checkpoint. Both are right for a SATA or SAS SSD. bfq is \
               made for fairness between programs of a desktop and is expensive per request. Volumes of LVM and \
               arrays have no scheduler of their own.",
+        gain: here(
+            "mq-deadline instead of none: no difference could be told, -0.3 % [-8.1, 8.1] of the TPS of TPC-B with 8 \
+             clients on a virtio disk",
+        ),
         source: "Linux Documentation/block/deadline-iosched.rst, bfq-iosched.rst and switching-sched.rst.",
         ..Page::EMPTY
     },

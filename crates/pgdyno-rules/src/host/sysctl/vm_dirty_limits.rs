@@ -8,6 +8,7 @@ use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory};
 use crate::{
     Finding, Page, Standing, Today,
     host::{Facts, Rule},
+    measured::here,
 };
 
 const SOURCE: &str = "Linux Documentation/admin-guide/sysctl/vm.rst; mm/page-writeback.c; PostgreSQL manual, \
@@ -29,6 +30,10 @@ pub static BACKGROUND_BYTES: Rule = Rule {
         today: Today::Kept,
         why: WHY,
         danger: "Very low values write pages again and again that would have been overwritten in memory.",
+        gain: here(
+            "128 MiB instead of 10 % of 24 GiB: no difference could be told, -0.05 % [-17, 21] of the TPS of TPC-B with 8 \
+             clients",
+        ),
         source: SOURCE,
         ..Page::EMPTY
     },

@@ -5,6 +5,7 @@ use pgdyno_inventory::Knob;
 use crate::{
     Finding, Page, Purpose, Standing, Today,
     host::{Facts, Rule},
+    measured::here,
 };
 
 const DIRECTORY: &str = "/sys/kernel/mm/transparent_hugepage";
@@ -24,6 +25,10 @@ pub static ENABLED: Rule = Rule {
               memory is not concerned: that is shmem_enabled, and huge_pages of the server.",
         danger: "With always, short transactions can wait milliseconds for compaction, and sessions take more memory \
                  than they use.",
+        gain: here(
+            "never instead of always: no difference could be told, -0.6 % [-21, 25] of the TPS of reads by key with 8 \
+             clients",
+        ),
         source: SOURCE,
         ..Page::EMPTY
     },

@@ -8,6 +8,7 @@ use super::Rule;
 /// Rules of options of tables, sessions and roles, in the order in which they are printed.
 pub const RULES: &[&Rule] = &[
     &storage::WORKERS,
+    &storage::FILLFACTOR,
     &storage::AUTOVACUUM,
     &storage::FREEZE_MAX,
     &storage::FREEZE_TABLE,

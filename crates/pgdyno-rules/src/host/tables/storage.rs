@@ -2,7 +2,7 @@
 
 use crate::host::Rule;
 use crate::host::compose::explained;
-use crate::{Page, Today};
+use crate::{Page, Today, measured::here};
 
 const CREATE_TABLE: &str = "PostgreSQL manual, CREATE TABLE, Storage Parameters.";
 
@@ -18,6 +18,24 @@ pub static WORKERS: Rule = explained(Page {
           the number; max_parallel_workers_per_gather or max_parallel_maintenance_workers, max_parallel_workers \
           and max_worker_processes still limit it. Workers Launched of EXPLAIN ANALYZE shows what came of it.",
     source: CREATE_TABLE,
+    ..Page::EMPTY
+});
+
+/// `fillfactor` of a table or an index.
+pub static FILLFACTOR: Rule = explained(Page {
+    name: "fillfactor",
+    also: &["table fillfactor", "HOT"],
+    what: "Up to which percentage inserts fill the pages of a table (100 by default) or of a B-tree (90).",
+    today: Today::Depends,
+    why: "An update that changes no indexed column and finds room for the new version on the page of the old one \
+          leaves the indexes alone (HOT), and the old version goes without a VACUUM. Free space makes that more likely \
+          for rows that are updated before others of their page, and the table larger for everybody who reads it. \
+          n_tup_hot_upd of pg_stat_user_tables shows the share; where it is near n_tup_upd already, nothing is to be \
+          had.",
+    gain: here(
+        "90 instead of 100: 14 % more TPS [5.1, 23] of TPC-B with 8 clients on tables just loaded, 12 pairs",
+    ),
+    source: "PostgreSQL manual, CREATE TABLE, Storage Parameters, and Heap-Only Tuples (HOT).",
     ..Page::EMPTY
 });
 

@@ -1,0 +1,174 @@
+//! Properties of ZFS datasets. No file shows them: the interface that OpenZFS promises is its own command (zfs-get(8),
+//! zpool-get(8)), which asks the kernel through `/dev/zfs` and needs no privileges.
+
+use std::{
+    collections::{BTreeMap, BTreeSet},
+    path::Path,
+    process::{Command, Stdio},
+    sync::mpsc,
+    thread,
+    time::Duration,
+};
+
+use pgdyno_inventory::{Mount, ZfsDataset};
+use rustix::process::{Pid, Signal, kill_process};
+
+/// Where the commands are, whatever the search path is: facts are also read as root.
+const DIRECTORIES: [&str; 4] = ["usr/sbin", "sbin", "usr/local/sbin", "usr/bin"];
+/// Longest wait for an answer: a suspended pool gives none.
+const LONGEST: Duration = Duration::from_secs(2);
+/// The properties of a dataset.
+const OF_DATASET: &str = "recordsize,primarycache,logbias,atime,compression,sync";
+
+/// Names with their properties.
+type Properties = BTreeMap<String, BTreeMap<String, String>>;
+
+/// Adds its properties to each mount of ZFS. Where the command is missing or silent, they stay unknown.
+pub(super) fn read(root: &Path, mounts: &mut [Mount]) {
+    let is_zfs = |mount: &&mut Mount| mount.filesystem == "zfs";
+    let datasets: BTreeSet<String> =
+        mounts.iter_mut().filter(is_zfs).map(|mount| mount.source.clone()).collect();
+    if datasets.is_empty() {
+        return;
+    }
+    let pools = datasets.iter().map(|dataset| pool_of(dataset).to_owned()).collect();
+    let of_datasets = get(root, "zfs", OF_DATASET, &datasets);
+    let of_pools = get(root, "zpool", "ashift", &pools);
+    for mount in mounts.iter_mut().filter(is_zfs) {
+        let ashift = of_pools.get(pool_of(&mount.source)).and_then(ashift);
+        mount.zfs = of_datasets.get(&mount.source).map(|of| dataset(of, ashift));
+    }
+}
+
+/// The pool of a dataset or a snapshot: the first part of its name.
+fn pool_of(dataset: &str) -> &str {
+    dataset.split(['/', '@']).next().unwrap_or(dataset)
+}
+
+fn dataset(of: &BTreeMap<String, String>, ashift: Option<u8>) -> ZfsDataset {
+    let text = |name: &str| of.get(name).filter(|value| *value != "-").cloned();
+    ZfsDataset {
+        record_bytes: text("recordsize").and_then(|bytes| bytes.parse().ok()),
+        ashift,
+        primary_cache: text("primarycache"),
+        log_bias: text("logbias"),
+        atime: text("atime"),
+        compression: text("compression"),
+        sync: text("sync"),
+    }
+}
+
+/// 0 means that each device of the pool chose its own, which is not told.
+fn ashift(of: &BTreeMap<String, String>) -> Option<u8> {
+    of.get("ashift")?.parse().ok().filter(|shift| *shift > 0)
+}
+
+/// Asks for properties; one that a version does not know fails the whole question, and leaves them unknown.
+fn get(root: &Path, program: &str, properties: &str, of: &BTreeSet<String>) -> Properties {
+    let programs = DIRECTORIES.iter().map(|directory| root.join(directory).join(program));
+    let Some(program) = programs.into_iter().find(|program| program.is_file()) else {
+        return Properties::new();
+    };
+    let mut command = Command::new(program);
+    command.args(["get", "-H", "-p", "-o", "name,property,value", properties]).args(of);
+    parse(&answer(command).unwrap_or_default())
+}
+
+/// What the command writes; `None` if it cannot be run or takes too long. It then ends when the kernel lets it.
+fn answer(mut command: Command) -> Option<String> {
+    command.env_clear().env("LC_ALL", "C");
+    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let pid = Pid::from_child(&child);
+    let (sender, output) = mpsc::channel();
+    thread::spawn(move || sender.send(child.wait_with_output()));
+    match output.recv_timeout(LONGEST) {
+        Ok(output) => Some(String::from_utf8_lossy(&output.ok()?.stdout).into_owned()),
+        Err(_) => {
+            let _ = kill_process(pid, Signal::KILL); // it may have ended meanwhile
+            None
+        }
+    }
+}
+
+/// Lines of name, property and value, separated by tabs (`-H`), with exact numbers (`-p`).
+fn parse(text: &str) -> Properties {
+    let mut all = Properties::new();
+    for line in text.lines() {
+        let mut fields = line.split('\t').map(str::to_owned);
+        if let (Some(name), Some(property), Some(value)) = (fields.next(), fields.next(), fields.next()) {
+            all.entry(name).or_default().insert(property, value);
+        }
+    }
+    all
+}
+
+#[cfg(test)]
+mod tests {
+    use std::{fs, os::unix::fs::PermissionsExt};
+
+    use super::*;
+
+    /// A directory with programs of these names and texts.
+    fn with_programs(programs: &[(&str, &str)]) -> tempfile::TempDir {
+        let root = tempfile::tempdir().expect("a directory can be made");
+        for (name, script) in programs {
+            let program = root.path().join("usr/sbin").join(name);
+            fs::create_dir_all(root.path().join("usr/sbin")).expect("it can be made");
+            fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("it can be written");
+            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
+        }
+        root
+    }
+
+    fn mount(filesystem: &str, source: &str) -> Mount {
+        Mount { filesystem: filesystem.to_owned(), source: source.to_owned(), ..Mount::default() }
+    }
+
+    #[test]
+    fn each_dataset_gets_its_properties_and_the_sector_of_its_pool() {
+        let root = with_programs(&[
+            (
+                "zfs",
+                "test \"$*\" = 'get -H -p -o name,property,value \
+                 recordsize,primarycache,logbias,atime,compression,sync tank/data tank/wal' || exit 1\n\
+                 printf 'tank/data\\trecordsize\\t8192\\ntank/data\\tcompression\\tlz4\\n'\n\
+                 printf 'tank/data\\tatime\\toff\\ntank/wal\\trecordsize\\t-\\ntank/wal\\tsync\\tdisabled\\n'",
+            ),
+            (
+                "zpool",
+                "test \"$*\" = 'get -H -p -o name,property,value ashift tank' || exit 1\n\
+                 printf 'tank\\tashift\\t12\\n'",
+            ),
+        ]);
+        let mut mounts = [mount("ext4", "/dev/sda"), mount("zfs", "tank/wal"), mount("zfs", "tank/data")];
+        read(root.path(), &mut mounts);
+        assert_eq!(mounts[0].zfs, None);
+        let wal = ZfsDataset { ashift: Some(12), sync: Some("disabled".to_owned()), ..ZfsDataset::default() };
+        assert_eq!(mounts[1].zfs.as_ref(), Some(&wal));
+        let data = mounts[2].zfs.as_ref().expect("it was told");
+        assert_eq!((data.record_bytes, data.ashift), (Some(8192), Some(12)));
+        assert_eq!((data.compression.as_deref(), data.atime.as_deref()), (Some("lz4"), Some("off")));
+    }
+
+    #[test]
+    fn what_is_not_told_stays_unknown() {
+        let mut mounts = [mount("zfs", "tank")];
+        read(with_programs(&[]).path(), &mut mounts);
+        assert_eq!(mounts[0].zfs, None, "there is no command");
+        read(with_programs(&[("zfs", "echo 'internal error' >&2; exit 1")]).path(), &mut mounts);
+        assert_eq!(mounts[0].zfs, None, "it fails");
+        let chosen = "printf 'tank\\tashift\\t0\\n'";
+        let told = "printf 'tank\\trecordsize\\t131072\\n'";
+        read(with_programs(&[("zpool", chosen), ("zfs", told)]).path(), &mut mounts);
+        let zfs = mounts[0].zfs.as_ref().expect("it was told");
+        assert_eq!((zfs.record_bytes, zfs.ashift), (Some(131_072), None));
+    }
+
+    #[test]
+    fn nobody_waits_for_a_suspended_pool() {
+        let late = "sleep 20; printf 'tank\\trecordsize\\t131072\\n'";
+        let mut mounts = [mount("zfs", "tank")];
+        read(with_programs(&[("zfs", late)]).path(), &mut mounts);
+        assert_eq!(mounts[0].zfs, None, "its answer would have told");
+    }
+}
