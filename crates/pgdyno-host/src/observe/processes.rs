@@ -78,7 +78,8 @@ pub(super) struct ProcessUse {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Asleep {
     all: u64,
-    /// Those that wait for dirty pages to be written; `None` if the kernel does not tell where any of them sleeps.
+    /// Those that wait for dirty pages to be written, or behind one that does; `None` if the kernel does not tell where
+    /// any of them sleeps.
     throttled: Option<u64>,
 }
 
@@ -174,6 +175,9 @@ struct Files {
 
 /// How the kernel's functions begin in which writers wait for dirty pages to be written (mm/page-writeback.c).
 const THROTTLED: &str = "balance_dirty_pages";
+/// Parts of the names of functions in which a writer waits for another one of the same file: file systems hold the lock
+/// of its inode meanwhile (`ext4_buffered_write_iter`, `xfs_file_buffered_write`).
+const BUFFERED: [&str; 2] = ["write_iter", "buffered_write"];
 /// Names of the files, in the order of [`Files::open`].
 const NAMES: [&str; 3] = ["schedstat", "io", "stat"];
 const SCHEDSTAT: usize = 0;
@@ -236,13 +240,13 @@ impl Tracked {
         if is_own { Some(Role::Observer) } else { self.role }
     }
 
-    /// Whether it is in uninterruptible sleep, and for what.
-    fn asleep(&self) -> Option<Asleep> {
-        let waits_for_writeback = || {
-            let wchan = fs::read_to_string(format!("/proc/{}/wchan", self.files.pid)).ok()?;
-            (!matches!(wchan.trim(), "" | "0")).then(|| u64::from(wchan.starts_with(THROTTLED)))
+    /// In which function of the kernel it is in uninterruptible sleep; empty if the kernel does not tell.
+    fn sleeps_in(&self) -> Option<String> {
+        let function = || {
+            let wchan = fs::read_to_string(format!("/proc/{}/wchan", self.files.pid)).unwrap_or_default();
+            Some(wchan.trim()).filter(|name| *name != "0").unwrap_or_default().to_owned()
         };
-        (self.state == 'D').then(|| Asleep { all: 1, throttled: waits_for_writeback() })
+        (self.state == 'D').then(function)
     }
 
     fn stuck(&self, role: Role) -> Option<StuckProcess> {
@@ -341,14 +345,14 @@ impl Processes {
             }
         }
         self.read_ended(gone, &mut found)?;
+        let mut sleepers = Vec::new();
         for (pid, tracked) in &self.tracked {
             let role = if self.own.contains(pid) { Some(Role::Observer) } else { tracked.role };
             let role = role.unwrap_or(Role::Other);
             *found.present.entry(role).or_default() += 1;
-            if let Some(asleep) = tracked.asleep() {
-                found.asleep.entry(role).or_default().add(&asleep);
-            }
+            sleepers.extend(tracked.sleeps_in().map(|function| (role, function)));
         }
+        add_sleepers(&mut found.asleep, &sleepers);
         Some(found)
     }
 
@@ -427,6 +431,18 @@ impl Processes {
     }
 }
 
+/// Counts processes in uninterruptible sleep, by the functions in which they sleep.
+fn add_sleepers(asleep: &mut BTreeMap<Role, Asleep>, sleepers: &[(Role, String)]) {
+    let is_throttled = |function: &str| function.starts_with(THROTTLED);
+    let one_is = sleepers.iter().any(|(_, function)| is_throttled(function));
+    let is_behind = |function: &str| one_is && BUFFERED.iter().any(|part| function.contains(part));
+    for (role, function) in sleepers {
+        let throttled = u64::from(is_throttled(function) || is_behind(function));
+        let throttled = (!function.is_empty()).then_some(throttled);
+        asleep.entry(*role).or_default().add(&Asleep { all: 1, throttled });
+    }
+}
+
 /// What ended processes used after they were read for the last time.
 fn ended_use(now: &Reaped, then: &Reaped, gone: &[Used]) -> Used {
     let known_ns = gone.iter().fold(0_u64, |sum, used| sum.saturating_add(used.cpu_ns));
@@ -464,6 +480,22 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
+
+    #[test]
+    fn whoever_waits_behind_a_throttled_writer_counts_as_throttled() {
+        let counted = |functions: &[&str]| {
+            let sleepers: Vec<_> = functions.iter().map(|name| (Role::Client, (*name).to_owned())).collect();
+            let mut asleep = BTreeMap::new();
+            add_sleepers(&mut asleep, &sleepers);
+            asleep.get(&Role::Client).map(|of| (of.all, of.throttled))
+        };
+        let (throttled, behind) = ("balance_dirty_pages_ratelimited_flags", "ext4_buffered_write_iter");
+        assert_eq!(counted(&[]), None);
+        assert_eq!(counted(&[throttled, behind, "folio_wait_bit_common"]), Some((3, Some(2))));
+        assert_eq!(counted(&[behind, "xfs_file_buffered_write"]), Some((2, Some(0))), "nobody is throttled");
+        assert_eq!(counted(&["", ""]), Some((2, None)), "the kernel does not tell");
+        assert_eq!(counted(&["", throttled]), Some((2, Some(1))));
+    }
 
     #[test]
     fn fields_are_counted_from_the_end_of_the_name() {

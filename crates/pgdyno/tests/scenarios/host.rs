@@ -129,9 +129,11 @@ fn a_killed_run_is_put_back_by_undo() {
     let place = Place::new();
     plan(&place, "60s", "");
     let command = place.command(&[&RUN[..], &["--allow-host-changes"]].concat());
+    // The command may begin with another program, which sets signals.
+    let program = env!("CARGO_BIN_EXE_pgdyno");
     let script = format!(
         "echo 7200 > {FILE}\n\
-         program=$1\n\
+         program={program}\n\
          \"$@\" >out 2>&1 &\n\
          run=$!\n\
          for i in $(seq 600); do [ \"$(cat {FILE})\" = 77 ] && break; sleep 0.1; done\n\

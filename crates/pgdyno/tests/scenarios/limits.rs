@@ -427,7 +427,8 @@ mod alone {
     fn a_kernel_that_keeps_few_dirty_pages() {
         let Some(few) = FewDirty::mount("ext4", 512 << 10) else { return };
         let updated = Way {
-            settings: "shared_buffers = \"2MB\", bgwriter_lru_maxpages = \"0\"",
+            // Sessions that wait for I/O workers, which share their CPU, wait for that first.
+            settings: "shared_buffers = \"2MB\", bgwriter_lru_maxpages = \"0\", io_method = \"sync\"",
             setup: "DO $$ BEGIN FOR k IN 0..7 LOOP EXECUTE format('CREATE UNLOGGED TABLE t%s AS SELECT i, 0 AS n, \
                     repeat(''x'', 400) AS filler FROM generate_series(1, 6000) i', k); END LOOP; END $$;",
             script: "UPDATE t:client_id SET n = n + 1;",
