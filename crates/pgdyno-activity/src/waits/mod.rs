@@ -3,11 +3,11 @@
 mod process;
 mod tally;
 
+pub use process::ActivitySample;
+use process::{Process, sampled};
 pub use tally::WaitTally;
 
-use pgdyno_core::observe::{SessionSample, WaitSample};
 use pgdyno_wire::{Session, WireError};
-use process::{Process, sampled};
 
 use crate::{
     prepared::Prepared,
@@ -18,17 +18,6 @@ use crate::{
 /// each process: to add them up there takes it longer than to send them.
 #[derive(Debug, Clone)]
 pub struct WaitReader(Prepared);
-
-/// What sessions and background processes were doing at one instant.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct ActivitySample {
-    /// How many processes were in each activity.
-    pub seen: Vec<WaitSample>,
-    /// Client sessions that were in a transaction; 0 if none of them is in `oldest`.
-    pub in_transaction: u64,
-    /// Those that had been in it for the longest time, at most 50, and none for less than 10 ms; the oldest first.
-    pub oldest: Vec<SessionSample>,
-}
 
 impl WaitReader {
     /// Samples the sessions of these databases, or of the current one if none is named, and from version 10 on the

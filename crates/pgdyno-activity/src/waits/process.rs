@@ -5,8 +5,6 @@ use std::{cmp::Reverse, collections::BTreeMap};
 use pgdyno_core::observe::{SessionSample, WaitSample};
 use pgdyno_wire::Row;
 
-use super::ActivitySample;
-
 /// Most sessions of a sample that are named: those that have been in their transaction for the longest time.
 const MOST_NAMED: usize = 50;
 /// Most activities of a sample with their query ids; of the rarer ones only event and backend type are told.
@@ -17,6 +15,17 @@ const LEAST_AGE_S: f64 = 0.01;
 const CLIENTS: [&str; 2] = ["client backend", "session"];
 /// What is said of a process that the role may not see.
 const NOT_SEEN: &str = "not seen";
+
+/// What sessions and background processes were doing at one instant.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct ActivitySample {
+    /// How many processes were in each activity.
+    pub seen: Vec<WaitSample>,
+    /// Client sessions that were in a transaction; 0 if none of them is in `oldest`.
+    pub in_transaction: u64,
+    /// Those that had been in it for the longest time, at most 50, and none for less than 10 ms; the oldest first.
+    pub oldest: Vec<SessionSample>,
+}
 
 /// What a process does, in the order of the columns that are read.
 #[derive(Debug, Clone, Copy)]

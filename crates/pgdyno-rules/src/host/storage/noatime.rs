@@ -18,8 +18,8 @@ pub static RULE: Rule = Rule {
               per file, so that noatime saves one inode per file and day: it is harmless and brings little. On \
               btrfs each such update copies metadata, more so with snapshots. strictatime writes at every read.",
         gain: here(
-            "noatime instead of relatime: no difference could be told, -1.4 % [-11, 8.8] of the TPS of reads by key of 8 \
-             clients from the page cache, on ext4 on a loop device",
+            "noatime instead of relatime: no difference could be told, -1.4 % [-11, 8.8] of the TPS of reads by key of \
+             8 clients from the page cache, on ext4 on a loop device",
         ),
         source: "mount(8).",
         ..Page::EMPTY

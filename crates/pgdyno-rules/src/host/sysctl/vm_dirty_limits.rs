@@ -31,8 +31,8 @@ pub static BACKGROUND_BYTES: Rule = Rule {
         why: WHY,
         danger: "Very low values write pages again and again that would have been overwritten in memory.",
         gain: here(
-            "128 MiB instead of 10 % of 24 GiB: no difference could be told, -0.05 % [-17, 21] of the TPS of TPC-B with 8 \
-             clients",
+            "128 MiB instead of 10 % of 24 GiB: no difference could be told, -0.05 % [-17, 21] of the TPS of TPC-B \
+             with 8 clients",
         ),
         source: SOURCE,
         ..Page::EMPTY
