@@ -303,6 +303,20 @@ fn cpus_of_a_pinned_server_are_shown() {
     assert!(!text(&document, Paint::Plain).contains(&said), "the CPUs of an existing server are unknown");
 }
 
+#[test]
+fn a_driver_that_waited_for_its_cpu_is_no_clean_check() {
+    let mut fixture = fixtures::complete();
+    let is_clean = |fixture: &Fixture| {
+        let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
+        let said = text(&document, Paint::Plain).split_whitespace().collect::<Vec<_>>().join(" ");
+        (said.contains("it was not the limit"), said.contains("had to wait for it: it was a limit"))
+    };
+    assert_eq!(is_clean(&fixture), (true, false));
+    let found = fixture.record.limits.iter_mut().find_map(|limits| limits.found.first_mut());
+    found.expect("something was found").kind = pgdyno_core::results::BottleneckKind::DriverStarved;
+    assert_eq!(is_clean(&fixture), (false, true));
+}
+
 /// A floor above every difference is no figure to compare with.
 #[test]
 fn noise_that_hides_everything_is_said_to() {

@@ -1,6 +1,7 @@
 //! Checks of the data, the noise floor, and whether the driver was the limit.
 
 use pgdyno_analysis::doubts::MAX_DRIVER_BUSY;
+use pgdyno_core::results::BottleneckKind;
 use pgdyno_document::{
     block::{Block, Column, Fact, Row, Section, Table},
     figure::{
@@ -307,8 +308,10 @@ fn driver(run: &Run<'_>) -> Phrase {
         let why = if by_commands { "pgdyno did not drive the load." } else { "no run was recorded." };
         return format!("Unknown: {why}").into();
     };
-    let verdict = match busiest.cpu.busiest_worker > MAX_DRIVER_BUSY {
-        true => " of a CPU: it may have been the limit.",
+    let mut found = run.record.limits.iter().flat_map(|limits| &limits.found);
+    let verdict = match found.any(|one| one.kind == BottleneckKind::DriverStarved) {
+        true => " of a CPU, and had to wait for it: it was a limit.",
+        false if busiest.cpu.busiest_worker > MAX_DRIVER_BUSY => " of a CPU: it may have been the limit.",
         false => " of a CPU: it was not the limit.",
     };
     phrase![
