@@ -4,8 +4,8 @@ use crate::Gain;
 
 /// By whom and where: on another machine it can be different.
 const BY: &str = "`pgdyno ab` on a virtual machine with one CPU for the server and one for the driver, 24 GiB, a \
-                  virtio disk with ext4, Linux 6.18, PostgreSQL 15.20; 6 to 8 starts of \
-                  each, 12 to 16 pairs of 4 s, 27 November 2026";
+                  virtio disk with ext4, Linux 6.18, PostgreSQL 15.20; 8 starts of \
+                  each, 16 pairs of 4 s, 27 and 28 November 2026";
 
 /// What came out, with its 95 % confidence interval.
 pub const fn here(result: &'static str) -> Gain {

@@ -50,6 +50,12 @@ pub fn looks(blocks: u32) -> Vec<Look> {
     Going::start().levels(&planned, |share| spending(share, whole))
 }
 
+/// The only look of a comparison that measures all its blocks (at least 1) whatever they show: after the last, with all
+/// of [`FALSE_ALARMS`].
+pub fn only_look(blocks: u32) -> Vec<Look> {
+    vec![Look { blocks, alpha: FALSE_ALARMS }]
+}
+
 /// Looks from this one on, every few blocks, and after the last.
 fn until(first: u32, last: u32) -> impl Iterator<Item = u32> {
     (first..).step_by(EVERY as usize).take_while(move |look| look + EVERY <= last).chain([last])
@@ -200,7 +206,9 @@ mod tests {
         for blocks in [1, 3, 8] {
             let [only] = looks(blocks)[..] else { panic!("{blocks} blocks have one look") };
             assert!((only.alpha - FALSE_ALARMS).abs() < 1e-9, "{only:?}");
+            assert_eq!((only.blocks, only_look(blocks)[0].blocks), (blocks, blocks));
         }
+        assert_eq!(only_look(200), [Look { blocks: 200, alpha: FALSE_ALARMS }]);
     }
 
     /// Five equally spaced looks: the limits of z printed for O'Brien and Fleming's type of spending by Reboussin,

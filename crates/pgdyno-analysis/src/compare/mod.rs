@@ -37,7 +37,9 @@ pub use differences::differences;
 pub use disturbed::{disturbances, is_too_disturbed};
 pub use floor::floor;
 pub use levels::{Levels, levels};
-pub use looks::{CONTINUED_ALARMS, FALSE_ALARMS, FIRST_LOOK, MAX_BLOCKS, MIN_BLOCKS, continued, looks};
+pub use looks::{
+    CONTINUED_ALARMS, FALSE_ALARMS, FIRST_LOOK, MAX_BLOCKS, MIN_BLOCKS, continued, looks, only_look,
+};
 pub use order::{first_of, turns};
 pub use power::{POWER, blocks_for, more_blocks, power, smallest_effect};
 pub use sign_flip::{EXACT_UP_TO, sign_flip};

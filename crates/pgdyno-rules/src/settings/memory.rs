@@ -122,7 +122,7 @@ pub const RULES: &[Rule] = &[
         )
         .can("on with too few free huge pages: the server does not start.")
         .brings(
-            "on instead of off: 45 % more TPS [23, 71] of reads by key of 8 new sessions in their first 5 s, which \
+            "on instead of off: 34 % more TPS [28, 40] of reads by key of 8 new sessions in their first 5 s, which \
              fill their page tables, with shared buffers of 2 GB",
         ),
     )

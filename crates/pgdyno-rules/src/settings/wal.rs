@@ -52,7 +52,7 @@ pub const RULES: &[Rule] = &[
          server that was built with them.",
         manual::WAL,
     ).brings(
-        "on, which is pglz, instead of off: 48 % fewer TPS [29, 62] of TPC-B with 8 clients in the 5 s after a \
+        "on, which is pglz, instead of off: 41 % fewer TPS [38, 44] of TPC-B with 8 clients in the 5 s after a \
          checkpoint, when nearly every change writes a whole page, on a CPU that was the limit",
     ))
     .judges(wal_compression),

@@ -3,7 +3,7 @@
 use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, thread};
 
 use clap::ArgAction;
-use pgdyno_analysis::compare::{Asked, ComparedRate, MAX_BLOCKS, MIN_BLOCKS, looks, slots};
+use pgdyno_analysis::compare::{Asked, ComparedRate, MAX_BLOCKS, MIN_BLOCKS, looks, only_look, slots};
 use pgdyno_core::{observe::ObserveLevel, problem::Problem, profile::Profiling, span::Span};
 use pgdyno_lab::{
     Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted, conninfo_of,
@@ -181,6 +181,9 @@ pub struct Args {
     #[arg(long, value_name = "N", help_heading = "Method",
           value_parser = clap::value_parser!(u32).range(i64::from(MIN_BLOCKS)..=i64::from(MAX_BLOCKS)))]
     blocks: Option<u32>,
+    /// Measure all blocks, even where the answer is clear before, and evaluate them once
+    #[arg(long, help_heading = "Method")]
+    one_look: bool,
     /// Drive A and B in turn in short slots over connections that stay open, without CHECKPOINT or vacuum between them:
     /// for effects of a few per cent, if the idle server does nothing
     #[arg(long, help_heading = "Method")]
@@ -347,7 +350,7 @@ impl Args {
             })
             .collect();
         let compare = Compare {
-            looks: looks(self.blocks()),
+            looks: if self.one_look { only_look(self.blocks()) } else { looks(self.blocks()) },
             by: self.by(),
             margin: self.margin.0,
             keep_disturbed: self.keep_disturbed,

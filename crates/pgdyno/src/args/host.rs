@@ -39,8 +39,8 @@ enum What {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Reads /proc, /sys and /etc without any privilege, and changes nothing. What cannot be read is \
-    absent.\n\n\
+    after_help = "Reads /proc, /sys and /etc, and asks ethtool and zfs where they are, without any privilege, and \
+    changes nothing. What cannot be read is absent.\n\n\
     Examples:\n  \
     pgdyno host facts --for main                 with the storage below the data directory of `pgdyno up`\n  \
     pgdyno host facts --json > a.json            on one host\n  \

@@ -26,7 +26,7 @@ enum Rule {
 const REDACTED_FLAGS: [&str; 7] = ["a", "admin_dsn", "b", "command", "dbname", "dsn", "subject"];
 
 /// Flags whose values cannot hold a secret.
-const AS_GIVEN: [&str; 89] = [
+const AS_GIVEN: [&str; 90] = [
     "allow",
     "at",
     "bindir",
@@ -69,6 +69,7 @@ const AS_GIVEN: [&str; 89] = [
     "max_tries",
     "mix",
     "observe",
+    "one_look",
     "out",
     "parallel",
     "partition_method",
