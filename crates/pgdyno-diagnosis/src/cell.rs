@@ -141,6 +141,14 @@ impl<'a> Cell<'a> {
         })
     }
 
+    /// The sum of a figure over all devices with this kind of files; absent if none of them has it.
+    pub fn devices(&self, place: Files, figure: impl Fn(&DeviceDigest) -> Option<f64>) -> Option<f64> {
+        self.mean(|run| {
+            let devices = observed(run)?.devices.iter().filter(|device| place.is_on(&device.mean.places));
+            devices.filter_map(&figure).reduce(|a, b| a + b)
+        })
+    }
+
     /// Mean transactions per second of its runs.
     pub fn tps(&self) -> f64 {
         self.mean(|run| Some(run.tps)).unwrap_or_default()

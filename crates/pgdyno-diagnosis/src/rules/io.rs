@@ -18,6 +18,9 @@ const WAL: &[&str] = &["walsync", "walwrite", "walinit"];
 /// Waits for temporary files.
 const TEMPORARY: &[&str] = &["buffile"];
 
+/// Reads under way in the devices, as a share of the sessions that wait for reads, from which on both speak of the same.
+const LEAST_IN_DEVICE: f64 = 0.1;
+
 /// Pages are read from below shared buffers.
 pub fn reads(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
@@ -26,14 +29,33 @@ pub fn reads(cell: &Cell<'_>) -> Option<Bottleneck> {
         refuted_by: "the same throughput with all data in shared buffers",
     };
     let sessions = cell.sessions.as_ref()?;
+    let waiting = sessions.waits("io", READS);
+    let served = served_reads(cell);
+    if !is_above_devices(cell, waiting.share() * sessions.present) {
+        return about.waited(&waiting, served);
+    }
+    let mut found = about.waited(&waiting, None)?;
+    found.evidence.extend(served.map(|served| {
+        format!("yet {served}: most of the time passes above it, as in the page cache, a file system or I/O workers")
+    }));
+    Some(found)
+}
+
+/// What the device with tables says of reads, if there are any.
+fn served_reads(cell: &Cell<'_>) -> Option<String> {
     let reads =
-        cell.device(Files::Tables, |device| Some(device.mean.reads_per_s)).filter(|reads| *reads >= 1.0);
+        cell.device(Files::Tables, |device| Some(device.mean.reads_per_s)).filter(|reads| *reads >= 1.0)?;
+    let words = format!("the device served {reads:.0} reads per second");
     let await_ms = cell.device(Files::Tables, |device| device.mean.read_await_ms);
-    let second = reads.map(|reads| match await_ms {
-        Some(ms) => format!("the device served {reads:.0} reads per second in {ms:.2} ms each"),
-        None => format!("the device served {reads:.0} reads per second"),
-    });
-    about.waited(&sessions.waits("io", READS), second)
+    Some(await_ms.map_or(words.clone(), |ms| format!("{words} in {ms:.2} ms each")))
+}
+
+/// Whether this number of sessions cannot have waited for the devices with tables: those had hardly a read under way,
+/// by Little's law.
+fn is_above_devices(cell: &Cell<'_>, waiting: f64) -> bool {
+    let under_way = cell
+        .devices(Files::Tables, |device| Some(device.mean.reads_per_s * device.mean.read_await_ms? / 1e3));
+    under_way.is_some_and(|under_way| under_way < LEAST_IN_DEVICE * waiting)
 }
 
 /// Sessions write pages themselves.

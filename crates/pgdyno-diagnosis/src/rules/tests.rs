@@ -389,17 +389,28 @@ fn a_fifth_of_the_time_is_the_least_that_counts() {
 fn a_second_source_makes_it_surer() {
     let one = |run: &mut CellRun| sessions(run, &[("IO:DataFileRead", 60), ("running", 40)]);
     assert_eq!(judged(one)[0].found[0].confidence, Confidence::Likely);
-    let two = |run: &mut CellRun| {
-        sessions(run, &[("IO:DataFileRead", 60), ("running", 40)]);
-        let mean = DeviceSample { reads_per_s: 9_000.0, ..device() };
-        let device = DeviceDigest { machine: None, mean, peak_queue: 8.0, peak_utilisation: 1.0 };
-        let host = Some(HostDigest::default());
-        run.observed =
-            Some(Box::new(Digest { over_s: 60.0, host, devices: vec![device], ..Digest::default() }));
-    };
-    let found = &judged(two)[0].found[0];
+    let found = &judged(|run| reads_of_a_device(run, 9_000.0, 1.0))[0].found[0];
     assert_eq!(found.confidence, Confidence::Strong);
-    assert!(found.evidence[1].contains("9000 reads per second"), "{found:?}");
+    assert!(found.evidence[1].starts_with("the device served 9000 reads per second"), "{found:?}");
+}
+
+/// Sessions that wait for a file system or for I/O workers do not wait for the device below.
+#[test]
+fn a_device_that_is_hardly_busy_confirms_no_wait_for_reads() {
+    let found = &judged(|run| reads_of_a_device(run, 400.0, 0.1))[0].found[0];
+    assert_eq!((found.kind, found.confidence), (BottleneckKind::ReadIo, Confidence::Likely));
+    assert!(
+        found.evidence[1].starts_with("yet the device served 400 reads per second in 0.10 ms each: most")
+    );
+}
+
+/// Sessions that wait for reads most of the time, and a device that serves reads in this time.
+fn reads_of_a_device(run: &mut CellRun, reads_per_s: f64, await_ms: f64) {
+    sessions(run, &[("IO:DataFileRead", 60), ("running", 40)]);
+    let mean = DeviceSample { reads_per_s, read_await_ms: Some(await_ms), ..device() };
+    let device = DeviceDigest { machine: None, mean, peak_queue: 8.0, peak_utilisation: 1.0 };
+    let host = Some(HostDigest::default());
+    run.observed = Some(Box::new(Digest { over_s: 60.0, host, devices: vec![device], ..Digest::default() }));
 }
 
 /// Without samples the CPUs still speak, and what is missing is told.
