@@ -1,5 +1,5 @@
-//! Reads the facts of a host, without privileges: what cannot be read stays absent. No program is started but those of
-//! ZFS, where something is mounted from it.
+//! Reads the facts of a host, without privileges: what cannot be read stays absent. No program is started but
+//! ethtool, and those of ZFS where something is mounted from it.
 //!
 //! The kernel's files and those of `/etc` are taken from under a root, so that all is tested on trees of files. Lists
 //! have a limit, which is stated where it is set, so that thousands of devices or processes take no longer than a
@@ -15,6 +15,7 @@ mod memory;
 mod mounts;
 mod network;
 mod processes;
+mod program;
 mod server;
 mod settings;
 mod sysctl_files;

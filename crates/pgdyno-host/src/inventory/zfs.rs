@@ -4,19 +4,12 @@
 use std::{
     collections::{BTreeMap, BTreeSet},
     path::Path,
-    process::{Command, Stdio},
-    sync::mpsc,
-    thread,
-    time::Duration,
 };
 
 use pgdyno_inventory::{Mount, ZfsDataset};
-use rustix::process::{Pid, Signal, kill_process};
 
-/// Where the commands are, whatever the search path is: facts are also read as root.
-const DIRECTORIES: [&str; 4] = ["usr/sbin", "sbin", "usr/local/sbin", "usr/bin"];
-/// Longest wait for an answer: a suspended pool gives none.
-const LONGEST: Duration = Duration::from_secs(2);
+use super::program;
+
 /// The properties of a dataset.
 const OF_DATASET: &str = "recordsize,primarycache,logbias,atime,compression,sync";
 
@@ -65,29 +58,9 @@ fn ashift(of: &BTreeMap<String, String>) -> Option<u8> {
 
 /// Asks for properties; one that a version does not know fails the whole question, and leaves them unknown.
 fn get(root: &Path, program: &str, properties: &str, of: &BTreeSet<String>) -> Properties {
-    let programs = DIRECTORIES.iter().map(|directory| root.join(directory).join(program));
-    let Some(program) = programs.into_iter().find(|program| program.is_file()) else {
-        return Properties::new();
-    };
-    let mut command = Command::new(program);
-    command.args(["get", "-H", "-p", "-o", "name,property,value", properties]).args(of);
-    parse(&answer(command).unwrap_or_default())
-}
-
-/// What the command writes; `None` if it cannot be run or takes too long. It then ends when the kernel lets it.
-fn answer(mut command: Command) -> Option<String> {
-    command.env_clear().env("LC_ALL", "C");
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
-    let pid = Pid::from_child(&child);
-    let (sender, output) = mpsc::channel();
-    thread::spawn(move || sender.send(child.wait_with_output()));
-    match output.recv_timeout(LONGEST) {
-        Ok(output) => Some(String::from_utf8_lossy(&output.ok()?.stdout).into_owned()),
-        Err(_) => {
-            let _ = kill_process(pid, Signal::KILL); // it may have ended meanwhile
-            None
-        }
-    }
+    let of = of.iter().map(String::as_str);
+    let arguments = ["get", "-H", "-p", "-o", "name,property,value", properties].into_iter().chain(of);
+    parse(&program::answer(root, program, arguments).unwrap_or_default())
 }
 
 /// Lines of name, property and value, separated by tabs (`-H`), with exact numbers (`-p`).
@@ -104,21 +77,7 @@ fn parse(text: &str) -> Properties {
 
 #[cfg(test)]
 mod tests {
-    use std::{fs, os::unix::fs::PermissionsExt};
-
-    use super::*;
-
-    /// A directory with programs of these names and texts.
-    fn with_programs(programs: &[(&str, &str)]) -> tempfile::TempDir {
-        let root = tempfile::tempdir().expect("a directory can be made");
-        for (name, script) in programs {
-            let program = root.path().join("usr/sbin").join(name);
-            fs::create_dir_all(root.path().join("usr/sbin")).expect("it can be made");
-            fs::write(&program, format!("#!/bin/sh\n{script}\n")).expect("it can be written");
-            fs::set_permissions(&program, fs::Permissions::from_mode(0o755)).expect("it is ours");
-        }
-        root
-    }
+    use super::{program::tests::with_programs, *};
 
     fn mount(filesystem: &str, source: &str) -> Mount {
         Mount { filesystem: filesystem.to_owned(), source: source.to_owned(), ..Mount::default() }
