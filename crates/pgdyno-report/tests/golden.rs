@@ -628,7 +628,7 @@ fn finding<'a>(check: &'a pgdyno_rules::Check, name: &str) -> &'a pgdyno_rules::
 fn recorded_hosts_are_judged_by_what_they_tell() {
     use pgdyno_rules::Standing::{Fine, Improve, NoEffect, Obsolete, Unknown};
     for (host, rule, standing, recommended) in [
-        ("article-001", "vm.nr_hugepages", Improve, Some("at most 192 GiB in huge pages")),
+        ("article-001", "vm.nr_hugepages", Improve, Some("at most 98,304 pages, 192 GiB")),
         ("article-001", "vm.dirty_ratio", Improve, Some("vm.dirty_bytes = 1610612736")),
         ("article-001", "vm.swappiness", Improve, Some("1")),
         ("article-001", "net.core.rmem_max", NoEffect, None),

@@ -18,7 +18,8 @@ const WAL: &[&str] = &["walsync", "walwrite", "walinit"];
 /// Waits for temporary files.
 const TEMPORARY: &[&str] = &["buffile"];
 
-/// Reads under way in the devices, as a share of the sessions that wait for reads, from which on both speak of the same.
+/// Reads under way in the devices, as a share of the sessions that wait for reads, below which the devices are not what
+/// they wait for.
 const LEAST_IN_DEVICE: f64 = 0.1;
 
 /// Pages are read from below shared buffers.

@@ -124,7 +124,11 @@ fn of_processors(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
     ]);
     let steal = known([
         maybe("", cpu.figure("steal_share", Percent), " of all time"),
-        maybe("", cpu.figure("steal_share_of_wanted", Percent), " of the time that was wanted"),
+        maybe(
+            "",
+            cpu.figure("steal_share_of_wanted", Percent),
+            " of the time in which programs wanted a CPU",
+        ),
     ]);
     let mut facts = vec![
         field("model", &cpu, "model", Text),
@@ -171,7 +175,7 @@ fn of_memory(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
     let pools = (0..host.memory.huge_pages.len()).map(|index| {
         let at = memory.at("huge_pages").at(index);
         let free = phrase![at.figure("free", Count), " free, ", at.figure("reserved", Count), " reserved"];
-        let more = phrase![", ", at.figure("overcommit", Count), " more on demand"];
+        let more = phrase![", ", at.figure("overcommit", Count), " more if needed"];
         phrase![at.figure("total", Count), " of ", at.figure("page_bytes", Bytes), " (", free, more, ")"]
     });
     let transparent = memory.at("transparent");

@@ -117,6 +117,30 @@ pub fn usable_memory_bytes(host: &HostFacts) -> u64 {
     }
 }
 
+/// Bytes of the pool of explicit huge pages, which only shared memory can use; 0 where a limit below the memory of the
+/// machine holds, which does not count them.
+pub(crate) fn huge_pool_bytes(host: &HostFacts) -> u64 {
+    let pool = &host.memory.huge_pages;
+    let bytes = pool.total.saturating_mul(pool.page_bytes);
+    if usable_memory_bytes(host) == host.memory.total_bytes { bytes } else { 0 }
+}
+
+/// Memory in bytes that shared buffers of this size, and the pool of huge pages, leave to sessions and page cache. The
+/// buffers are in the pool if they fit.
+pub(crate) fn memory_beside(host: &HostFacts, shared_buffers: u64) -> u64 {
+    let pool = huge_pool_bytes(host);
+    let taken = if shared_buffers <= pool { pool } else { pool.saturating_add(shared_buffers) };
+    usable_memory_bytes(host).saturating_sub(taken)
+}
+
+/// `shared_buffers`, with the pool of huge pages where there is one, for a reason.
+pub(crate) fn beside_words(host: &HostFacts) -> String {
+    match huge_pool_bytes(host) {
+        0 => "shared_buffers".to_owned(),
+        bytes => format!("shared_buffers and {} of huge pages", units::bytes(bytes)),
+    }
+}
+
 /// Most memory in bytes that the kernel lets the server map at once: with `vm.overcommit_memory` = 0 it refuses what
 /// memory and swap together do not have. `None` where it refuses nothing, or by other figures.
 pub(crate) fn mappable_bytes(host: &HostFacts) -> Option<u64> {

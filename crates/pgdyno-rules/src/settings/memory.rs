@@ -9,7 +9,9 @@ use pgdyno_core::{
 };
 
 use super::{
-    inputs::{Inputs, mappable_bytes, memory_words, usable_memory_bytes, whole_mb},
+    inputs::{
+        Inputs, beside_words, mappable_bytes, memory_beside, memory_words, usable_memory_bytes, whole_mb,
+    },
     rule::{Given, Rule, choice, manual, page},
 };
 use crate::{Finding, Purpose, Today};
@@ -62,9 +64,9 @@ pub const RULES: &[Rule] = &[
         "maintenance_work_mem",
         Today::Kept,
         "Memory of one VACUUM, CREATE INDEX or ALTER TABLE ADD FOREIGN KEY.",
-        "A sixteenth of memory, below 2 GB; for loads an eighth, up to 8 GB, since they sort for \
-         indexes. Every worker of autovacuum may use as much unless autovacuum_work_mem says less. \
-         Before 17 a vacuum uses at most 1 GB of it.",
+        "A sixteenth of memory, below 2 GB, since more seldom makes a sort of an index faster; for loads \
+         an eighth, up to 8 GB, since they sort for indexes. Every worker of autovacuum may use as much \
+         unless autovacuum_work_mem says less. Before 17 a vacuum uses at most 1 GB of it.",
         "PostgreSQL manual, \"Resource Consumption\" of Server Configuration; release notes of 17",
     ))
     .recommends(maintenance_work_mem)
@@ -74,8 +76,9 @@ pub const RULES: &[Rule] = &[
         Today::Kept,
         "Memory of each worker of autovacuum; -1, the default, is maintenance_work_mem.",
         "Where maintenance_work_mem is large for the sake of indexes, autovacuum_max_workers workers \
-         need not have it too: 1 GB at most, all that a vacuum before 17 can use. All workers together \
-         should leave half of memory to others.",
+         need not have it too: 1 GB at most: before 17 a vacuum can use no more, and from 17 on that \
+         holds the dead rows of very large tables. All workers together should leave half of memory to \
+         others.",
         manual::RESOURCES,
     ))
     .recommends(autovacuum_work_mem)
@@ -202,9 +205,9 @@ fn judge_shared_buffers(given: &Given<'_>) -> Finding {
     }
 }
 
-/// Memory beside `shared_buffers` in bytes.
+/// Memory beside `shared_buffers` and huge pages in bytes.
 fn free_bytes(inputs: &Inputs<'_>) -> u64 {
-    usable_memory_bytes(inputs.host) - inputs.shared_buffers_bytes()
+    memory_beside(inputs.host, inputs.shared_buffers_bytes())
 }
 
 fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
@@ -213,8 +216,8 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
     if let Some((of_reports, reason)) = work_mem_of_reports(inputs).filter(|(more, _)| *more > bytes) {
         return choice("work_mem", format(of_reports), reason);
     }
-    let reason =
-        format!("memory beside shared_buffers over 3 x {connections} connections, from 4MB to 256MB");
+    let beside = beside_words(inputs.host);
+    let reason = format!("memory beside {beside} over 3 x {connections} connections, from 4MB to 256MB");
     choice("work_mem", format(bytes), reason)
 }
 
@@ -223,23 +226,24 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
 fn work_mem_of_reports(inputs: &Inputs<'_>) -> Option<(u64, String)> {
     let (clients, processes) = (u64::from(inputs.clients.max(1)), u64::from(inputs.cpus() / 2).min(16) + 1);
     let bytes = whole_mb(free_bytes(inputs) / (2 * clients * processes), 4 * MB).min(GB);
-    let reason = format!(
-        "memory beside shared_buffers over 2 x {clients} queries of {processes} processes, up to 1GB"
-    );
+    let beside = beside_words(inputs.host);
+    let reason =
+        format!("memory beside {beside} over 2 x {clients} queries of {processes} processes, up to 1GB");
     (inputs.purpose == Purpose::Olap).then_some((bytes, reason))
 }
 
 fn judge_work_mem(given: &Given<'_>) -> Finding {
     let bytes = given.bytes().unwrap_or(0);
     let sessions = given.other_number("max_connections").unwrap_or(100.0).max(1.0);
-    let memory = usable_memory_bytes(given.inputs.host) as f64;
+    let host = given.inputs.host;
     let shared = given.other_number("shared_buffers").unwrap_or(128.0 * MB as f64);
-    let left = (memory - shared).max(0.0);
+    let left = memory_beside(host, shared as u64) as f64;
     let all = bytes as f64 * sessions;
     let chosen = work_mem(given.inputs).map(|choice| choice.value).unwrap_or_default();
     let words = |what: &str| {
         let (all, left) = (units::bytes(all as u64), units::bytes(left as u64));
-        format!("once in each of {sessions} connections it is {all}{what} the {left} beside shared_buffers")
+        let beside = beside_words(host);
+        format!("once in each of {sessions} connections it is {all}{what} the {left} beside {beside}")
     };
     if given.is(&chosen) {
         given.fine(words(", of"))

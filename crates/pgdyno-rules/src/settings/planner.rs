@@ -9,7 +9,7 @@ use pgdyno_core::{
 };
 
 use super::{
-    inputs::{Inputs, memory_words, usable_memory_bytes, whole_mb},
+    inputs::{Inputs, huge_pool_bytes, memory_beside, memory_words, usable_memory_bytes, whole_mb},
     rule::{Given, Rule, choice, manual, page},
 };
 use crate::{Finding, Purpose, Today};
@@ -164,17 +164,32 @@ pub const RULES: &[Rule] = &[
 ];
 
 fn effective_cache_size(inputs: &Inputs<'_>) -> Option<Choice> {
-    let bytes = whole_mb(usable_memory_bytes(inputs.host) / 4 * 3, MB);
-    let reason =
-        format!("three quarters of {}: a hint to the planner, not reserved", memory_words(inputs.host));
-    choice("effective_cache_size", format(bytes), reason)
+    let reason = match huge_pool_bytes(inputs.host) {
+        0 => format!("three quarters of {}: a hint to the planner, not reserved", memory_words(inputs.host)),
+        huge => format!(
+            "shared_buffers, and three quarters of what they and {} of huge pages leave: a hint to the planner",
+            units::bytes(huge)
+        ),
+    };
+    choice("effective_cache_size", format(cache_bytes(inputs)), reason)
+}
+
+/// Three quarters of memory; beside a pool of huge pages, which no page cache can use, shared buffers and three
+/// quarters of the rest.
+fn cache_bytes(inputs: &Inputs<'_>) -> u64 {
+    let (host, buffers) = (inputs.host, inputs.shared_buffers_bytes());
+    let all = whole_mb(usable_memory_bytes(host) / 4 * 3, MB);
+    match huge_pool_bytes(host) {
+        0 => all,
+        _ => all.min(whole_mb(buffers + memory_beside(host, buffers) / 4 * 3, MB)),
+    }
 }
 
 fn judge_cache_size(given: &Given<'_>) -> Finding {
     let memory = usable_memory_bytes(given.inputs.host);
     let bytes = given.bytes().unwrap_or(0);
     let shared = given.other_number("shared_buffers").unwrap_or(0.0);
-    let recommended = whole_mb(memory / 4 * 3, MB);
+    let recommended = cache_bytes(given.inputs);
     if bytes > memory {
         let reason = format!("more than the {} cannot be cached", memory_words(given.inputs.host));
         return given.improve(format(recommended), reason);

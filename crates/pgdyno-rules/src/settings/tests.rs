@@ -215,6 +215,26 @@ fn the_default_purpose_is_unchanged_for_servers_of_the_tool() {
     assert_eq!((of("max_worker_processes"), of("nothing")), (None, None));
 }
 
+/// What sessions and page cache get beside a pool of huge pages, which they cannot use.
+#[test]
+fn huge_pages_are_no_memory_of_sessions_and_page_cache() {
+    let of = |pool_bytes: u64, commit_limited: bool| {
+        let (mut host, data) = (host(256 * GB, 32), storage(1_024 * GB, Some(false), "ext4"));
+        host.memory.huge_pages = HugePages { total: pool_bytes / (2 * MB), free: 0, page_bytes: 2 * MB };
+        if commit_limited {
+            (host.memory.overcommit_mode, host.memory.commit_limit_bytes) = (2, 128 * GB);
+        }
+        let inputs = inputs(&host, &data, 180_006, 80, Purpose::Oltp);
+        ["work_mem", "effective_cache_size"]
+            .map(|name| choose(name, &inputs).expect("it is recommended").value)
+    };
+    assert_eq!(of(0, false), ["256MB", "192GB"]);
+    assert_eq!(of(200 * GB, false), ["191MB", "106GB"], "shared buffers of 64 GB are in the pool");
+    assert_eq!(of(16 * GB, false), ["256MB", "192GB"], "they do not fit into it");
+    assert_eq!(of(160 * GB, false), ["256MB", "136GB"]);
+    assert_eq!(of(200 * GB, true), of(0, true), "CommitLimit counts no huge pages");
+}
+
 #[test]
 fn few_long_queries_have_more_memory_each() {
     let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));

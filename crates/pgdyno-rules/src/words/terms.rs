@@ -219,6 +219,13 @@ pub(crate) const TERMS: &[Page] = &[
         EXT4,
     ),
     term(
+        "modules",
+        &["kernel modules"],
+        "Parts of the kernel that some rules are about and that are there, loaded or built in, such as nf_conntrack, \
+         which keeps track of connections.",
+        "lsmod(8).",
+    ),
+    term(
         "offloads",
         &["offload", "tso", "gro", "gso"],
         "Work of TCP that the network interface or its driver does for the kernel, such as cutting data into packets.",

@@ -37,11 +37,13 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         ),
         Some(sockets) => RULE.finding(
             Standing::Improve,
-            format!("The memory of {sockets} sockets is treated as one node, so it is allocated near no processor."),
+            format!(
+                "The memory of {sockets} sockets is one node, and is given to processes wherever they run."
+            ),
         ),
         None => RULE.finding(
             Standing::Improve,
-            "Nodes are hidden from the kernel, so memory is allocated near no processor.",
+            "Nodes are hidden from the kernel, so processes get memory of any node, wherever they run.",
         ),
     };
     vec![finding.seen("numa=off").better("without the word").by(Knob::BootWord("numa".to_owned()), "")]

@@ -36,7 +36,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             ),
             _ => RULE.finding(
                 Standing::Dangerous,
-                "fsync returns while data is in a volatile cache of a disk: a power failure loses confirmed commits.",
+                "fsync returns while data may still be in a volatile cache of a disk: a power failure then loses \
+                 confirmed commits, and can damage the file system.",
             ),
         };
         Some(finding.seen("nobarrier").better("without the option"))

@@ -70,8 +70,10 @@ fn too_much(facts: &Facts<'_>) -> Option<Finding> {
     if total == 0 || huge.bytes <= most {
         return None;
     }
+    let page_bytes = facts.default_huge_page().map(|(bytes, _)| bytes).filter(|bytes| *bytes > 0);
+    let new = page_bytes.and_then(|bytes| for_new_server(facts, bytes)).unwrap_or_default();
     let reason = format!(
-        "{}, {} of the memory: page cache, sessions and all other programs share the other {}.",
+        "{}, {} of the memory: page cache, sessions and all other programs share the other {}.{new}",
         huge.words(),
         units::percent(huge.bytes as f64 / total as f64),
         units::bytes(facts.bytes_without_huge_pages())
@@ -82,7 +84,11 @@ fn too_much(facts: &Facts<'_>) -> Option<Finding> {
         Some(pages) => finding.present(pages),
         None => finding,
     };
-    Some(finding.recommend(format!("at most {} in huge pages", units::bytes(most))))
+    let most = match page_bytes {
+        Some(page) => format!("at most {} pages, {}", units::count(most / page), units::bytes(most)),
+        None => format!("at most {} in huge pages", units::bytes(most)),
+    };
+    Some(finding.recommend(most))
 }
 
 /// The pool of the default size, where the parameter says that it is empty and pools could not be read.
@@ -229,9 +235,10 @@ mod tests {
         let found = findings(&RULE, &pool(host(&[]), 25_600, 0));
         assert_eq!(found[0].standing, Standing::Improve);
         let expected = "50 GiB in huge pages, 78.1 % of the memory: page cache, sessions and all other programs \
-                        share the other 14 GiB.";
+                        share the other 14 GiB. A new server with shared_buffers = 16GB, as `pgdyno config recommend` \
+                        chooses for this memory, would fill about 8,502 of 2 MiB.";
         assert_eq!(found[0].reason, expected);
-        assert_eq!(found[0].recommended.as_deref(), Some("at most 48 GiB in huge pages"));
+        assert_eq!(found[0].recommended.as_deref(), Some("at most 24,576 pages, 48 GiB"));
         // The same of a host whose pools were not read.
         let mut article = host(&[("vm.nr_hugepages", "25600")]);
         article.memory.huge_pages.clear();

@@ -83,8 +83,8 @@ fn judge_enabled(facts: &Facts<'_>) -> Vec<Finding> {
             "Long queries with much private memory may gain; whether they do here is not measured.",
         ),
         (Some("always"), _) => {
-            let reason = "Memory of sessions is huge without a request, at the price of compaction; madvise leaves it \
-                          to programs that request it.";
+            let reason = "Memory of sessions is in huge pages without a request, at the price of compaction; madvise \
+                          leaves them to programs that request them.";
             vec![ENABLED.finding(Standing::Improve, reason).present("always").set(knob("enabled"), "madvise")]
         }
         (Some(mode), _) => {
