@@ -74,15 +74,41 @@ fn the_scheduler_of_somebody_else_keeps_its_parameters() {
     assert_eq!(tree.read("sys/block/sda/queue/nr_requests"), "31");
 }
 
+/// Restoring the scheduler resets the parameter that somebody has put back before.
+#[test]
+fn what_is_as_before_is_so_after_its_cause_is_restored() {
+    let tree = Tree::new();
+    let before = tree.snapshot();
+    tree.apply(&[sysfs(SCHEDULER, "none")], &Fake::new(&tree)).expect("it is possible");
+    tree.write("sys/devices/pci0/sda/queue/nr_requests", "200\n");
+    let undone = tree.undo(&Fake::new(&tree)).expect("it is possible");
+    assert_eq!(undone.left, []);
+    tree.assert_restored(&before, "with a parameter that was as before");
+}
+
+/// Huge pages that were there before may have become scattered memory.
+#[test]
+fn what_the_kernel_does_not_give_back_is_told() {
+    let tree = Tree::new();
+    tree.write("proc/sys/vm/nr_hugepages", "1400\n");
+    tree.apply(&[sysctl("vm.nr_hugepages", "100")], &Fake::new(&tree)).expect("it is possible");
+    let problem = tree.undo(&Fake::new(&tree)).expect_err("the kernel grants 900");
+    assert!(problem.what.contains("vm.nr_hugepages is 900 instead of 1400"), "{problem:?}");
+    assert!(tree.place().journal.exists());
+}
+
 #[test]
 fn a_device_that_is_gone_holds_up_nothing() {
-    let tree = Tree::new();
-    let changes = [sysfs("/sys/block/sda/queue/read_ahead_kb", "4096"), sysctl("vm.swappiness", "10")];
-    tree.apply(&changes, &Fake::new(&tree)).expect("it is possible");
-    std::fs::remove_file(tree.at("sys/block/sda")).expect("it is ours");
-    let undone = tree.undo(&Fake::new(&tree)).expect("it is possible");
-    assert_eq!(undone.left.len(), 1, "{undone:?}");
-    assert_eq!(tree.read("proc/sys/vm/swappiness"), "60");
+    for force in [false, true] {
+        let tree = Tree::new();
+        let changes = [sysfs("/sys/block/sda/queue/read_ahead_kb", "4096"), sysctl("vm.swappiness", "10")];
+        tree.apply(&changes, &Fake::new(&tree)).expect("it is possible");
+        std::fs::remove_file(tree.at("sys/block/sda")).expect("it is ours");
+        let undone = undo_with(&tree.place(), force, &Stop::default(), &Calls(&Fake::new(&tree)));
+        let undone = undone.expect("it is possible");
+        assert_eq!(undone.left.len(), 1, "{undone:?}");
+        assert_eq!(tree.read("proc/sys/vm/swappiness"), "60");
+    }
 }
 
 #[test]

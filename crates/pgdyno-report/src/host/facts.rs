@@ -106,7 +106,9 @@ fn of_processors(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
         let at = cpu.at("caches").at(index);
         let level = phrase!["L", at.figure("level", Count), " ", at.figure("kind", Text), " "];
         let shared = at.figure("shared_by", Text).filter(|figure| !figure.text.is_empty());
-        phrase![level, at.figure("size_bytes", Bytes), maybe(" of CPUs ", shared, "")]
+        let several = shared.as_ref().is_some_and(|figure| figure.text.contains(['-', ',']));
+        let of = if several { " of CPUs " } else { " of CPU " };
+        phrase![level, at.figure("size_bytes", Bytes), maybe(of, shared, "")]
     });
     let states = (0..host.cpu.idle_states.len()).map(|index| {
         let at = cpu.at("idle_states").at(index);

@@ -45,7 +45,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         Some(
             RULE.finding(Standing::Improve, reason)
                 .seen("discard")
-                .better("without the option, and with fstrim.timer"),
+                .better("without the option, and fstrim once a week (fstrim.timer of systemd)"),
         )
     })
 }

@@ -43,7 +43,8 @@ fn judge_mount(mount: &Mount) -> Option<Finding> {
     let is_large = mount.point != "/" && reserved > LARGE && share > 0.02;
     let finding = if share > ABOVE_DEFAULT {
         let reason = format!("{told}, more than the default of 5 %: the server can never use them.");
-        RULE.finding(Standing::Improve, reason).better("tune2fs -m 1, or 5 for the root of the system")
+        let better = if mount.point == "/" { "tune2fs -m 5" } else { "tune2fs -m 1" };
+        RULE.finding(Standing::Improve, reason).better(better)
     } else if is_large {
         let reason = format!("{told}: the server can never use them.");
         RULE.finding(Standing::Improve, reason).better("tune2fs -m 1")
@@ -76,7 +77,10 @@ mod tests {
             (of.size_bytes, of.reserved_bytes) = (size, reserved);
             let host = mounted(of, Vec::new());
             assert_eq!(standings(&RULE, &host), expected, "{point} {reserved:?} of {size:?}");
-            let named = judged(&RULE, &host).first().is_none_or(|finding| finding.object == point);
+            let named = judged(&RULE, &host).first().is_none_or(|finding| {
+                let better = if point == "/" { "tune2fs -m 5" } else { "tune2fs -m 1" };
+                finding.object == point && finding.recommended.as_deref().is_none_or(|told| told == better)
+            });
             assert!(named, "{point}");
         }
     }
