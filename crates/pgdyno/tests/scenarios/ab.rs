@@ -338,6 +338,19 @@ fn an_answer_ends_it() {
     assert_eq!(compared(&run).blocks.len(), 8);
 }
 
+/// With one look all blocks are measured though the answer is clear before, and the report's command repeats it so.
+#[test]
+fn one_look_measures_all_blocks() {
+    let a: Vec<_> = NOISE.iter().chain(&NOISE).map(|noise| 1_000.0 * noise).collect();
+    let b: Vec<_> = a.iter().map(|result| result * 1.3).collect();
+    let (code, run, place) = by_commands(&a, &b, &["--one-look"]);
+    assert_eq!((code, verdict(&run)), (Some(0), Verdict::Faster));
+    let found = compared(&run);
+    let looks: Vec<_> = found.looks.iter().map(|look| look.blocks).collect();
+    assert_eq!((found.blocks.len(), looks), (16, vec![16]));
+    assert!(place.done(&["show", "--full"]).contains("--one-look"), "it is a part of the command");
+}
+
 #[test]
 fn a_command_that_fails_keeps_what_was_measured() {
     // The third result is not there.
