@@ -1,8 +1,9 @@
 //! Commands of the system, for what the kernel tells by no file.
 
 use std::{
+    io,
     path::Path,
-    process::{Command, Stdio},
+    process::{Child, Command, Stdio},
     sync::mpsc,
     thread,
     time::Duration,
@@ -26,7 +27,7 @@ pub(super) fn answer<'a>(
         DIRECTORIES.iter().map(|directory| root.join(directory).join(name)).find(|path| path.is_file())?;
     let mut command = Command::new(program);
     command.args(arguments).env_clear().env("LC_ALL", "C");
-    let child = command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()).spawn().ok()?;
+    let child = spawn(command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::null()))?;
     let pid = Pid::from_child(&child);
     let (sender, output) = mpsc::channel();
     thread::spawn(move || sender.send(child.wait_with_output()));
@@ -37,6 +38,19 @@ pub(super) fn answer<'a>(
             None
         }
     }
+}
+
+/// Starts a command. One that is just being written cannot be run until its writer is done.
+fn spawn(command: &mut Command) -> Option<Child> {
+    const TRIES: u32 = 20;
+    const PAUSE: Duration = Duration::from_millis(5);
+    for _ in 1..TRIES {
+        match command.spawn() {
+            Err(error) if error.kind() == io::ErrorKind::ExecutableFileBusy => thread::sleep(PAUSE),
+            started => return started.ok(),
+        }
+    }
+    command.spawn().ok()
 }
 
 #[cfg(test)]
