@@ -180,7 +180,7 @@ fn autovacuum_lines(_: &Inputs<'_>) -> Option<Choice> {
     choice(
         "log_autovacuum_min_duration",
         "100ms",
-        "a line for each automatic VACUUM or ANALYZE that takes so long",
+        "a line for each automatic VACUUM or ANALYZE that takes at least this long",
     )
 }
 

@@ -76,7 +76,7 @@ pub const RULES: &[Rule] = &[
         Today::Kept,
         "Memory of each worker of autovacuum; -1, the default, is maintenance_work_mem.",
         "Where maintenance_work_mem is large for the sake of indexes, autovacuum_max_workers workers \
-         need not have it too: 1 GB at most: before 17 a vacuum can use no more, and from 17 on that \
+         need not have it too: 1 GB at most. Before 17 a vacuum can use no more, and from 17 on that \
          holds the dead rows of very large tables. All workers together should leave half of memory to \
          others.",
         manual::RESOURCES,

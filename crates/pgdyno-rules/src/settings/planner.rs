@@ -9,7 +9,9 @@ use pgdyno_core::{
 };
 
 use super::{
-    inputs::{Inputs, huge_pool_bytes, memory_beside, memory_words, usable_memory_bytes, whole_mb},
+    inputs::{
+        Inputs, beside_words, huge_pool_bytes, memory_beside, memory_words, usable_memory_bytes, whole_mb,
+    },
     rule::{Given, Rule, choice, manual, page},
 };
 use crate::{Finding, Purpose, Today};
@@ -164,24 +166,25 @@ pub const RULES: &[Rule] = &[
 ];
 
 fn effective_cache_size(inputs: &Inputs<'_>) -> Option<Choice> {
-    let reason = match huge_pool_bytes(inputs.host) {
-        0 => format!("three quarters of {}: a hint to the planner, not reserved", memory_words(inputs.host)),
-        huge => format!(
-            "shared_buffers, and three quarters of what they and {} of huge pages leave: a hint to the planner",
-            units::bytes(huge)
-        ),
+    let (bytes, host) = (cache_bytes(inputs), inputs.host);
+    let of_what = match bytes == share_of_memory(inputs) {
+        true => format!("three quarters of {}", memory_words(host)),
+        false => format!("shared_buffers, and three quarters of what is beside {}", beside_words(host)),
     };
-    choice("effective_cache_size", format(cache_bytes(inputs)), reason)
+    choice("effective_cache_size", format(bytes), format!("{of_what}: a hint to the planner, not reserved"))
+}
+
+fn share_of_memory(inputs: &Inputs<'_>) -> u64 {
+    whole_mb(usable_memory_bytes(inputs.host) / 4 * 3, MB)
 }
 
 /// Three quarters of memory; beside a pool of huge pages, which no page cache can use, shared buffers and three
 /// quarters of the rest.
 fn cache_bytes(inputs: &Inputs<'_>) -> u64 {
     let (host, buffers) = (inputs.host, inputs.shared_buffers_bytes());
-    let all = whole_mb(usable_memory_bytes(host) / 4 * 3, MB);
     match huge_pool_bytes(host) {
-        0 => all,
-        _ => all.min(whole_mb(buffers + memory_beside(host, buffers) / 4 * 3, MB)),
+        0 => share_of_memory(inputs),
+        _ => share_of_memory(inputs).min(whole_mb(buffers + memory_beside(host, buffers) / 4 * 3, MB)),
     }
 }
 
