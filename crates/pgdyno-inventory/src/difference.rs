@@ -42,16 +42,16 @@ const VOLATILE: [&str; 14] = [
 const MAPS: [&str; 5] =
     ["cpu.mitigations", "kernel.sysctls", "network[].offloads", "server.limits", "server.settings"];
 
-/// The value of a thing with a name that the other host does not have.
-const PRESENT: &str = "present";
+/// Fields, by their paths without names, of which null is no missing value: nothing limits.
+const UNLIMITED: [&str; 2] = ["server.limits[].soft", "server.limits[].hard"];
 
 /// Kernel parameters that are counters.
 const VOLATILE_PARAMETERS: [&str; 2] = ["fs.aio-nr", "fs.file-nr"];
 
 /// The facts that differ, in the order of the inventory. Devices, mounts, interfaces and other things with a name are
-/// compared with those of the same name, wherever they are in their list; one that the other host does not have is
-/// `present`. Figures that change all the time, such as
-/// available memory, are left out.
+/// compared with those of the same name, wherever they are in their list; one that the other host does not have is one
+/// difference, its value a JSON object of what is known of it. Figures that change all the time, such as available
+/// memory, are left out.
 pub fn differences(a: &Inventory, b: &Inventory) -> Vec<Difference> {
     // An inventory has no maps but those with texts as keys, so that its JSON form exists.
     let [a, b] = [a, b].map(|host| serde_json::to_value(host).unwrap_or_default());
@@ -79,7 +79,7 @@ impl Walk {
                 self.parts(path, pattern, kind, a, b);
             }
             _ => {
-                let [a, b] = [a, b].map(|one| one.and_then(text));
+                let [a, b] = [a, b].map(|one| one.and_then(|one| shown(pattern, one)));
                 if a != b {
                     self.found.push(Difference { path: path.to_owned(), a, b });
                 }
@@ -105,7 +105,7 @@ impl Walk {
             // A device or a mount that the other host does not have is one difference, not as many as it has fields.
             let is_thing = kind == Parts::Named && in_a.or(in_b).is_some_and(Value::is_object);
             if is_thing && in_a.is_none() != in_b.is_none() {
-                let [a, b] = [in_a, in_b].map(|one| one.map(|_| PRESENT.to_owned()));
+                let [a, b] = [in_a, in_b].map(|one| one.map(|thing| known(thing).to_string()));
                 self.found.push(Difference { path, a, b });
                 continue;
             }
@@ -138,7 +138,24 @@ fn parts(pattern: &str, value: &Value) -> Option<Parts> {
     }
 }
 
-/// The parts of a value with their names. Of several with one name, the later ones are numbered.
+/// What is known of a thing: its fields without those that are absent.
+fn known(thing: &Value) -> Value {
+    match thing {
+        Value::Object(fields) => {
+            let known = fields.iter().filter(|(_, value)| text(value).is_some());
+            known.map(|(name, value)| (name.clone(), known_value(value))).collect()
+        }
+        other => other.clone(),
+    }
+}
+
+/// The same of a field, which may be a structure itself.
+fn known_value(value: &Value) -> Value {
+    if value.is_object() { known(value) } else { value.clone() }
+}
+
+/// The parts of a value with their names. Of several with one name, the later ones are numbered, and so are those
+/// without a name.
 fn named(kind: Parts, value: &Value) -> Vec<(String, &Value)> {
     let parts: Vec<(String, &Value)> = match value {
         Value::Object(fields) => fields.iter().map(|(name, value)| (name.clone(), value)).collect(),
@@ -149,7 +166,8 @@ fn named(kind: Parts, value: &Value) -> Vec<(String, &Value)> {
     };
     let count_before = |at: usize| parts[..at].iter().filter(|(name, _)| *name == parts[at].0).count();
     let numbered = (0..parts.len()).map(|at| match count_before(at) {
-        0 => parts[at].clone(),
+        0 if !parts[at].0.is_empty() => parts[at].clone(),
+        before if parts[at].0.is_empty() => (format!("#{}", before + 1), parts[at].1),
         before => (format!("{} #{}", parts[at].0, before + 1), parts[at].1),
     });
     numbered.collect()
@@ -178,6 +196,16 @@ fn name(element: &Value) -> Option<String> {
     NAMES.iter().find_map(of)
 }
 
+/// A value at a path, without names, as a text; `None` if it is absent.
+fn shown(pattern: &str, value: &Value) -> Option<String> {
+    match value {
+        Value::Null if UNLIMITED.contains(&pattern) => Some("unlimited".to_owned()),
+        // An element of a list whose place in brackets is its name.
+        Value::Array(pair) if pattern.ends_with("[]") && pair.len() == 2 => text(&pair[1]),
+        other => text(other),
+    }
+}
+
 /// A value as a text; `None` if it is absent: null, or an empty text, list or structure.
 fn text(value: &Value) -> Option<String> {
     match value {
@@ -195,7 +223,7 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{BlockDevice, HugePagePool, Interface, Kernel, Limit, LimitLine, Mount, ServerProcess};
+    use crate::{BlockDevice, HugePagePool, Interface, Kernel, Limit, LimitLine, Mount, ServerProcess, Swap};
 
     fn found(a: &Inventory, b: &Inventory) -> Vec<(String, Option<String>, Option<String>)> {
         differences(a, b).into_iter().map(|of| (of.path, of.a, of.b)).collect()
@@ -216,7 +244,36 @@ mod tests {
         let b = host(vec![device("sdb", "bfq"), device("sda", "none")]);
         assert_eq!(found(&a, &b), [told("devices[sdb].scheduler", Some("none"), Some("bfq"))]);
         let fewer = host(vec![device("sda", "none")]);
-        assert_eq!(found(&a, &fewer), [told("devices[sdb]", Some("present"), None)]);
+        let [(path, Some(known), None)] = &found(&a, &fewer)[..] else {
+            panic!("sdb is missing on one host")
+        };
+        let known: Value = serde_json::from_str(known).expect("it is JSON");
+        let expected =
+            serde_json::json!({ "name": "sdb", "kind": "disk", "size_bytes": 0, "scheduler": "none" });
+        assert_eq!((path.as_str(), known), ("devices[sdb]", expected));
+    }
+
+    #[test]
+    fn things_without_a_name_are_numbered() {
+        let host = |sizes: &[u64]| {
+            let swap = |&size_bytes: &u64| Swap { size_bytes, ..Swap::default() };
+            let mut host = Inventory::default();
+            host.memory.swaps = Some(sizes.iter().map(swap).collect());
+            host
+        };
+        let differences = found(&host(&[1, 2]), &host(&[3, 2]));
+        assert_eq!(differences, [told("memory.swaps[#1].size_bytes", Some("1"), Some("3"))]);
+    }
+
+    #[test]
+    fn interrupts_are_named_once() {
+        let host = |cpus: &str| {
+            let mut host = Inventory::default();
+            host.interrupts.affinities = vec![("eth0".to_owned(), cpus.to_owned())];
+            host
+        };
+        let differences = found(&host("0"), &host("1"));
+        assert_eq!(differences, [told("interrupts.affinities[eth0]", Some("0"), Some("1"))]);
     }
 
     #[test]
@@ -236,7 +293,7 @@ mod tests {
             found(&a, &b),
             [
                 told("kernel.sysctls[vm.swappiness]", Some("1"), Some("60")),
-                told("server.limits[Max open files].soft", Some("1024"), None),
+                told("server.limits[Max open files].soft", Some("1024"), Some("unlimited")),
             ]
         );
     }

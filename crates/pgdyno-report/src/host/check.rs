@@ -7,9 +7,9 @@ use pgdyno_document::{
 };
 use pgdyno_rules::{Check, Finding, Gain, Page, Standing, Today};
 
-/// What rules found, as text. Without `all` only what asks for something is listed, and the rest is counted.
+/// What rules found, as text. Without `all` what is fine is only counted.
 pub fn check(check: &Check, all: bool) -> String {
-    let listed: &[Standing] = if all { &ALL } else { &ALL[..4] };
+    let listed: &[Standing] = if all { &ALL } else { &ALL[..ALL.len() - 1] };
     let groups = listed.iter().filter_map(|&standing| group(&check.findings, standing));
     let blocks: Vec<Block> = head(check).into_iter().chain(groups).chain([Block::text(next(all))]).collect();
     text_of_blocks(&blocks)
@@ -45,7 +45,7 @@ fn head(check: &Check) -> Vec<Block> {
         plural(check.rules, "rule")
     );
     let found = format!(
-        "{} dangerous, {} to improve, {} without effect, {} obsolete, {} fine, {} could not be read.",
+        "{} dangerous, {} to improve, {} without effect, {} obsolete, {} fine, {} could not be judged.",
         count(Standing::Dangerous),
         count(Standing::Improve),
         count(Standing::NoEffect),
@@ -63,7 +63,7 @@ fn group(findings: &[Finding], standing: Standing) -> Option<Block> {
         Standing::Improve => "To improve",
         Standing::NoEffect => "Without effect here",
         Standing::Obsolete => "Obsolete",
-        Standing::Unknown => "Could not be read",
+        Standing::Unknown => "Could not be judged",
         Standing::Fine => "Fine",
     };
     titled(findings, standing, title)
@@ -96,8 +96,8 @@ fn next(all: bool) -> &'static str {
     match all {
         true => "`pgdyno explain NAME` tells more of each; `pgdyno host plan` prints what would change it.",
         false => {
-            "`pgdyno explain NAME` tells more of each, --all lists the rest; `pgdyno host plan` prints what would \
-             change it."
+            "`pgdyno explain NAME` tells more of each, --all lists what is fine, too; `pgdyno host plan` prints what \
+             would change it."
         }
     }
 }

@@ -1,15 +1,15 @@
 //! The facts of a host. What is unknown is left out.
 
-use pgdyno_core::units;
+use pgdyno_core::{facts::major_of, units};
 use pgdyno_document::{
     Document,
     block::{Block, Column, Fact, Row, Section, Table},
     figure::Format::{self, Bytes, Count, Identifier, Number, Percent, Text},
     phrase::{Phrase, joined, maybe, phrase},
 };
-use pgdyno_inventory::{Inventory, Limit};
+use pgdyno_inventory::Inventory;
 
-use super::{document, source, storage};
+use super::{document, limit, source, storage};
 use crate::source::Place;
 
 /// The facts of a host as a document.
@@ -105,10 +105,8 @@ fn of_processors(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
     let caches = (0..host.cpu.caches.len()).map(|index| {
         let at = cpu.at("caches").at(index);
         let level = phrase!["L", at.figure("level", Count), " ", at.figure("kind", Text), " "];
-        let shared = at.figure("shared_by", Text).filter(|figure| !figure.text.is_empty());
-        let several = shared.as_ref().is_some_and(|figure| figure.text.contains(['-', ',']));
-        let of = if several { " of CPUs " } else { " of CPU " };
-        phrase![level, at.figure("size_bytes", Bytes), maybe(of, shared, "")]
+        let shared = at.figure("shared_by", Text).filter(|figure| figure.text.contains(['-', ',']));
+        phrase![level, at.figure("size_bytes", Bytes), maybe(" shared by CPUs ", shared, "")]
     });
     let states = (0..host.cpu.idle_states.len()).map(|index| {
         let at = cpu.at("idle_states").at(index);
@@ -136,7 +134,7 @@ fn of_processors(host: &Inventory, at: &Place<'_>) -> Vec<Fact> {
         field("model", &cpu, "model", Text),
         Fact::new("CPUs", known([phrase![cpu.figure("logical", Count), " online"], cores])),
         Fact::new("NUMA nodes", joined(nodes, "; ")),
-        Fact::new("caches", joined(caches, "; ")),
+        Fact::new("caches of first CPU", joined(caches, "; ")),
         Fact::new("frequency", frequency),
         field("idle driver", &cpu, "idle_driver", Text),
         Fact::new("idle states", joined(states, ", ")),
@@ -274,27 +272,18 @@ fn of_server(host: &Inventory, at: &Place<'_>) -> Option<Section> {
     let mut facts = vec![
         field("process id", &at, "pid", Identifier),
         field("user", &at, "user", Text),
-        field("version number", &at, "version_num", Identifier),
+        Fact::new("PostgreSQL", server.version_num.map(major_of).unwrap_or_default()),
         field("unit", &at, "unit", Text),
         field("oom_score_adj", &at, "oom_score_adjustment", Text),
         field("memory in huge pages", &at, "huge_page_bytes", Bytes),
     ];
     facts.extend(
-        server.limits.iter().map(|(name, limit)| Fact::new(name.as_str(), limit_in_words(name, *limit, &at))),
+        server
+            .limits
+            .iter()
+            .map(|(name, limit)| Fact::new(name.as_str(), limit::in_words(name, *limit, &at))),
     );
     section("Server", facts)
-}
-
-fn limit_in_words(name: &str, limit: Limit, at: &Place<'_>) -> Phrase {
-    let at = at.at("limits").at(name.replace('~', "~0").replace('/', "~1"));
-    let figure = |field: &str, value: Option<u64>| match value {
-        Some(_) => Phrase::from(at.figure(field, Count)),
-        None => "unlimited".into(),
-    };
-    match limit.soft == limit.hard {
-        true => figure("soft", limit.soft),
-        false => phrase![figure("soft", limit.soft), ", may be raised to ", figure("hard", limit.hard)],
-    }
 }
 
 fn of_login(host: &Inventory, at: &Place<'_>) -> Option<Section> {

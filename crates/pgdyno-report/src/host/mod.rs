@@ -5,6 +5,7 @@ mod config;
 mod differences;
 mod facts;
 mod layout;
+mod limit;
 mod storage;
 
 use pgdyno_core::units;

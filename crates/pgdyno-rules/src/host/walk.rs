@@ -4,8 +4,8 @@ use std::collections::BTreeSet;
 
 use pgdyno_core::facts::amount::GB;
 use pgdyno_inventory::{
-    BlockDevice, BlockedProcess, Cgroup, DeviceKind, HugePagePool, IdleState, Interface, Inventory, Limit,
-    LimitLine, NumaNode, Pressure, Swap, SysctlLine, TableOption,
+    BlockDevice, BlockedProcess, Cgroup, DeviceKind, HugePagePool, IdleState, Interface, Inventory, Knob,
+    Limit, LimitLine, NumaNode, Pressure, Swap, SysctlLine, TableOption,
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 
@@ -205,7 +205,11 @@ fn assert_finding(finding: &Finding) {
     assert_sentence(&finding.reason.replace(['\n', ' '], "_"), &finding.name);
     if let Some(change) = &finding.change {
         assert!(change.knob.is_reversible(), "{finding:?}");
-        assert_eq!(Some(&change.value), finding.recommended.as_ref(), "{finding:?}");
+        let told = match &change.knob {
+            Knob::Sysctl(other) if *other != finding.name => format!("{other} = {}", change.value),
+            _ => change.value.clone(),
+        };
+        assert_eq!(Some(&told), finding.recommended.as_ref(), "{finding:?}");
         assert!(!matches!(finding.standing, crate::Standing::Fine | crate::Standing::Unknown), "{finding:?}");
         assert_ne!(finding.present.as_ref(), Some(&change.value), "{finding:?} changes nothing");
     }

@@ -103,6 +103,12 @@ pub fn hints(inputs: &Inputs<'_>) -> Vec<Choice> {
             "less WAL for some CPU time, if the server is built with lz4; not measured here",
         ));
     }
+    hints.push(hint(
+        "tcp_keepalives_idle",
+        "60",
+        "if clients come over a network, and net.ipv4.tcp_keepalive_time is 7200 as usual: a client that vanishes \
+         keeps its locks for more than two hours otherwise",
+    ));
     hints.extend(of_unknown_storage(inputs));
     hints
 }

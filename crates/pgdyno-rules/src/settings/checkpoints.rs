@@ -168,7 +168,9 @@ fn judge_max_wal_size(given: &Given<'_>) -> Finding {
 fn min_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
     inputs.wal_free_bytes()?;
     let least = whole_mb(max_wal_bytes(inputs) / 4, 2 * inputs.wal_segment_bytes);
-    choice("min_wal_size", format(least), "a quarter of max_wal_size: segments are recycled, not created")
+    let most = format(max_wal_bytes(inputs));
+    let reason = format!("a quarter of max_wal_size ({most}): segments are recycled, not created");
+    choice("min_wal_size", format(least), reason)
 }
 
 fn judge_min_wal_size(given: &Given<'_>) -> Finding {
@@ -190,8 +192,19 @@ fn minutes_between(inputs: &Inputs<'_>) -> f64 {
 }
 
 fn checkpoint_timeout(inputs: &Inputs<'_>) -> Option<Choice> {
-    let timeout = format!("{}min", minutes_between(inputs));
-    choice("checkpoint_timeout", timeout, "fewer full-page images than the default of 5min")
+    let minutes = minutes_between(inputs);
+    let most = max_wal_bytes(inputs);
+    let until = match inputs.wal_free_bytes() {
+        None => ", as far as max_wal_size, which see below, lets time start checkpoints".to_owned(),
+        // The default is left out of a configuration, and with it what it means.
+        Some(_) if most <= GB => {
+            let rate = rate_by_time(most, inputs.version_num, TARGET, minutes * 60.0);
+            format!("; from {rate} of WAL on max_wal_size ({}) starts checkpoints", format(most))
+        }
+        Some(_) => String::new(),
+    };
+    let reason = format!("fewer full-page images than the default of 5min{until}");
+    choice("checkpoint_timeout", format!("{minutes}min"), reason)
 }
 
 fn judge_checkpoint_timeout(given: &Given<'_>) -> Finding {

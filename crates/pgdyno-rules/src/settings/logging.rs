@@ -180,7 +180,7 @@ fn autovacuum_lines(_: &Inputs<'_>) -> Option<Choice> {
     choice(
         "log_autovacuum_min_duration",
         "100ms",
-        "a line for each automatic VACUUM or ANALYZE that takes at least this long",
+        "a line for each automatic VACUUM or ANALYZE but those of small tables: few, and each tells what it took",
     )
 }
 

@@ -64,7 +64,7 @@ pub const RULES: &[Rule] = &[
         "maintenance_work_mem",
         Today::Kept,
         "Memory of one VACUUM, CREATE INDEX or ALTER TABLE ADD FOREIGN KEY.",
-        "A sixteenth of memory, below 2 GB, since more seldom makes a sort of an index faster; for loads \
+        "A sixteenth of memory, at most 2 GB, since more seldom makes a sort of an index faster; for loads \
          an eighth, up to 8 GB, since they sort for indexes. Every worker of autovacuum may use as much \
          unless autovacuum_work_mem says less. Before 17 a vacuum uses at most 1 GB of it.",
         "PostgreSQL manual, \"Resource Consumption\" of Server Configuration; release notes of 17",
@@ -217,7 +217,10 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
         return choice("work_mem", format(of_reports), reason);
     }
     let beside = beside_words(inputs.host);
-    let reason = format!("memory beside {beside} over 3 x {connections} connections, from 4MB to 256MB");
+    let reason = format!(
+        "a third of the memory beside {beside} if {connections} connections use it once, from 4MB to 256MB: sessions \
+         need more for themselves, and a query may use it several times"
+    );
     choice("work_mem", format(bytes), reason)
 }
 
@@ -286,7 +289,7 @@ fn maintenance_bytes(inputs: &Inputs<'_>) -> u64 {
     let usable = usable_memory_bytes(inputs.host);
     match inputs.purpose {
         Purpose::BulkLoad => whole_mb(usable / 8, MB).min(8 * GB),
-        _ => whole_mb(usable / 16, MB).min(2 * GB - MB),
+        _ => whole_mb(usable / 16, MB).min(2 * GB),
     }
 }
 
@@ -294,7 +297,7 @@ fn maintenance_work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
     let words = memory_words(inputs.host);
     let reason = match inputs.purpose {
         Purpose::BulkLoad => format!("an eighth of {words}, up to 8GB: loads sort for their indexes"),
-        _ => format!("a sixteenth of {words}, below 2GB"),
+        _ => format!("a sixteenth of {words}, at most 2GB: more seldom makes an index build faster"),
     };
     choice("maintenance_work_mem", format(maintenance_bytes(inputs)), reason)
 }
@@ -325,8 +328,14 @@ fn of_vacuum(given: &Given<'_>, bytes: f64) -> f64 {
 }
 
 fn autovacuum_work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
-    let reason = "maintenance_work_mem is larger for the sake of indexes; each worker of autovacuum may \
-     take this";
+    let reason = match inputs.version_num {
+        ..170_000 => {
+            "maintenance_work_mem is larger for the sake of indexes; a vacuum uses no more than this"
+        }
+        _ => {
+            "maintenance_work_mem is larger for the sake of indexes; this holds the dead rows of very large tables"
+        }
+    };
     (maintenance_bytes(inputs) > GB).then(|| choice("autovacuum_work_mem", "1GB", reason))?
 }
 

@@ -142,12 +142,13 @@ fn recommend(args: &Recommend, context: &Context) -> Result<ExitCode, Problem> {
         output::print(&(serde_json::to_string_pretty(&choices).unwrap_or_default() + "\n"))?;
     } else {
         let head = format!(
-            "# PostgreSQL {} for {}, {}, on {}, by pgdyno {}\n\n",
+            "# PostgreSQL {} for {}, {}, on {}, by pgdyno {}\n{}\n",
             major_of(facts.version_num),
             pgdyno_rules::Purpose::from(args.of.purpose).name(),
             plural(u64::from(args.of.clients), "client"),
             facts.name,
-            env!("CARGO_PKG_VERSION")
+            env!("CARGO_PKG_VERSION"),
+            facts.places()
         );
         let hints = settings::render_hints(&settings::hints(&inputs));
         output::print(&format!("{head}{}{hints}", settings::render(&choices)))?;
@@ -210,6 +211,8 @@ fn explain(args: &Explain, context: &Context) -> Result<ExitCode, Problem> {
 /// Where a server runs, and which.
 struct Facts {
     name: String,
+    /// Whether somebody said where data lies, or it is known.
+    is_data_named: bool,
     host: HostFacts,
     data: StorageFacts,
     wal: Option<StorageFacts>,
@@ -243,6 +246,7 @@ impl For {
         let (data, wal) = (self.data.clone().unwrap_or_else(|| dirs.servers()), self.waldir.as_deref());
         Ok(Facts {
             name: pgdyno_host::facts::name(),
+            is_data_named: self.data.is_some(),
             host: host()?,
             data: storage(&data)?,
             wal: wal.map(storage).transpose()?,
@@ -267,8 +271,9 @@ impl For {
         let own = |purpose| host.directories.iter().find(|own| own.purpose == purpose).map(|own| &own.path);
         let only = || host.mounts.first().filter(|_| host.mounts.len() == 1).map(|mount| &mount.point);
         let named = |dir: &PathBuf| dir.display().to_string();
-        let data = self.data.as_ref().map(named);
-        let data = data.or_else(|| own(PgPurpose::Data).or_else(only).cloned()).ok_or_else(|| {
+        let data = self.data.as_ref().map(named).or_else(|| own(PgPurpose::Data).cloned());
+        let is_data_named = data.is_some();
+        let data = data.or_else(|| only().cloned()).ok_or_else(|| {
             wrong("they do not say where data lies", "name the data directory on that host: --data DIR")
         })?;
         let of_data = |_: &&String| self.data.is_none();
@@ -282,6 +287,7 @@ impl For {
         let of_server = host.server.as_ref().and_then(|server| server.version_num);
         Ok(Facts {
             name: if host.name.is_empty() { file.to_owned() } else { printable(&host.name).into_owned() },
+            is_data_named,
             host: facts,
             data: storage(&data)?,
             wal: wal.as_deref().map(storage).transpose()?,
@@ -333,6 +339,16 @@ impl Facts {
         }
     }
 
+    /// The directories that the values are computed for, as a comment.
+    fn places(&self) -> String {
+        let wal = self.wal.as_ref().map(|wal| format!(", WAL in {}", printable(&wal.path)));
+        let told = format!("data in {}{}", printable(&self.data.path), wal.unwrap_or_default());
+        match self.is_data_named {
+            true => format!("# {told}\n"),
+            false => format!("# {told}, as no directory is named: --data DIR names one\n"),
+        }
+    }
+
     /// The settings of a file, or those of the named server: its own file, and what ALTER SYSTEM set.
     fn present(&self, file: Option<&Path>) -> Result<BTreeMap<String, String>, Problem> {
         let files = match (file, &self.server) {
@@ -362,6 +378,7 @@ fn of_server(name: &str) -> Result<Facts, Problem> {
     let record = registry::find(&pgdyno_lab::dirs()?, name)?;
     Ok(Facts {
         name: format!("`{name}`"),
+        is_data_named: true,
         host: host()?,
         data: storage(&record.data.path)?,
         wal: record.wal.as_ref().map(|wal| storage(&wal.path)).transpose()?,
@@ -384,6 +401,7 @@ fn of_run(run: &pgdyno_record::Run) -> Result<Facts, Problem> {
     };
     Ok(Facts {
         name: format!("the machine of {}", record.id),
+        is_data_named: true,
         host: record.host.clone(),
         data: storage,
         wal: None,

@@ -34,8 +34,12 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         false => {
             let reason = "After a crash the file system has to be checked before it can be mounted, and what the check \
                           cannot put in order is lost; WAL does not help there.";
-            let finding = RULE.finding(Standing::Improve, reason).seen("no journal");
-            Some(finding.better("a journal: tune2fs -O has_journal while it is not mounted"))
+            let when = match mount.point.as_str() {
+                "/" => "from a rescue system, as / is always mounted",
+                _ => "while it is not mounted",
+            };
+            let finding = RULE.finding(Standing::Dangerous, reason).seen("no journal");
+            Some(finding.better(format!("a journal: tune2fs -O has_journal {when}")))
         }
     })
 }
@@ -45,22 +49,32 @@ mod tests {
     use pgdyno_inventory::Mount;
 
     use super::*;
-    use crate::host::example::{mount, mounted, standings};
+    use crate::host::example::{judged, mount, mounted, standings};
 
     #[test]
     fn a_missing_journal_is_found() {
         for (filesystem, options, has_journal, expected) in [
-            ("ext4", "rw", Some(false), &[Standing::Improve][..]),
+            ("ext4", "rw", Some(false), &[Standing::Dangerous][..]),
             ("ext4", "rw", Some(true), &[Standing::Fine]),
             ("ext4", "rw,data=writeback", None, &[Standing::Fine]),
             ("ext4", "rw", None, &[]),
             ("ext4", "ro", Some(false), &[]),
-            ("ext2", "rw", None, &[Standing::Improve]),
+            ("ext2", "rw", None, &[Standing::Dangerous]),
             ("xfs", "rw", None, &[]),
         ] {
             let mount = Mount { has_journal, ..mount(filesystem, Some("sda"), options) };
             let host = mounted(mount, Vec::new());
             assert_eq!(standings(&RULE, &host), expected, "{filesystem} {options} {has_journal:?}");
+        }
+    }
+
+    #[test]
+    fn the_root_is_never_unmounted() {
+        for (point, words) in [("/", "rescue system"), ("/data", "not mounted")] {
+            let of = mount("ext4", Some("sda"), "rw");
+            let of = Mount { has_journal: Some(false), point: point.to_owned(), ..of };
+            let better = judged(&RULE, &mounted(of, Vec::new())).remove(0).recommended.unwrap_or_default();
+            assert!(better.contains(words), "{point}: {better}");
         }
     }
 }

@@ -39,9 +39,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                 Standing::Fine,
                 "The log is on disks of its own; without them the file system is lost.",
             ),
-            false => RULE
-                .finding(Standing::NoEffect, "The log is on disks that data is on too.")
-                .better("an internal log, with a new file system"),
+            false => RULE.finding(
+                Standing::NoEffect,
+                "The log is on disks that data is on too, where an internal log does the same.",
+            ),
         };
         Some(finding.seen(path))
     })

@@ -43,11 +43,17 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         let finding = if chunk == 0 {
             continue;
         } else if !chunk.is_multiple_of(block) {
-            let reason =
-                format!("A block of the server ({}) is spread over two disks now and then.", bytes(block));
+            let reason = format!(
+                "A block of the server ({}) is spread over two disks now and then. The size is fixed when the \
+                     volume is made.",
+                bytes(block)
+            );
             RULE.finding(Standing::Improve, reason).better(bytes(DEFAULT.max(block)))
         } else if chunk < DEFAULT {
-            let reason = format!("A read of 128 KiB becomes {} requests.", (128 << 10) / chunk);
+            let reason = format!(
+                "A read of 128 KiB becomes {} requests. It is fixed when the volume is made.",
+                (128 << 10) / chunk
+            );
             RULE.finding(Standing::Improve, reason).better(bytes(DEFAULT.max(block)))
         } else {
             RULE.finding(
@@ -88,7 +94,7 @@ mod tests {
         let said = judged(&RULE, &host(8 << 10)).remove(0);
         assert_eq!(
             (said.object.as_str(), said.reason.as_str()),
-            ("vg-lv", "A read of 128 KiB becomes 16 requests.")
+            ("vg-lv", "A read of 128 KiB becomes 16 requests. It is fixed when the volume is made.")
         );
     }
 

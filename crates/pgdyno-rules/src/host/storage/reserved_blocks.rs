@@ -39,19 +39,33 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 fn judge_mount(mount: &Mount) -> Option<Finding> {
     let (size, reserved) = (mount.size_bytes.filter(|size| *size > 0)?, mount.reserved_bytes?);
     let share = reserved as f64 / size as f64;
-    let told = format!("{} of {} are free for root alone", bytes(reserved), bytes(size));
+    let (who, never) = match others(mount) {
+        None => ("root".to_owned(), "the server can never use them"),
+        Some(others) => (format!("root, {others}"), "a server of another user can never use them"),
+    };
+    let told = format!("{} of {} are free for {who} alone", bytes(reserved), bytes(size));
     let is_large = mount.point != "/" && reserved > LARGE && share > 0.02;
     let finding = if share > ABOVE_DEFAULT {
-        let reason = format!("{told}, more than the default of 5 %: the server can never use them.");
+        let reason = format!("{told}, more than the default of 5 %: {never}.");
         let better = if mount.point == "/" { "tune2fs -m 5" } else { "tune2fs -m 1" };
         RULE.finding(Standing::Improve, reason).better(better)
     } else if is_large {
-        let reason = format!("{told}: the server can never use them.");
+        let reason = format!("{told}: {never}.");
         RULE.finding(Standing::Improve, reason).better("tune2fs -m 1")
     } else {
         RULE.finding(Standing::Fine, format!("{told}."))
     };
     Some(finding.seen(percent(share)))
+}
+
+/// Who else may use the reserve by an option of the mount, which may be the server; `None` if nobody.
+fn others(mount: &Mount) -> Option<String> {
+    let who = [("resuid", "user"), ("resgid", "group")];
+    let named = who.into_iter().filter_map(|(option, kind)| match mount.option(option)? {
+        "" | "0" => None,
+        id => Some(format!("{kind} {id}")),
+    });
+    named.reduce(|all, one| format!("{all} and {one}"))
 }
 
 #[cfg(test)]
@@ -72,7 +86,7 @@ mod tests {
             ("/data", Some(0), Some(0), &[]),
             ("/data", None, Some(0), &[]),
         ] {
-            let mut of = mount("ext4", Some("sda"), "rw");
+            let mut of = mount("ext4", Some("sda"), "rw,resuid=0,resgid=0");
             of.point = point.to_owned();
             (of.size_bytes, of.reserved_bytes) = (size, reserved);
             let host = mounted(of, Vec::new());
@@ -83,5 +97,15 @@ mod tests {
             });
             assert!(named, "{point}");
         }
+    }
+
+    #[test]
+    fn the_reserve_may_be_the_servers() {
+        let mut of = mount("ext4", Some("sda"), "rw,resuid=26,resgid=27");
+        (of.size_bytes, of.reserved_bytes) = (Some(100 << 30), Some(50 << 30));
+        let finding = judged(&RULE, &mounted(of, Vec::new())).remove(0);
+        let expected = "50 GiB of 100 GiB are free for root, user 26 and group 27 alone, more than the default of 5 %: \
+                        a server of another user can never use them.";
+        assert_eq!((finding.standing, finding.reason.as_str()), (Standing::Improve, expected));
     }
 }

@@ -57,6 +57,13 @@ pub static PROBES: Rule = Rule {
     judge: |facts| judge_own(&PROBES, facts, "tcp_keepalives_count", 2),
 };
 
+/// Whether the server accepts connections over TCP from its own host only, as by default.
+fn listens_here_only(facts: &Facts<'_>) -> bool {
+    let listed = facts.setting("listen_addresses").unwrap_or("localhost");
+    let mut addresses = listed.split(',').map(str::trim).filter(|address| !address.is_empty());
+    addresses.all(|address| ["localhost", "127.0.0.1", "::1"].contains(&address))
+}
+
 /// A client that vanished may hold its locks so long, in seconds.
 const TOLERABLE_S: u64 = 30 * 60;
 
@@ -81,6 +88,8 @@ fn judge_time(facts: &Facts<'_>) -> Vec<Finding> {
         units::duration(total as f64)
     );
     match (facts.server(), total) {
+        (Some(_), TOLERABLE_S..) if listens_here_only(facts) => TIME
+            .fine(time, format!("{text}; the server listens on this host only, from where none vanishes.")),
         (Some(_), TOLERABLE_S..) => {
             let reason = format!(
                 "{text}, and keeps its locks and its snapshot so long; tcp_keepalives_idle = 60 of the server \
@@ -145,11 +154,19 @@ mod tests {
         );
         assert_eq!(standings(&TIME, &default), [Standing::Fine], "no server waits");
         assert!(findings(&TIME, &default)[0].reason.contains("none was named"), "and that is said");
-        assert_eq!(
-            standings(&TIME, &with_server(default.clone(), 17, &[("port", "5432")])),
-            [Standing::Improve]
-        );
-        let own = with_server(default, 17, &[("tcp_keepalives_idle", "1min"), ("tcp_keepalives_count", "0")]);
+        let everywhere = ("listen_addresses", "*");
+        for (listens, expected) in [
+            (everywhere, Standing::Improve),
+            (("listen_addresses", "localhost, 10.0.0.1"), Standing::Improve),
+            (("listen_addresses", "localhost, ::1"), Standing::Fine),
+            (("listen_addresses", ""), Standing::Fine),
+            (("port", "5432"), Standing::Fine),
+        ] {
+            let server = with_server(default.clone(), 17, &[listens]);
+            assert_eq!(standings(&TIME, &server), [expected], "{listens:?}");
+        }
+        let own = [everywhere, ("tcp_keepalives_idle", "1min"), ("tcp_keepalives_count", "0")];
+        let own = with_server(default, 17, &own);
         assert_eq!(standings(&TIME, &own), [Standing::Fine]);
         assert_eq!(standings(&TIME, &planned("60", "20", "3")), [Standing::Fine], "as published");
         assert_eq!(changes(&TIME, &planned("5", "1", "3")), ["60"]);

@@ -3,7 +3,7 @@
 //! The kernel has each limit once: writing its bytes sets its ratio to 0, and the other way round.
 
 use pgdyno_core::{facts::amount::MB, units};
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory};
+use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Knob};
 
 use crate::{
     Finding, Page, Standing, Today,
@@ -178,15 +178,18 @@ fn judge_bytes(facts: &Facts<'_>) -> Vec<Finding> {
     judge_limit(&BYTES, facts, "vm.dirty_ratio", best_bytes(facts), "writers have to wait")
 }
 
-/// Judges a limit: fine up to four times the recommended value, and not below a quarter of it.
+/// Judges a limit: fine up to four times the recommended value, and not below a quarter of it. A ratio that is too high
+/// is told by its own rule, with the bytes that should replace it.
 fn judge_limit(rule: &Rule, facts: &Facts<'_>, ratio: &str, best: Option<u64>, then: &str) -> Vec<Finding> {
     let Some(limit) = Limit::of(facts, rule.page.name, ratio) else { return rule.unread() };
-    let (value, limit) = (limit.bytes, limit.in_force(facts));
     let Some(best) = best else {
-        return vec![
-            rule.finding(Standing::Unknown, "No disk is known to compute a limit from.").present(value),
-        ];
+        let finding = rule.finding(Standing::Unknown, "No disk is known to compute a limit from.");
+        return vec![with_present(finding, facts)];
     };
+    if limit.bytes == 0 && limit.percent > HIGHEST_RATIO {
+        return Vec::new();
+    }
+    let limit = limit.in_force(facts);
     let text = format!("About {} may be dirty before {then}", units::bytes(limit));
     match () {
         () if limit > best.saturating_mul(4) => {
@@ -194,20 +197,31 @@ fn judge_limit(rule: &Rule, facts: &Facts<'_>, ratio: &str, best: Option<u64>, t
                 "{text}; the disks of this host should get {}, so that an fsync has less to wait for.",
                 units::bytes(best)
             );
-            vec![rule.finding(Standing::Improve, reason).present(value).set_sysctl(best)]
+            vec![with_present(rule.finding(Standing::Improve, reason), facts).set_sysctl(best)]
         }
         () if limit < best / 4 => {
             let reason = format!(
                 "{text}, which is little for the disks of this host: {} would do.",
                 units::bytes(best)
             );
-            vec![rule.finding(Standing::Improve, reason).present(value).set_sysctl(best)]
+            vec![with_present(rule.finding(Standing::Improve, reason), facts).set_sysctl(best)]
         }
-        () => rule.fine(value, format!("{text}, in proportion to the disks.")),
+        () => {
+            let finding = rule.finding(Standing::Fine, format!("{text}, in proportion to the disks."));
+            vec![with_present(finding, facts)]
+        }
     }
 }
 
-/// Judges a ratio: bytes are recommended by the other rules, so that here only its own faults are told.
+/// A finding with the value of its parameter, where that was read and does not only follow from the ratio.
+fn with_present(finding: Finding, facts: &Facts<'_>) -> Finding {
+    match facts.host.sysctl(&finding.name) {
+        Some(value) => finding.present(value),
+        None => finding,
+    }
+}
+
+/// Judges a ratio: only its own faults are told here, all else by the rules of bytes.
 fn judge_ratio(rule: &Rule, facts: &Facts<'_>, of_bytes: (&str, Option<u64>), default: u64) -> Vec<Finding> {
     let bytes = of_bytes.0;
     let Some(value) = rule.number(facts) else { return Vec::new() };
@@ -244,6 +258,7 @@ fn too_high(
     match best {
         Some(best) => {
             finding(format!("{text}; {bytes} limits it by what the disks write, and sets this to 0."))
+                .set(Knob::Sysctl(bytes.to_owned()), best)
                 .recommend(format!("{bytes} = {best}"))
         }
         None => finding(format!("{text}.")).set_sysctl(default),
@@ -300,24 +315,37 @@ mod tests {
         host.memory.huge_pages[0].total = 31 * 1024;
         // At most 20 % of 2 GiB.
         let most = (2 * GB / 100 * 20).to_string();
-        assert_eq!(changes(&BYTES, &host), [most]);
+        assert_eq!(changes(&RATIO, &host), [most]);
     }
 
     #[test]
     fn one_of_a_pair_tells_the_other() {
-        let set = with_disk(&[("vm.dirty_ratio", "95")], DeviceKind::Virtual);
+        let set = with_disk(&[("vm.dirty_ratio", "20")], DeviceKind::Virtual);
         let of_bytes = &findings(&BYTES, &set)[0];
-        assert_eq!((of_bytes.present.as_deref(), of_bytes.standing), (Some("0"), Standing::Improve));
+        assert_eq!((of_bytes.present.as_deref(), of_bytes.standing), (None, Standing::Improve));
         assert_eq!(changes(&BYTES, &set), [(512 * MB).to_string()]);
-        let of_ratio = &findings(&RATIO, &set)[0];
-        assert_eq!(of_ratio.recommended.as_deref(), Some("vm.dirty_bytes = 536870912"));
-        assert!(of_ratio.change.is_none(), "the ratio would put the bytes back to 0");
+        assert_eq!(standings(&RATIO, &set), [Standing::Fine]);
         let bytes = with_disk(&[("vm.dirty_bytes", "536870912")], DeviceKind::Virtual);
         assert_eq!(standings(&BYTES, &bytes), [Standing::Fine], "the ratio is 0");
         for zero in ["vm.dirty_bytes", "vm.dirty_ratio"] {
             let host = with_disk(&[(zero, "0")], DeviceKind::Virtual);
             assert_eq!(standings(&BYTES, &host), [Standing::Unknown], "{zero}");
         }
+    }
+
+    #[test]
+    fn bytes_replace_a_ratio_that_is_too_high() {
+        let set = with_disk(&[("vm.dirty_ratio", "95")], DeviceKind::Virtual);
+        assert!(findings(&BYTES, &set).is_empty(), "it is told once");
+        let of_ratio = &findings(&RATIO, &set)[0];
+        assert_eq!(of_ratio.recommended.as_deref(), Some("vm.dirty_bytes = 536870912"));
+        let knob = of_ratio.change.as_ref().map(|change| change.knob.clone());
+        assert_eq!(
+            knob,
+            Some(Knob::Sysctl("vm.dirty_bytes".to_owned())),
+            "the ratio would put the bytes back to 0"
+        );
+        assert_eq!(changes(&RATIO, &set), [(512 * MB).to_string()]);
     }
 
     #[test]

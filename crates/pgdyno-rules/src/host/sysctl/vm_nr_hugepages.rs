@@ -99,7 +99,7 @@ fn empty_pool(facts: &Facts<'_>) -> Option<HugePagePool> {
 
 /// Judges the parameter alone, where the pools could not be read.
 fn without_pool(facts: &Facts<'_>) -> Vec<Finding> {
-    let Some(value) = RULE.number(facts) else { return RULE.unread() };
+    let Some(value) = RULE.number(facts) else { return unread(facts) };
     let reason = match (facts.huge_memory(), facts.host.memory.total_bytes) {
         (None, _) => "The pools of huge pages of this host could not be read.".to_owned(),
         (Some(huge), 0) => format!("{}; whether a program uses them could not be read.", huge.words()),
@@ -110,6 +110,15 @@ fn without_pool(facts: &Facts<'_>) -> Vec<Finding> {
         ),
     };
     vec![RULE.finding(Standing::Unknown, reason).present(value)]
+}
+
+/// That nothing is known of the pool, with what a new server would need of it.
+fn unread(facts: &Facts<'_>) -> Vec<Finding> {
+    let new =
+        facts.default_huge_page().and_then(|(bytes, _)| for_new_server(facts, bytes)).unwrap_or_default();
+    let mut findings = RULE.unread();
+    findings.iter_mut().for_each(|finding| finding.reason.push_str(&new));
+    findings
 }
 
 /// Whether the server wants pages of another size than the pool has.
@@ -295,5 +304,7 @@ mod tests {
         assert_eq!(standings(&RULE, &host), [Standing::Fine], "there are none");
         host.kernel.sysctls.clear();
         assert_eq!(standings(&RULE, &host), [Standing::Unknown]);
+        let reason = &findings(&RULE, &host)[0].reason;
+        assert!(reason.ends_with("would fill about 8,502 of 2 MiB."), "a new server needs them: {reason}");
     }
 }
