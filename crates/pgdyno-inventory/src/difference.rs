@@ -173,7 +173,8 @@ fn named(kind: Parts, value: &Value) -> Vec<(String, &Value)> {
     numbered.collect()
 }
 
-/// The name of an element of a list: of devices, interfaces, swap areas and idle states their name, of mounts the
+/// The name of an element of a list: of volumes and arrays that which people use, of other devices, interfaces, swap
+/// areas and idle states their name, of mounts the
 /// mount point, of others what distinguishes them. Interrupts are pairs that begin with their name.
 fn name(element: &Value) -> Option<String> {
     /// Fields that together distinguish the elements of a list.
@@ -188,6 +189,10 @@ fn name(element: &Value) -> Option<String> {
     ];
     if let Value::Array(pair) = element {
         return pair.first().filter(|_| pair.len() == 2)?.as_str().map(str::to_owned);
+    }
+    // Numbers of volumes and arrays follow the order in which they were found, and their names stay.
+    if let Some(alias) = element.get("alias").and_then(text) {
+        return Some(alias);
     }
     let of = |fields: &&[&str]| {
         let field = |name: &&str| element.get(name).map(|value| text(value).unwrap_or_default());
@@ -251,6 +256,24 @@ mod tests {
         let expected =
             serde_json::json!({ "name": "sdb", "kind": "disk", "size_bytes": 0, "scheduler": "none" });
         assert_eq!((path.as_str(), known), ("devices[sdb]", expected));
+    }
+
+    #[test]
+    fn volumes_are_compared_by_the_names_that_people_use() {
+        let volume = |name: &str, alias: &str| BlockDevice {
+            name: name.into(),
+            alias: Some(alias.into()),
+            ..BlockDevice::default()
+        };
+        let host = |devices| Inventory { devices, ..Inventory::default() };
+        let a = host(vec![volume("dm-0", "vg-data"), volume("dm-1", "vg-wal")]);
+        let b = host(vec![volume("dm-0", "vg-wal"), volume("dm-1", "vg-data")]);
+        let differences = found(&a, &b);
+        let expected = [
+            told("devices[vg-data].name", Some("dm-0"), Some("dm-1")),
+            told("devices[vg-wal].name", Some("dm-1"), Some("dm-0")),
+        ];
+        assert_eq!(differences, expected);
     }
 
     #[test]

@@ -106,8 +106,8 @@ pub fn hints(inputs: &Inputs<'_>) -> Vec<Choice> {
     hints.push(hint(
         "tcp_keepalives_idle",
         "60",
-        "if clients come over a network, and net.ipv4.tcp_keepalive_time is 7200 as usual: a client that vanishes \
-         keeps its locks for more than two hours otherwise",
+        "if clients come over a network: with the kernel's default (net.ipv4.tcp_keepalive_time = 7200) a client that \
+         vanishes keeps its locks for more than two hours",
     ));
     hints.extend(of_unknown_storage(inputs));
     hints

@@ -195,7 +195,7 @@ fn checkpoint_timeout(inputs: &Inputs<'_>) -> Option<Choice> {
     let minutes = minutes_between(inputs);
     let most = max_wal_bytes(inputs);
     let until = match inputs.wal_free_bytes() {
-        None => ", as far as max_wal_size, which see below, lets time start checkpoints".to_owned(),
+        None => ", if max_wal_size (see below) is large enough that time starts checkpoints".to_owned(),
         // The default is left out of a configuration, and with it what it means.
         Some(_) if most <= GB => {
             let rate = rate_by_time(most, inputs.version_num, TARGET, minutes * 60.0);

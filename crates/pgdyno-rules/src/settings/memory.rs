@@ -10,7 +10,8 @@ use pgdyno_core::{
 
 use super::{
     inputs::{
-        Inputs, beside_words, mappable_bytes, memory_beside, memory_words, usable_memory_bytes, whole_mb,
+        Inputs, beside_words, huge_pool_bytes, mappable_bytes, memory_beside, memory_words,
+        usable_memory_bytes, whole_mb,
     },
     rule::{Given, Rule, choice, manual, page},
 };
@@ -164,8 +165,16 @@ pub const RULES: &[Rule] = &[
 ];
 
 fn shared_buffers(inputs: &Inputs<'_>) -> Option<Choice> {
-    let reason = format!("a quarter of {}", memory_words(inputs.host));
-    choice("shared_buffers", format(inputs.shared_buffers_bytes()), reason)
+    let (bytes, pool) = (inputs.shared_buffers_bytes(), huge_pool_bytes(inputs.host));
+    // What the server has beside its buffers is a few per cent of them.
+    let idle = match pool > bytes + bytes / 4 {
+        true => format!(
+            "; of {} of huge pages it fills little more than this, and nothing else can use the rest",
+            units::bytes(pool)
+        ),
+        false => String::new(),
+    };
+    choice("shared_buffers", format(bytes), format!("a quarter of {}{idle}", memory_words(inputs.host)))
 }
 
 fn judge_shared_buffers(given: &Given<'_>) -> Finding {

@@ -47,7 +47,7 @@ fn syncs_reads_costs_and_the_clock_are_recorded() {
     let shown = place.done(&["disk", "sync", path, "-T", "20ms", "--writers", "2", "--states"]);
     assert!(shown.contains("wal_sync_method = "), "{shown}");
     place.done(&["disk", "io", path, "--may-buffer", "--size", "4MB", "-T", "200ms", "--ramp", "10ms"]);
-    let shown = place.done(&["disk", "costs", path, "--size", "4MB", "-T", "50ms", "--blocks", "1"]);
+    let shown = place.done(&["disk", "costs", path, "--size", "4MB", "-T", "500ms", "--blocks", "1"]);
     assert!(shown.contains("random_page_cost"), "{shown}");
     place.done(&["disk", "clock", "-T", "50ms"]);
     is_empty(&dir);

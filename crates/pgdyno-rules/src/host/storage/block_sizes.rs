@@ -16,10 +16,9 @@ pub static RULE: Rule = Rule {
         what: "The block of the server, the record or block of the file system, the chunk of stripes, and the \
                physical block of disks.",
         today: Today::Kept,
-        why: "Each layer should hold whole units of the one below: a block of the server is a multiple of the file \
-              system's block and of the physical block, and a chunk is a multiple of the block of the server, so \
-              that no block lies on two disks. They need not be equal: the advice to make stripes as small as a \
-              block cuts all larger requests.",
+        why: "A block of the server should be a multiple of the file system's block and of the physical block, and a \
+              chunk a multiple of the block of the server, so that no block lies on two disks. They need not be \
+              equal: the advice to make stripes as small as a block cuts all larger requests.",
         source: "PostgreSQL manual, Installation from Source Code, --with-blocksize; Linux \
                  Documentation/ABI/stable/sysfs-block.",
         ..Page::EMPTY
@@ -39,9 +38,13 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         Some(match (wrong, layers.is_empty()) {
             (_, true) => return None,
             (Some(layer), _) => RULE.finding(Standing::Improve, layer.fault(server)).seen(present),
-            (None, _) => {
-                RULE.finding(Standing::Fine, "Each layer holds whole units of the one below.").seen(present)
-            }
+            (None, _) => RULE
+                .finding(
+                    Standing::Fine,
+                    "A block of the server has whole blocks of all layers, and lies on one \
+                disk.",
+                )
+                .seen(present),
         })
     })
 }

@@ -15,12 +15,12 @@ pub static RULE: Rule = Rule {
         today: Today::Kept,
         why: "PostgreSQL replays its data from WAL and syncs files and their directories, so that the manual does not \
               require a journal for them. But without one nothing brings the metadata back in order after a crash: \
-              the file system has to be checked (e2fsck) before it is mounted, for minutes to hours on a large \
-              volume, and what the check cannot place is lost or in lost+found, WAL included. A journal of metadata \
-              costs little beside the WAL: data=ordered does not write data twice. tune2fs -O has_journal adds one \
-              to a file system that is not mounted.",
-        danger: "After a crash of the host, files and directories may be damaged or missing, and the server does not \
-                 start until the file system was checked.",
+              the kernel mounts the file system all the same, with a warning only, and damage goes unnoticed unless \
+              it is checked before (e2fsck), for minutes to hours on a large volume; what the check cannot place is \
+              lost or in lost+found, WAL included. A journal of metadata costs little beside the WAL: data=ordered \
+              does not write data twice. tune2fs -j adds one, which is in use from the next mount on; where the file \
+              system is mounted meanwhile, as a file .journal that must stay.",
+        danger: "After a crash of the host, files and directories may be damaged or missing.",
         source: "ext4(5), has_journal; tune2fs(8); e2fsck(8); PostgreSQL manual, Write-Ahead Logging (tip on journaled \
                  file systems).",
         ..Page::EMPTY
@@ -32,14 +32,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_each(mounts_with(facts.host, &["ext2", "ext4"]), |mount| match mount.is_journaled()? {
         true => Some(RULE.finding(Standing::Fine, "A crash leaves metadata in order.").seen("journal")),
         false => {
-            let reason = "After a crash the file system has to be checked before it can be mounted, and what the check \
-                          cannot put in order is lost; WAL does not help there.";
-            let when = match mount.point.as_str() {
-                "/" => "from a rescue system, as / is always mounted",
-                _ => "while it is not mounted",
-            };
+            let reason = "After a crash nothing puts its metadata in order but e2fsck, and what that cannot place is \
+                          lost; WAL does not help there.";
             let finding = RULE.finding(Standing::Dangerous, reason).seen("no journal");
-            Some(finding.better(format!("a journal: tune2fs -O has_journal {when}")))
+            Some(finding.better("a journal: tune2fs -j, from the next mount on"))
         }
     })
 }
@@ -49,7 +45,7 @@ mod tests {
     use pgdyno_inventory::Mount;
 
     use super::*;
-    use crate::host::example::{judged, mount, mounted, standings};
+    use crate::host::example::{mount, mounted, standings};
 
     #[test]
     fn a_missing_journal_is_found() {
@@ -65,16 +61,6 @@ mod tests {
             let mount = Mount { has_journal, ..mount(filesystem, Some("sda"), options) };
             let host = mounted(mount, Vec::new());
             assert_eq!(standings(&RULE, &host), expected, "{filesystem} {options} {has_journal:?}");
-        }
-    }
-
-    #[test]
-    fn the_root_is_never_unmounted() {
-        for (point, words) in [("/", "rescue system"), ("/data", "not mounted")] {
-            let of = mount("ext4", Some("sda"), "rw");
-            let of = Mount { has_journal: Some(false), point: point.to_owned(), ..of };
-            let better = judged(&RULE, &mounted(of, Vec::new())).remove(0).recommended.unwrap_or_default();
-            assert!(better.contains(words), "{point}: {better}");
         }
     }
 }

@@ -19,12 +19,13 @@ pub static RULE: Rule = Rule {
         what: "How many KiB of a volume lie on one disk before the next one follows; 64 by default.",
         today: Today::Depends,
         why: "The size of the server's block (8 KiB) was published, but requests are cut at stripes: read-ahead, \
-              writes of checkpoints and the combined reads of 128 kB since PostgreSQL 17 (io_combine_limit) become \
-              sixteen small requests each. A block needs to lie within one stripe, which every multiple of it \
-              does. 64 KiB to 512 KiB suit short transactions as well as scans; which of them is best was not \
-              measured here.",
-        source: "lvcreate(8); Linux Documentation/admin-guide/device-mapper/striped.rst; PostgreSQL manual, \
-                 Resource Consumption, io_combine_limit.",
+              writes of checkpoints and the combined reads of 128 kB since PostgreSQL 17 (io_combine_limit) are cut \
+              into sixteen small pieces each, which the kernel can join again only for each disk. A block needs to \
+              lie within one stripe, which every multiple of it does. 64 KiB to 512 KiB suit short transactions as \
+              well as scans; which of them is best was not measured \
+              here.",
+        source: "lvcreate(8); Linux Documentation/admin-guide/device-mapper/striped.rst; PostgreSQL manual, Resource \
+                 Consumption, io_combine_limit.",
         ..Page::EMPTY
     },
     judge,
@@ -51,7 +52,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             RULE.finding(Standing::Improve, reason).better(bytes(DEFAULT.max(block)))
         } else if chunk < DEFAULT {
             let reason = format!(
-                "A read of 128 KiB becomes {} requests. It is fixed when the volume is made.",
+                "A read of 128 KiB is cut into {} pieces, which the kernel can join again only for each disk. The size \
+                 is fixed when the volume is made.",
                 (128 << 10) / chunk
             );
             RULE.finding(Standing::Improve, reason).better(bytes(DEFAULT.max(block)))
@@ -94,7 +96,11 @@ mod tests {
         let said = judged(&RULE, &host(8 << 10)).remove(0);
         assert_eq!(
             (said.object.as_str(), said.reason.as_str()),
-            ("vg-lv", "A read of 128 KiB becomes 16 requests. It is fixed when the volume is made.")
+            (
+                "vg-lv",
+                "A read of 128 KiB is cut into 16 pieces, which the kernel can join again only for each disk. The size \
+                 is fixed when the volume is made."
+            )
         );
     }
 

@@ -61,6 +61,10 @@ fn judge_disk(disk: &BlockDevice, host: &Inventory) -> Option<Finding> {
         _ => {
             let reason = match (rotates, is_fast) {
                 (true, _) => "It fits a rotating disk.",
+                (_, true) if !matches!(present, "none" | "noop") => {
+                    "The disk needs no order of requests: none would save some CPU time for each, which could not be \
+                     told from noise where we measured it."
+                }
                 (_, true) => "It fits a disk that orders requests by itself.",
                 _ => "It fits this disk.",
             };

@@ -32,7 +32,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                 .better("without the option"),
             Some("raid0" | "striped" | "raid10") => RULE.finding(
                 Standing::NoEffect,
-                "Without parity, an array reads nothing to write a partial stripe: stripe units are enough.",
+                "Without parity, an array reads nothing to write a partial stripe: it brings nothing that stripe \
+                 units do not.",
             ),
             Some(_) => RULE.finding(
                 Standing::Fine,

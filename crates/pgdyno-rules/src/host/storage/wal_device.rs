@@ -54,10 +54,11 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             )
             .better("WAL on disks of its own")
         } else {
-            RULE.finding(
-                Standing::Fine,
-                format!("WAL and data share {}, of which nothing says that it rotates.", shared.join(", ")),
-            )
+            let known =
+                shared.iter().all(|disk| host.device(disk).and_then(|of| host.rotates(of)) == Some(false));
+            let why =
+                if known { "where nothing rotates" } else { "of which it is not known that it rotates" };
+            RULE.finding(Standing::Fine, format!("WAL and data share {}, {why}.", shared.join(", ")))
         };
         findings.push(finding.about(&wal.point));
     }

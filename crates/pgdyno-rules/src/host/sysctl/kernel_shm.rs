@@ -17,8 +17,8 @@ pub static SHMMAX: Rule = Rule {
         what: "Largest System V shared memory segment in bytes; practically unlimited by default since Linux 3.16.",
         today: Today::Obsolete,
         why: "Since 9.3 the shared memory of a server is an anonymous mapping; of System V there is one segment of \
-              56 bytes, by which a second server on the same data directory is noticed. Only shared_memory_type = \
-              sysv (12 and later) puts all of it there again.",
+              some 50 bytes, by which a second server on the same data directory is noticed. Only shared_memory_type \
+              = sysv (12 and later) puts all of it there again.",
         danger: "A small value set by hand keeps a server with shared_memory_type = sysv from starting.",
         source: SOURCE,
         ..Page::EMPTY
@@ -33,8 +33,8 @@ pub static SHMALL: Rule = Rule {
         what: "System V shared memory of all processes together, in pages; practically unlimited by default since \
                Linux 3.16.",
         today: Today::Obsolete,
-        why: "Published values of 80 % of the memory date from before PostgreSQL 9.3, which keeps 56 bytes there, see \
-              kernel.shmmax. Mind the unit: pages of mostly 4 KiB, not bytes.",
+        why: "Published values of 80 % of the memory date from before PostgreSQL 9.3, which keeps some 50 bytes there, \
+              see kernel.shmmax. Mind the unit: pages of mostly 4 KiB, not bytes.",
         danger: "A small value set by hand keeps a server with shared_memory_type = sysv from starting.",
         source: SOURCE,
         ..Page::EMPTY
@@ -80,7 +80,7 @@ fn judge_size(rule: &Rule, facts: &Facts<'_>, unit_bytes: u64) -> Vec<Finding> {
         (true, _) => rule
             .fine(value, "It limits the server, which has shared_memory_type = sysv, and is large enough."),
         (false, _) => {
-            let reason = "The default limits nothing, and PostgreSQL keeps 56 bytes there since 9.3.";
+            let reason = "The default limits nothing, and PostgreSQL keeps some 50 bytes there since 9.3.";
             vec![rule.finding(Standing::Obsolete, reason).present(value)]
         }
     }

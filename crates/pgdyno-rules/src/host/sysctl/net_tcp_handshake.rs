@@ -14,7 +14,7 @@ pub static BACKLOG: Rule = Rule {
         what: "Half-open connections that a listening socket remembers, sized by the memory by default.",
         today: Today::NoEffect,
         why: "The kernel looks at it only where SYN cookies are off; else the queue is bounded by net.core.somaxconn \
-              and by what the server asks for.",
+              and by what the server asks for. Before Linux 4.4 it bounded the queue in any case.",
         danger: "",
         source: SOURCE,
         ..Page::EMPTY
@@ -64,6 +64,11 @@ fn judge_backlog(facts: &Facts<'_>) -> Vec<Finding> {
         (Some(value), Some(0)) => {
             BACKLOG.fine(value, "SYN cookies are off, so it bounds the half-open connections.")
         }
+        (Some(value), Some(_)) if facts.kernel_is_at_least(4, 4) == Some(false) => BACKLOG.fine(
+            value,
+            "Before Linux 4.4 it bounds the half-open connections, beside what the server asks \
+            for.",
+        ),
         (Some(value), Some(_)) => {
             BACKLOG.fine(value, "SYN cookies are on, so the kernel does not look at it.")
         }

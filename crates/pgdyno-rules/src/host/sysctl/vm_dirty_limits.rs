@@ -189,8 +189,10 @@ fn judge_limit(rule: &Rule, facts: &Facts<'_>, ratio: &str, best: Option<u64>, t
     if limit.bytes == 0 && limit.percent > HIGHEST_RATIO {
         return Vec::new();
     }
+    // A ratio is of what can hold page cache, which is less than the memory.
+    let at_most = if limit.bytes == 0 { "At most " } else { "" };
     let limit = limit.in_force(facts);
-    let text = format!("About {} may be dirty before {then}", units::bytes(limit));
+    let text = format!("{at_most}{} may be dirty before {then}", units::bytes(limit));
     match () {
         () if limit > best.saturating_mul(4) => {
             let reason = format!(

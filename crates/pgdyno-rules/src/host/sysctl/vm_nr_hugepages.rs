@@ -88,7 +88,11 @@ fn too_much(facts: &Facts<'_>) -> Option<Finding> {
         Some(page) => format!("at most {} pages, {}", units::count(most / page), units::bytes(most)),
         None => format!("at most {} in huge pages", units::bytes(most)),
     };
-    Some(finding.recommend(most))
+    let fitting = page_bytes.and_then(|bytes| new_server(facts, bytes));
+    Some(finding.recommend(match fitting {
+        Some((_, pages)) => format!("{} for a new server; {most}", units::count(pages)),
+        None => most,
+    }))
 }
 
 /// The pool of the default size, where the parameter says that it is empty and pools could not be read.
@@ -148,8 +152,7 @@ fn unused(facts: &Facts<'_>, pool: &HugePagePool, because: &str) -> Vec<Finding>
 
 /// How many pages a server would fill that is made here as recommended, where none was named and page tables matter.
 fn for_new_server(facts: &Facts<'_>, page_bytes: u64) -> Option<String> {
-    let buffers = facts.recommended_buffers().filter(|bytes| facts.host.server.is_none() && *bytes >= GB)?;
-    let pages = estimate_shared_memory(buffers, NEW_PROCESSES, 64, None).div_ceil(page_bytes.max(1));
+    let (buffers, pages) = new_server(facts, page_bytes)?;
     Some(format!(
         " A new server with shared_buffers = {}, as `pgdyno config recommend` chooses for this memory, would fill \
          about {} of {}.",
@@ -157,6 +160,12 @@ fn for_new_server(facts: &Facts<'_>, page_bytes: u64) -> Option<String> {
         units::count(pages),
         units::bytes(page_bytes)
     ))
+}
+
+/// `shared_buffers` of a new server in bytes, and the pages that it fills.
+fn new_server(facts: &Facts<'_>, page_bytes: u64) -> Option<(u64, u64)> {
+    let buffers = facts.recommended_buffers().filter(|bytes| facts.host.server.is_none() && *bytes >= GB)?;
+    Some((buffers, estimate_shared_memory(buffers, NEW_PROCESSES, 64, None).div_ceil(page_bytes.max(1))))
 }
 
 /// Judges a pool that the server would take from.
@@ -247,7 +256,8 @@ mod tests {
                         share the other 14 GiB. A new server with shared_buffers = 16GB, as `pgdyno config recommend` \
                         chooses for this memory, would fill about 8,502 of 2 MiB.";
         assert_eq!(found[0].reason, expected);
-        assert_eq!(found[0].recommended.as_deref(), Some("at most 24,576 pages, 48 GiB"));
+        let better = "8,502 for a new server; at most 24,576 pages, 48 GiB";
+        assert_eq!(found[0].recommended.as_deref(), Some(better));
         // The same of a host whose pools were not read.
         let mut article = host(&[("vm.nr_hugepages", "25600")]);
         article.memory.huge_pages.clear();

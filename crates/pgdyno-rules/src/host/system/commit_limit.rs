@@ -61,7 +61,7 @@ fn formula(facts: &Facts<'_>) -> Option<(Option<u64>, String)> {
 /// How a formula ends.
 fn result(limit: Option<u64>) -> String {
     limit.map_or_else(
-        || ", of which not all is known".to_owned(),
+        || " (not all of these are known)".to_owned(),
         |limit| format!(" = {}", units::bytes(limit)),
     )
 }
@@ -178,7 +178,7 @@ mod tests {
         assert!(reason(&host).starts_with(expected), "{}", reason(&host));
         host.kernel.sysctls.remove("vm.nr_hugepages");
         host.memory.swaps = None;
-        let expected = "CommitLimit = (64 GiB − huge pages) × 50 % + swap, of which not all is known;";
+        let expected = "CommitLimit = (64 GiB − huge pages) × 50 % + swap (not all of these are known);";
         assert!(reason(&host).starts_with(expected), "{}", reason(&host));
         assert_eq!(
             (standings(&RULE, &host), &findings(&RULE, &host)[0].present),

@@ -93,8 +93,11 @@ fn judge_swap(facts: &Facts<'_>) -> Vec<Finding> {
         return vec![SWAP.finding(Standing::Unknown, "Whether there is a swap area could not be read.")];
     };
     if swaps.is_empty() {
-        return SWAP
-            .fine("none", "There is no swap area: when memory runs out, the OOM killer decides at once.");
+        return SWAP.fine(
+            "none",
+            "There is no swap area: when memory runs out, page cache goes first, then the OOM killer \
+                           decides.",
+        );
     }
     let size = |of: fn(&Swap) -> u64, compressed: bool| {
         let areas = swaps.iter().filter(|swap| swap.is_compressed_memory == compressed);
@@ -113,7 +116,7 @@ fn judge_swap(facts: &Facts<'_>) -> Vec<Finding> {
         );
         return vec![SWAP.finding(Standing::Improve, reason).present(present)];
     }
-    SWAP.fine(present, format!("{} are on a swap disk.", units::bytes(used)))
+    SWAP.fine(present, format!("{} of the areas on disks are used.", units::bytes(used)))
 }
 
 fn judge_blocked(facts: &Facts<'_>) -> Vec<Finding> {

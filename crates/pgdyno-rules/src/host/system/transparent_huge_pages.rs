@@ -21,10 +21,11 @@ pub static ENABLED: Rule = Rule {
         today: Today::Depends,
         why: "PostgreSQL does not ask, so madvise is the same as never for it and keeps the feature for others. With \
               always, memory of sessions (sorts, hash tables) is huge: fewer misses of the TLB in long queries, more \
-              memory for many small sessions, and waits while memory is compacted. The manual discourages it. Shared \
-              memory is not concerned: that is shmem_enabled, and huge_pages of the server.",
-        danger: "With always, short transactions can wait milliseconds for compaction, and sessions take more memory \
-                 than they use.",
+              memory for many small sessions, and where defrag is always, too, waits for compaction. The manual \
+              discourages it. Shared memory is not concerned: that is shmem_enabled, and huge_pages of the \
+              server.",
+        danger: "With always, sessions take more memory than they use, and where defrag is always, too, short \
+                 transactions can wait milliseconds for compaction.",
         gain: here(
             "never instead of always: no difference could be told, -0.6 % [-21, 25] of the TPS of reads by key with 8 \
              clients",
@@ -83,8 +84,14 @@ fn judge_enabled(facts: &Facts<'_>) -> Vec<Finding> {
             "Long queries with much private memory may gain; whether they do here is not measured.",
         ),
         (Some("always"), _) => {
-            let reason = "Memory of sessions is in huge pages without a request, at the price of compaction; madvise \
-                          leaves them to programs that request them.";
+            let waits = match facts.host.memory.transparent.defrag.as_deref() {
+                Some("always") => ", and page faults wait for compaction",
+                _ => "",
+            };
+            let reason = format!(
+                "Memory of sessions is in huge pages without a request: they take more than they use{waits}. madvise \
+                 leaves huge pages to programs that request them."
+            );
             vec![ENABLED.finding(Standing::Improve, reason).present("always").set(knob("enabled"), "madvise")]
         }
         (Some(mode), _) => {
