@@ -19,6 +19,10 @@ const RECENT: usize = 8;
 pub struct Pace {
     every: Duration,
     share: u32,
+    /// Longest time without questions that later ones may make up for.
+    savings: Duration,
+    /// Until when the share of time is spent.
+    spent_until: Option<Instant>,
     next: Option<Instant>,
     /// The end of the last answer.
     last: Option<Instant>,
@@ -28,12 +32,26 @@ pub struct Pace {
 impl Pace {
     /// Asks at most once in this time.
     pub fn new(every: Duration) -> Self {
-        Self { every, share: SHARE, next: None, last: None, took: VecDeque::new() }
+        Self {
+            every,
+            share: SHARE,
+            savings: Duration::ZERO,
+            spent_until: None,
+            next: None,
+            last: None,
+            took: VecDeque::new(),
+        }
     }
 
     /// Lets answers take one part in so many of the time.
     pub fn with_share(self, one_in: u32) -> Self {
         Self { share: one_in, ..self }
+    }
+
+    /// Lets a reader that was not asked for a while, at most for this time, be asked as often as it is meant for until
+    /// it has taken its share of that time as well.
+    pub fn with_savings(self, savings: Duration) -> Self {
+        Self { savings, ..self }
     }
 
     /// When to ask next; `None` for at once.
@@ -67,7 +85,11 @@ impl Pace {
         }
         // Kept in step: a late answer does not delay the next ones.
         let step = self.next.map_or(begin, |next| if begin < next + self.every { next } else { begin });
-        self.next = Some((step + self.every).max(begin + self.takes().saturating_mul(self.share)));
+        let saved_since = begin.checked_sub(self.savings).unwrap_or(begin);
+        let spent_since = self.spent_until.map_or(saved_since, |until| until.max(saved_since));
+        let spent_until = spent_since + self.takes().saturating_mul(self.share);
+        self.spent_until = Some(spent_until);
+        self.next = Some((step + self.every).max(spent_until));
     }
 
     /// Asks again after this time.
@@ -104,6 +126,23 @@ mod tests {
         let mut slow = slow.with_share(20);
         slow.answered(begin + ms(20_000), begin + ms(20_100));
         assert!(!slow.is_due(begin + ms(21_999)) && slow.is_due(begin + ms(22_000)));
+    }
+
+    #[test]
+    fn a_reader_that_was_not_asked_makes_up_for_it() {
+        let (begin, ms) = (Instant::now(), Duration::from_millis);
+        let mut pace = Pace::new(ms(250)).with_share(600).with_savings(ms(3_000));
+        pace.answered(begin - ms(60_000), begin - ms(59_000));
+        let mut at = begin;
+        let mut answer = || {
+            pace.answered(at, at + ms(2));
+            let gap = pace.next().expect("it was asked") - at;
+            at += gap;
+            gap
+        };
+        // Each answer spends 1.2 s: three of them what was saved, and 0.6 s of what comes.
+        let gaps: Vec<Duration> = (0..5).map(|_| answer()).collect();
+        assert_eq!(gaps, [ms(250), ms(250), ms(250), ms(1_050), ms(1_200)]);
     }
 
     #[test]

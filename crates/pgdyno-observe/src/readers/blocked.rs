@@ -20,7 +20,11 @@ const EVERY: Duration = Duration::from_millis(250);
 
 /// Answers may take one part in so many of the time: at hundreds of sessions that wait, each takes milliseconds, for a
 /// part of which the server grants no lock.
-const SHARE: u32 = 400;
+const SHARE: u32 = 600;
+
+/// Time without waits for locks for whose share the first questions may make up: who holds a lock for less than a second
+/// is otherwise not seen by most who wait for it.
+const SAVINGS: Duration = Duration::from_secs(3);
 
 /// Time between two looks at whether to ask: that of the samples.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
@@ -39,7 +43,8 @@ pub(super) struct Blocked {
 impl Blocked {
     pub(super) fn new(version_num: u32, suspected: Arc<AtomicBool>) -> Self {
         let reader = BlockedReader::new(version_num, &[]);
-        Self { version_num, reader, own: Vec::new(), suspected, pace: Pace::new(EVERY).with_share(SHARE) }
+        let pace = Pace::new(EVERY).with_share(SHARE).with_savings(SAVINGS);
+        Self { version_num, reader, own: Vec::new(), suspected, pace }
     }
 
     fn leave_out(&mut self, own: &[i32]) {
