@@ -42,6 +42,20 @@ impl Mount {
         })
     }
 
+    /// Who may use the bytes that are reserved, besides root only those whom options of ext4 name: `root`, or `root,
+    /// user 26 and group 27`.
+    pub fn reserved_for(&self) -> String {
+        let who = [("resuid", "user"), ("resgid", "group")];
+        let named = who.into_iter().filter_map(|(option, kind)| match self.option(option)? {
+            "" | "0" => None,
+            id => Some(format!("{kind} {id}")),
+        });
+        match named.reduce(|all, one| format!("{all} and {one}")) {
+            None => "root".to_owned(),
+            Some(others) => format!("root, {others}"),
+        }
+    }
+
     /// Whether its metadata goes through a journal, by its type or by what was read of it; `None` if unknown. A mode of
     /// the journal (`data=`) is shown only where there is one.
     pub fn is_journaled(&self) -> Option<bool> {

@@ -22,8 +22,8 @@ const EVERY: Duration = Duration::from_millis(250);
 /// part of which the server grants no lock.
 const SHARE: u32 = 600;
 
-/// Time without waits for locks for whose share the first questions may make up: who holds a lock for less than a second
-/// is otherwise not seen by most who wait for it.
+/// Time without waits for locks for whose share the first questions may make up: who holds a lock for less than a
+/// second is otherwise not seen by most who wait for it.
 const SAVINGS: Duration = Duration::from_secs(3);
 
 /// Time between two looks at whether to ask: that of the samples.

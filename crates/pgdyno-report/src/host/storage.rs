@@ -80,7 +80,10 @@ impl Tree<'_> {
         let running = if running { "; inode tables are being initialised" } else { "" };
         let free = maybe("; free ", at.figure("available_bytes", Bytes), "");
         let reserved = at.figure("reserved_bytes", Bytes).filter(|_| mount.reserved_bytes > Some(0));
-        let reserved = maybe(", and ", reserved, " for root alone");
+        let reserved = match reserved {
+            Some(_) => phrase![maybe(", and ", reserved, " for "), mount.reserved_for(), " alone"],
+            None => Phrase::default(),
+        };
         let journal = if mount.has_journal == Some(false) { "; NO JOURNAL" } else { "" };
         let how = phrase![joined(options, ", "), free, reserved, journal, running];
         let size = at.figure("size_bytes", Bytes).map_or_else(Phrase::default, |size| Some(size).into());

@@ -150,7 +150,9 @@ fn recommend(args: &Recommend, context: &Context) -> Result<ExitCode, Problem> {
             env!("CARGO_PKG_VERSION"),
             facts.places()
         );
-        let hints = settings::render_hints(&settings::hints(&inputs));
+        let hints: Vec<Choice> =
+            settings::hints(&inputs).into_iter().filter(|hint| facts.needs(hint)).collect();
+        let hints = settings::render_hints(&hints);
         output::print(&format!("{head}{}{hints}", settings::render(&choices)))?;
     }
     if args.verify {
@@ -213,6 +215,8 @@ struct Facts {
     name: String,
     /// Whether somebody said where data lies, or it is known.
     is_data_named: bool,
+    /// After how many seconds of silence the kernel asks whether a client is there, as far as it is known.
+    keepalive_s: Option<i64>,
     host: HostFacts,
     data: StorageFacts,
     wal: Option<StorageFacts>,
@@ -247,6 +251,7 @@ impl For {
         Ok(Facts {
             name: pgdyno_host::facts::name(),
             is_data_named: self.data.is_some(),
+            keepalive_s: None,
             host: host()?,
             data: storage(&data)?,
             wal: wal.map(storage).transpose()?,
@@ -288,6 +293,7 @@ impl For {
         Ok(Facts {
             name: if host.name.is_empty() { file.to_owned() } else { printable(&host.name).into_owned() },
             is_data_named,
+            keepalive_s: host.sysctl_number("net.ipv4.tcp_keepalive_time"),
             host: facts,
             data: storage(&data)?,
             wal: wal.as_deref().map(storage).transpose()?,
@@ -339,6 +345,13 @@ impl Facts {
         }
     }
 
+    /// Whether the host does not already do what a hint brings.
+    fn needs(&self, hint: &Choice) -> bool {
+        /// A client that vanished may hold its locks so long, in seconds.
+        const TOLERABLE_S: i64 = 30 * 60;
+        hint.name != "tcp_keepalives_idle" || self.keepalive_s.is_none_or(|seconds| seconds > TOLERABLE_S)
+    }
+
     /// The directories that the values are computed for, as a comment.
     fn places(&self) -> String {
         let wal = self.wal.as_ref().map(|wal| format!(", WAL in {}", printable(&wal.path)));
@@ -379,6 +392,7 @@ fn of_server(name: &str) -> Result<Facts, Problem> {
     Ok(Facts {
         name: format!("`{name}`"),
         is_data_named: true,
+        keepalive_s: None,
         host: host()?,
         data: storage(&record.data.path)?,
         wal: record.wal.as_ref().map(|wal| storage(&wal.path)).transpose()?,
@@ -402,6 +416,7 @@ fn of_run(run: &pgdyno_record::Run) -> Result<Facts, Problem> {
     Ok(Facts {
         name: format!("the machine of {}", record.id),
         is_data_named: true,
+        keepalive_s: None,
         host: record.host.clone(),
         data: storage,
         wal: None,

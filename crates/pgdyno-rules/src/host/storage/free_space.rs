@@ -33,7 +33,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         let percent = free as f64 / (size - reserved).max(1) as f64 * 100.0;
         let holds_wal =
             mounts_of(facts.host, &[PgPurpose::Wal]).iter().any(|other| other.point == mount.point);
-        let told = told(free, size, reserved, percent);
+        let told = told(free, size, (reserved, &mount.reserved_for()), percent);
         let finding = if percent < 3.0 && holds_wal {
             RULE.finding(Standing::Dangerous, format!("{told}: the server stops when WAL finds no space."))
                 .better("10 %")
@@ -48,12 +48,12 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 /// How much is free. What only root may use is left out of both, as df does.
-fn told(free: u64, size: u64, reserved: u64, percent: f64) -> String {
+fn told(free: u64, size: u64, (reserved, who): (u64, &str), percent: f64) -> String {
     let usable = bytes(size - reserved);
     match reserved {
         0 => format!("{} of {usable} are free, {percent:.1} %", bytes(free)),
         _ => format!(
-            "{} of {usable} are free, {percent:.1} %, and {} more for root alone (`pgdyno explain 'mkfs.ext4 -m'`)",
+            "{} of {usable} are free, {percent:.1} %, and {} more for {who} alone (`pgdyno explain 'mkfs.ext4 -m'`)",
             bytes(free),
             bytes(reserved)
         ),

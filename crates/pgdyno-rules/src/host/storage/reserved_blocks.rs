@@ -13,7 +13,8 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "mkfs.ext4 -m",
         also: &["mkfs.ext4 -m 0", "reserved blocks", "tune2fs -m"],
-        what: "The share of the file system that only root may fill, in percent; 5 by default.",
+        what: "The share of the file system that only root may fill, and whom the options resuid and resgid name, in \
+               percent; 5 by default.",
         today: Today::Kept,
         why: "5 % of a large volume is space that the server can never use; 0 or 1 is right for a volume that holds \
               nothing but data directories. tune2fs -m changes it at any time. df counts the reserve as neither \
@@ -39,9 +40,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 fn judge_mount(mount: &Mount) -> Option<Finding> {
     let (size, reserved) = (mount.size_bytes.filter(|size| *size > 0)?, mount.reserved_bytes?);
     let share = reserved as f64 / size as f64;
-    let (who, never) = match others(mount) {
-        None => ("root".to_owned(), "the server can never use them"),
-        Some(others) => (format!("root, {others}"), "a server of another user can never use them"),
+    let who = mount.reserved_for();
+    let never = match who.as_str() {
+        "root" => "the server can never use them",
+        _ => "a server of another user can never use them",
     };
     let told = format!("{} of {} are free for {who} alone", bytes(reserved), bytes(size));
     let is_large = mount.point != "/" && reserved > LARGE && share > 0.02;
@@ -56,16 +58,6 @@ fn judge_mount(mount: &Mount) -> Option<Finding> {
         RULE.finding(Standing::Fine, format!("{told}."))
     };
     Some(finding.seen(percent(share)))
-}
-
-/// Who else may use the reserve by an option of the mount, which may be the server; `None` if nobody.
-fn others(mount: &Mount) -> Option<String> {
-    let who = [("resuid", "user"), ("resgid", "group")];
-    let named = who.into_iter().filter_map(|(option, kind)| match mount.option(option)? {
-        "" | "0" => None,
-        id => Some(format!("{kind} {id}")),
-    });
-    named.reduce(|all, one| format!("{all} and {one}"))
 }
 
 #[cfg(test)]

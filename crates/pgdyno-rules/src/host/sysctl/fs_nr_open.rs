@@ -35,7 +35,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let Some(value) = RULE.number(facts) else { return Vec::new() };
     let files = facts.files_of_process().unwrap_or(DEFAULT_FILES + UNCOUNTED_FILES);
     let logins = facts.host.login.lines.iter().filter(|line| line.item == "nofile");
-    let highest = logins.filter_map(|line| line.value.parse::<u64>().ok()).max().unwrap_or(0);
+    let held = facts.host.server.as_ref().and_then(|server| server.limits.get("Max open files"));
+    let held = held.and_then(|limit| limit.hard.max(limit.soft));
+    let highest = logins.filter_map(|line| line.value.parse::<u64>().ok()).chain(held).max().unwrap_or(0);
     let wanted = highest.max(files);
     if wanted > MOST {
         let reason = format!("A nofile of {} is requested, which no kernel can give.", units::count(wanted));
