@@ -53,7 +53,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::LimitLine;
+    use pgdyno_inventory::{Limit, LimitLine};
 
     use super::*;
     use crate::host::testing::{changes, check_values, findings, host, with_server};
@@ -80,6 +80,14 @@ mod tests {
             assert!(reason.contains(files), "{settings:?}: {reason}");
         }
         assert!(findings(&RULE, &host(&sysctls))[0].reason.contains("(1,024)"), "no server");
+    }
+
+    #[test]
+    fn what_a_server_may_raise_its_limit_to_counts() {
+        let mut host = with_server(host(&[("fs.nr_open", "1048576")]), 18, &[("port", "5432")]);
+        let server = host.server.as_mut().expect("it was put there");
+        server.limits.insert("Max open files".to_owned(), Limit { soft: Some(1_024), hard: Some(524_288) });
+        assert!(findings(&RULE, &host)[0].reason.contains("(524,288)"), "{:?}", findings(&RULE, &host));
     }
 
     #[test]
