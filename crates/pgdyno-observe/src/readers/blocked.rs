@@ -14,20 +14,20 @@ use pgdyno_wire::{Session, WireError};
 
 use super::reader::{Say, ServerReader};
 
-/// Time between two questions, while sessions wait for locks: the server copies its lock table for the answer. A lock
-/// that is held for 300 ms is seen by nearly all who wait for it.
-const EVERY: Duration = Duration::from_millis(250);
+/// Time between two looks at whether to ask: that of the samples. Only an answer after a session began to wait names
+/// its holder: of a lock that is held for 200 ms, most who wait for it are seen.
+const LOOK_EVERY: Duration = Duration::from_millis(100);
 
-/// Answers may take one part in so many of the time: at hundreds of sessions that wait, each takes milliseconds, for a
-/// part of which the server grants no lock.
+/// Time between two questions, while sessions wait for locks: less than that of the looks, of which some come early.
+const EVERY: Duration = Duration::from_millis(75);
+
+/// Answers may take one part in so many of the time: the server copies its lock table for each, which takes
+/// milliseconds when hundreds of sessions wait, and for a part of them it grants no lock.
 const SHARE: u32 = 600;
 
 /// Time without waits for locks for whose share the first questions may make up: who holds a lock for less than a
 /// second is otherwise not seen by most who wait for it.
 const SAVINGS: Duration = Duration::from_secs(3);
-
-/// Time between two looks at whether to ask: that of the samples.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 /// Asks who blocks whom, if a sample of the activity shows a wait for a lock.
 pub(super) struct Blocked {

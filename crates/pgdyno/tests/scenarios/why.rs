@@ -170,7 +170,7 @@ mod alone {
             held.map(|of| of.share).sum::<f64>()
         };
         is_within_five_points(share(&tail, |wait| wait.starts_with("Lock")), truth, &tail);
-        // Who holds a lock is asked four times a second, and a lock is held for 300 ms.
+        // Who holds a lock is asked ten times a second at first, and a lock is held for 300 ms.
         assert!(held(HolderKind::Session) > 0.6 * truth, "{truth} {tail:#?}");
         let lock = tail.causes.iter().find(|of| of.holder.is_some()).expect("a lock is a cause");
         let holder = lock.holder.as_ref().expect("it is there");
