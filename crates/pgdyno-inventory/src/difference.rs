@@ -105,7 +105,7 @@ impl Walk {
             // A device or a mount that the other host does not have is one difference, not as many as it has fields.
             let is_thing = kind == Parts::Named && in_a.or(in_b).is_some_and(Value::is_object);
             if is_thing && in_a.is_none() != in_b.is_none() {
-                let [a, b] = [in_a, in_b].map(|one| one.map(|thing| known(thing).to_string()));
+                let [a, b] = [in_a, in_b].map(|one| one.map(|thing| known(&pattern, thing).to_string()));
                 self.found.push(Difference { path, a, b });
                 continue;
             }
@@ -138,20 +138,15 @@ fn parts(pattern: &str, value: &Value) -> Option<Parts> {
     }
 }
 
-/// What is known of a thing: its fields without those that are absent.
-fn known(thing: &Value) -> Value {
-    match thing {
-        Value::Object(fields) => {
-            let known = fields.iter().filter(|(_, value)| text(value).is_some());
-            known.map(|(name, value)| (name.clone(), known_value(value))).collect()
-        }
-        other => other.clone(),
-    }
-}
-
-/// The same of a field, which may be a structure itself.
-fn known_value(value: &Value) -> Value {
-    if value.is_object() { known(value) } else { value.clone() }
+/// What is known of a thing at a path, without names: its fields but for those that are absent, or change all the time.
+fn known(pattern: &str, thing: &Value) -> Value {
+    let Value::Object(fields) = thing else { return thing.clone() };
+    let known = fields.iter().filter_map(|(name, value)| {
+        let pattern = format!("{pattern}.{name}");
+        let is_told = text(value).is_some() && !VOLATILE.contains(&pattern.as_str());
+        is_told.then(|| (name.clone(), known(&pattern, value)))
+    });
+    known.collect()
 }
 
 /// The parts of a value with their names. Of several with one name, the later ones are numbered, and so are those

@@ -628,20 +628,16 @@ fn finding<'a>(check: &'a pgdyno_rules::Check, name: &str) -> &'a pgdyno_rules::
 fn recorded_hosts_are_judged_by_what_they_tell() {
     use pgdyno_rules::Standing::{Dangerous, Fine, Improve, NoEffect, Obsolete, Unknown};
     for (host, rule, standing, recommended) in [
-        (
-            "article-001",
-            "vm.nr_hugepages",
-            Improve,
-            Some("33,954 for a new server; at most 98,304 pages, 192 GiB"),
-        ),
+        ("article-001", "vm.nr_hugepages", Improve, Some("33,954 for a new server, at most 98,304")),
         ("article-001", "vm.dirty_ratio", Improve, Some("vm.dirty_bytes = 1610612736")),
         ("article-001", "vm.swappiness", Improve, Some("1")),
         ("article-001", "net.core.rmem_max", NoEffect, None),
         ("article-001", "intel_idle.max_cstate", Unknown, None),
         ("article-001", "fs.file-max", Fine, None),
         ("article-001", "kernel.sem", Obsolete, None),
-        // 16 disks of 128 MiB, four times over.
-        ("article-004", "vm.dirty_ratio", Improve, Some("vm.dirty_bytes = 8589934592")),
+        // The 16 disks of a guest count as 512 MiB, four times over.
+        ("article-004", "vm.dirty_ratio", Improve, Some("vm.dirty_bytes = 2147483648")),
+        ("article-004", "vm.dirty_background_bytes", Fine, None),
         ("article-004", "vm.swappiness", Fine, None),
         ("article-004", "kernel.sem", Obsolete, None),
         ("article-004", "net.ipv4.tcp_tw_reuse", NoEffect, None),
@@ -663,7 +659,7 @@ fn recorded_hosts_are_judged_by_what_they_tell() {
     let article = judged("article-001");
     let reason = &finding(&article, "vm.nr_hugepages").reason;
     assert!(
-        reason.starts_with("200 GiB in huge pages, if each has 2 MiB as usual, 78.1 % of the memory"),
+        reason.starts_with("200 GiB in huge pages, if each has 2 MiB as usual: 78.1 % of the memory"),
         "{reason}"
     );
     assert!(finding(&article, "CommitLimit").reason.contains("− 200 GiB in huge pages"), "{article:?}");
@@ -715,7 +711,7 @@ fn a_check_counts_its_rules() {
         let text = pgdyno_report::host_check(check, true);
         text.split_whitespace().collect::<Vec<_>>().join(" ")
     };
-    let expected = format!("{} of {} rules found something to judge", check.judging, check.rules);
+    let expected = format!("{} of {} rules concern this host", check.judging, check.rules);
     assert!(shown(&check).contains(&expected), "{}", shown(&check));
     let finding = &mut check.findings[0];
     (finding.present, finding.recommended) = (Some("/bin/date".into()), Some(String::new()));

@@ -22,7 +22,7 @@ pub struct Check {
     pub purpose: Purpose,
     /// Number of rules.
     pub rules: u64,
-    /// Rules that found something to judge; the others are about what this host does not have or does not tell.
+    /// Rules that concern the host; the others are about what it does not have or does not tell.
     pub judging: u64,
     /// The directories that were judged; empty if all storage was.
     pub directories: Vec<String>,

@@ -31,10 +31,10 @@ fn head(check: &Check) -> Vec<Block> {
         dirs => format!("the storage of {}", printable(&dirs.join(", "))),
     };
     let findings: u64 = ALL.iter().map(|standing| count(*standing)).sum();
-    let several = if findings > check.judging { ", some of them several things" } else { "" };
+    let several = if findings > check.judging { ", some of them in several places" } else { "" };
     let what = format!(
-        "{}, {}, for {}: {judged}. {} of {} found something to judge{several}; the others are about what this host \
-         does not have, or does not tell.",
+        "{}, {}, for {}: {judged}. {} of {} concern this host{several}; the others are about what it does not \
+         have, or does not tell.",
         printable(&check.host),
         match check.kernel.as_str() {
             "" => "kernel unknown".to_owned(),

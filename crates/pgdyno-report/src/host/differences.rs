@@ -24,7 +24,8 @@ pub fn differences(a: &Inventory, b: &Inventory) -> Document {
         0 => "The hosts do not differ in anything that was read.".to_owned(),
         count => format!(
             "The hosts differ in {}. The value of {name_a} is before the arrow, that of {name_b} after it; – where a \
-             host does not have the fact, or does not tell it.",
+             host does not have the fact, or does not tell it. Figures that change all the time, such as available \
+             memory, are left out.",
             units::plural(count, "fact")
         ),
     };
@@ -71,10 +72,11 @@ fn label(rest: &str) -> String {
         left = match left.strip_prefix('[') {
             Some(inner) => {
                 let (name, after) = closed(inner);
-                // Pools of huge pages are named after the size of a page.
-                let size =
-                    name.parse().ok().filter(|_| words.last().is_some_and(|list| list == "huge pages"));
-                words.push(size.map_or_else(|| name.to_owned(), units::bytes));
+                let list = words.last().cloned().unwrap_or_default();
+                if list == "caches" {
+                    words.pop();
+                }
+                words.push(name_in(&list, name));
                 after
             }
             None => {
@@ -89,6 +91,15 @@ fn label(rest: &str) -> String {
     words.join(" ")
 }
 
+/// The name of an element of a list: pools of huge pages are named after the size of a page, caches after their level.
+fn name_in(list: &str, name: &str) -> String {
+    match (list, name.parse()) {
+        ("huge pages", Ok(size)) => units::bytes(size),
+        ("caches", _) => format!("L{name}"),
+        _ => name.to_owned(),
+    }
+}
+
 /// What is within a bracket that is open, and what follows it; a name may have brackets itself.
 fn closed(inner: &str) -> (&str, &str) {
     let end = inner.find("].").or_else(|| inner.find("][")).unwrap_or(inner.len().saturating_sub(1));
@@ -100,6 +111,9 @@ fn closed(inner: &str) -> (&str, &str) {
 fn words_of_field(field: &str) -> String {
     match field {
         "version_num" => "PostgreSQL".to_owned(),
+        "logical" => "CPUs".to_owned(),
+        "boot_words" => "boot line".to_owned(),
+        "clocks" => "clock source".to_owned(),
         "huge_page_bytes" => "memory in huge pages".to_owned(),
         _ => field.strip_suffix("_bytes").unwrap_or(field).replace('_', " "),
     }
@@ -186,7 +200,8 @@ mod tests {
             ("version_num", "PostgreSQL"),
             ("[/srv/a[1]].options", "/srv/a[1] options"),
             ("affinities[virtio0-input.0]", "virtio0-input.0"),
-            ("boot_words", "boot words"),
+            ("boot_words", "boot line"),
+            ("caches[1 Data].size_bytes", "L1 Data size"),
         ] {
             assert_eq!(label(rest), expected);
         }

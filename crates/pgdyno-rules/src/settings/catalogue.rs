@@ -499,7 +499,7 @@ pub const ENTRIES: &[Entry] = &[
     word("timezone", 90_500, END, Text, "GMT"),
     word("timezone_abbreviations", 90_500, END, Text, "Default"),
     word("trace_notify", 90_500, END, Bool, "off"),
-    word("trace_recovery_messages", 90_500, 150_000, Enum, "log"),
+    word("trace_recovery_messages", 90_500, 170_000, Enum, "log"),
     word("trace_sort", 90_500, END, Bool, "off"),
     word("track_activities", 90_500, END, Bool, "on"),
     number("track_activity_query_size", 90_500, 130_000, Int(Unit::Byte), 100.0, 102_400.0, "1024"),

@@ -111,7 +111,10 @@ fn max_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
         format!("{little}a twentieth of the {} free where WAL lies, from 1GB to {most}GB", bytes(free));
     let reason = match chosen < most * GB {
         true => format!("{what}; volume, not time, starts checkpoints from {rate} of WAL on"),
-        false => format!("{what}: time starts checkpoints up to {rate} of WAL"),
+        false => format!(
+            "{what}: time starts checkpoints up to {rate} of WAL; where more is written for long, a larger one keeps \
+             it so"
+        ),
     };
     choice("max_wal_size", format(chosen), reason)
 }

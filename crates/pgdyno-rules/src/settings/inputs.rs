@@ -133,10 +133,13 @@ pub(crate) fn memory_beside(host: &HostFacts, shared_buffers: u64) -> u64 {
     usable_memory_bytes(host).saturating_sub(taken)
 }
 
-/// `shared_buffers`, with the pool of huge pages where there is one, for a reason.
-pub(crate) fn beside_words(host: &HostFacts) -> String {
+/// What [`memory_beside`] leaves out, for a reason.
+pub(crate) fn beside_words(host: &HostFacts, shared_buffers: u64) -> String {
     match huge_pool_bytes(host) {
         0 => "shared_buffers".to_owned(),
+        bytes if shared_buffers <= bytes => {
+            format!("the {} of huge pages that hold shared_buffers", units::bytes(bytes))
+        }
         bytes => format!("shared_buffers and {} of huge pages", units::bytes(bytes)),
     }
 }

@@ -65,7 +65,7 @@ pub const RULES: &[Rule] = &[
         "maintenance_work_mem",
         Today::Kept,
         "Memory of one VACUUM, CREATE INDEX or ALTER TABLE ADD FOREIGN KEY.",
-        "A sixteenth of memory, at most 2 GB, since more seldom makes a sort of an index faster; for loads \
+        "A sixteenth of memory, at most 2 GB, since more rarely makes a sort of an index faster; for loads \
          an eighth, up to 8 GB, since they sort for indexes. Every worker of autovacuum may use as much \
          unless autovacuum_work_mem says less. Before 17 a vacuum uses at most 1 GB of it.",
         "PostgreSQL manual, \"Resource Consumption\" of Server Configuration; release notes of 17",
@@ -169,7 +169,8 @@ fn shared_buffers(inputs: &Inputs<'_>) -> Option<Choice> {
     // What the server has beside its buffers is a few per cent of them.
     let idle = match pool > bytes + bytes / 4 {
         true => format!(
-            "; of {} of huge pages it fills little more than this, and nothing else can use the rest",
+            "; of {} of huge pages the server fills little more than this, and nothing else can use the rest: where \
+             you give it back (`pgdyno host check`), have these values chosen anew",
             units::bytes(pool)
         ),
         false => String::new(),
@@ -225,7 +226,7 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
     if let Some((of_reports, reason)) = work_mem_of_reports(inputs).filter(|(more, _)| *more > bytes) {
         return choice("work_mem", format(of_reports), reason);
     }
-    let beside = beside_words(inputs.host);
+    let beside = beside_words(inputs.host, inputs.shared_buffers_bytes());
     let reason = format!(
         "a third of the memory beside {beside} if {connections} connections use it once, from 4MB to 256MB: sessions \
          need more for themselves, and a query may use it several times"
@@ -238,7 +239,7 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
 fn work_mem_of_reports(inputs: &Inputs<'_>) -> Option<(u64, String)> {
     let (clients, processes) = (u64::from(inputs.clients.max(1)), u64::from(inputs.cpus() / 2).min(16) + 1);
     let bytes = whole_mb(free_bytes(inputs) / (2 * clients * processes), 4 * MB).min(GB);
-    let beside = beside_words(inputs.host);
+    let beside = beside_words(inputs.host, inputs.shared_buffers_bytes());
     let reason =
         format!("memory beside {beside} over 2 x {clients} queries of {processes} processes, up to 1GB");
     (inputs.purpose == Purpose::Olap).then_some((bytes, reason))
@@ -254,7 +255,7 @@ fn judge_work_mem(given: &Given<'_>) -> Finding {
     let chosen = work_mem(given.inputs).map(|choice| choice.value).unwrap_or_default();
     let words = |what: &str| {
         let (all, left) = (units::bytes(all as u64), units::bytes(left as u64));
-        let beside = beside_words(host);
+        let beside = beside_words(host, shared as u64);
         format!("once in each of {sessions} connections it is {all}{what} the {left} beside {beside}")
     };
     if given.is(&chosen) {
@@ -306,7 +307,7 @@ fn maintenance_work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
     let words = memory_words(inputs.host);
     let reason = match inputs.purpose {
         Purpose::BulkLoad => format!("an eighth of {words}, up to 8GB: loads sort for their indexes"),
-        _ => format!("a sixteenth of {words}, at most 2GB: more seldom makes an index build faster"),
+        _ => format!("a sixteenth of {words}, at most 2GB: more rarely makes an index build faster"),
     };
     choice("maintenance_work_mem", format(maintenance_bytes(inputs)), reason)
 }

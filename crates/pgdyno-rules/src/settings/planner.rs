@@ -169,7 +169,10 @@ fn effective_cache_size(inputs: &Inputs<'_>) -> Option<Choice> {
     let (bytes, host) = (cache_bytes(inputs), inputs.host);
     let of_what = match bytes == share_of_memory(inputs) {
         true => format!("three quarters of {}", memory_words(host)),
-        false => format!("shared_buffers, and three quarters of what is beside {}", beside_words(host)),
+        false => format!(
+            "shared_buffers, and three quarters of what is beside {}",
+            beside_words(host, inputs.shared_buffers_bytes())
+        ),
     };
     choice("effective_cache_size", format(bytes), format!("{of_what}: a hint to the planner, not reserved"))
 }

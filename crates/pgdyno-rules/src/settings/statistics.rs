@@ -109,9 +109,17 @@ fn activities(given: &Given<'_>) -> Finding {
     }
 }
 
-fn track_io_timing(_: &Inputs<'_>) -> Option<Choice> {
+fn track_io_timing(inputs: &Inputs<'_>) -> Option<Choice> {
     let reason = "EXPLAIN (ANALYZE, BUFFERS) and pg_stat_database then show what reads and writes take";
-    choice("track_io_timing", "on", reason)
+    match inputs.host.clocksource.as_deref() {
+        Some("hpet" | "acpi_pm") => None,
+        Some(_) => choice("track_io_timing", "on", reason),
+        None => {
+            let unless =
+                "unless reading the clock is slow, which is not known here (`pgdyno disk clock` tells)";
+            choice("track_io_timing", "on", format!("{reason}, {unless}"))
+        }
+    }
 }
 
 fn judge_io_timing(given: &Given<'_>) -> Finding {

@@ -55,7 +55,7 @@ pub(crate) const SETTINGS: &[Page] = &[
         "Where statistics were kept as files while the server ran, often put into memory; they are in shared memory \
          since 15.",
     ),
-    gone("trace_recovery_messages", Some(15), "Level of messages of recovery, for developers."),
+    gone("trace_recovery_messages", Some(17), "Level of messages of recovery, for developers."),
     gone(
         "vacuum_cleanup_index_scale_factor",
         Some(14),

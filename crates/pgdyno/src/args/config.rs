@@ -224,6 +224,8 @@ struct Facts {
     segment_bytes: u64,
     /// Data directory of the named server.
     server: Option<PathBuf>,
+    /// `server_version_num` of the server that has the data directory, as far as it is known.
+    present_version_num: Option<u32>,
 }
 
 impl For {
@@ -258,6 +260,7 @@ impl For {
             version_num: program.version_num,
             segment_bytes: self.segment_bytes().unwrap_or(segment(SEGMENT_MB)),
             server: None,
+            present_version_num: None,
         })
     }
 
@@ -300,6 +303,7 @@ impl For {
             version_num: self.pg.map(Wanted::least).or(of_server).unwrap_or(NEWEST_MAJOR * 10_000),
             segment_bytes: self.segment_bytes().unwrap_or(segment(SEGMENT_MB)),
             server: None,
+            present_version_num: of_server.filter(|_| self.data.is_none()),
         })
     }
 
@@ -356,9 +360,14 @@ impl Facts {
     fn places(&self) -> String {
         let wal = self.wal.as_ref().map(|wal| format!(", WAL in {}", printable(&wal.path)));
         let told = format!("data in {}{}", printable(&self.data.path), wal.unwrap_or_default());
-        match self.is_data_named {
-            true => format!("# {told}\n"),
-            false => format!("# {told}, as no directory is named: --data DIR names one\n"),
+        let wanted = major_of(self.version_num);
+        let present = self.present_version_num.map(major_of).filter(|present| *present != wanted);
+        match (self.is_data_named, present) {
+            (true, None) => format!("# {told}\n"),
+            (true, Some(present)) => {
+                format!("# {told}, which PostgreSQL {present} has: {wanted} needs one of its own\n")
+            }
+            (false, _) => format!("# {told}, as no directory is named: --data DIR names one\n"),
         }
     }
 
@@ -399,6 +408,7 @@ fn of_server(name: &str) -> Result<Facts, Problem> {
         version_num: record.version_num,
         segment_bytes: segment(record.wal_segsize_mb.unwrap_or(SEGMENT_MB)),
         server: Some(record.data.path),
+        present_version_num: None,
     })
 }
 
@@ -479,6 +489,20 @@ mod tests {
         let elsewhere = described(ARTICLE, &["--data", "/data02/new"]).expect("they suffice");
         assert_eq!(elsewhere.data.mount_point.as_deref(), Some("/data02"));
         assert!(elsewhere.wal.is_none() && elsewhere.version_num == NEWEST_MAJOR * 10_000);
+    }
+
+    #[test]
+    fn a_directory_of_another_major_is_named_as_such() {
+        for (pg, of, expected) in [
+            ("17", None, ", which PostgreSQL 15 has: 17 needs one of its own\n"),
+            ("15", None, "data in /var/lib/postgresql/15/main\n"),
+            ("17", Some("/var/lib/pg17"), "data in /var/lib/pg17\n"),
+        ] {
+            let of = of.into_iter().flat_map(|dir| ["--data", dir]);
+            let words: Vec<&str> = ["--run", "host.json", "--pg", pg].into_iter().chain(of).collect();
+            let places = described(VM, &words).expect("they suffice").places();
+            assert!(places.ends_with(expected), "{places}");
+        }
     }
 
     #[test]

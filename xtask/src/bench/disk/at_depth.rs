@@ -70,16 +70,18 @@ fn cells(file_bytes: u64) -> Vec<Cell> {
 }
 
 impl Cell {
-    /// The same pattern, submitted in the same portions.
+    /// The same pattern, submitted in the same portions, with everything that the kernel offers to both: files and
+    /// buffers are registered, and what has ended is taken at once.
     fn fio(&self, file: &str, seconds: u32) -> Command {
         let depth = self.pattern.depth;
         let mut command = Command::new("fio");
         command
             .args(["--name=one", "--ioengine=io_uring", "--direct=1", "--time_based", "--norandommap"])
-            .args(["--randrepeat=0", "--lat_percentiles=1"])
+            .args(["--randrepeat=0", "--lat_percentiles=1", "--registerfiles=1", "--fixedbufs=1"])
             .args([format!("--filename={file}"), format!("--rw={}", self.rw), format!("--bs={BLOCK_BYTES}")])
             .args([format!("--iodepth={depth}"), format!("--iodepth_batch_submit={}", BATCH.min(depth))])
-            .args([format!("--size={}", self.pattern.file_bytes), format!("--runtime={seconds}")]);
+            .args([format!("--iodepth_batch_complete_max={depth}"), format!("--runtime={seconds}")])
+            .args([format!("--size={}", self.pattern.file_bytes)]);
         command
     }
 }

@@ -15,11 +15,13 @@ pub static RULE: Rule = Rule {
         today: Today::Depends,
         why: "Most of their cost is in system calls and context switches, of which a server with many clients has \
               plenty, and it differs widely between processors: recent ones need few of them. Measure both ways on \
-              the same host, and compare results of hosts only if they agree in this.",
+              the same host, and compare results of hosts only if they agree in this. Since Linux 6.17 kinds of \
+              attacks can be left out one by one (no_user_kernel, no_user_user, no_guest_host, no_guest_guest); the \
+              last two protect a host from its virtual machines, and these from each other.",
         danger: "Without them, code of another user, container or virtual machine can read memory of the server \
                  and the kernel.",
         source: "Linux Documentation/admin-guide/kernel-parameters.txt (mitigations=) and \
-                 Documentation/admin-guide/hw-vuln/index.rst.",
+                 Documentation/admin-guide/hw-vuln (index.rst, attack_vector_controls.rst).",
         since_kernel: Some((5, 2)),
         ..Page::EMPTY
     },
@@ -27,10 +29,38 @@ pub static RULE: Rule = Rule {
 };
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
-    let host = facts.host;
-    if host.kernel.boot_word("mitigations") != Some("off") {
-        return Vec::new();
+    match facts.host.kernel.boot_word("mitigations") {
+        Some("off") => judge_off(facts),
+        Some(word) => vec![judge_part(word)],
+        None => Vec::new(),
     }
+}
+
+/// Judges words that leave out no workaround, or those against some kinds of attacks.
+fn judge_part(word: &str) -> Finding {
+    let left_out: Vec<&str> = word.split([',', ';']).filter(|kind| kind.starts_with("no_")).collect();
+    let seen = format!("mitigations={word}");
+    let kinds = left_out.join(", ");
+    let finding = match left_out[..] {
+        [] => RULE.finding(Standing::Fine, "The kernel works around what this processor is vulnerable to."),
+        _ if left_out.iter().all(|kind| kind.starts_with("no_guest")) => RULE.finding(
+            Standing::Fine,
+            format!("It leaves out what protects from virtual machines that run on the host ({kinds})."),
+        ),
+        _ => RULE
+            .finding(
+                Standing::Improve,
+                format!("Code that runs on the host may read memory of others: {kinds} leaves that open."),
+            )
+            .better("mitigations=auto")
+            .by(Knob::BootWord("mitigations".to_owned()), "auto"),
+    };
+    finding.seen(seen)
+}
+
+/// Judges a kernel that works around nothing.
+fn judge_off(facts: &Facts<'_>) -> Vec<Finding> {
+    let host = facts.host;
     let open: Vec<&str> = host
         .cpu
         .mitigations
@@ -75,7 +105,20 @@ mod tests {
         let findings = judged(&RULE, &host);
         assert_eq!(findings[0].standing, Standing::Improve);
         assert!(findings[0].reason.contains("spectre_v2") && !findings[0].reason.contains("meltdown"));
-        host.kernel.boot_words = vec!["mitigations=auto".to_owned()];
-        assert_eq!(standings(&RULE, &host), []);
+    }
+
+    #[test]
+    fn what_protects_from_guests_may_be_left_out() {
+        for (word, expected) in [
+            ("mitigations=auto", &[Standing::Fine][..]),
+            ("mitigations=auto,nosmt", &[Standing::Fine]),
+            ("mitigations=auto,no_guest_host,no_guest_guest", &[Standing::Fine]),
+            ("mitigations=auto,nosmt,no_user_kernel,no_guest_host", &[Standing::Improve]),
+            ("quiet", &[]),
+        ] {
+            assert_eq!(standings(&RULE, &booted(&[word])), expected, "{word}");
+        }
+        let reason = judged(&RULE, &booted(&["mitigations=auto;no_user_user"])).remove(0).reason;
+        assert!(reason.contains("no_user_user leaves that open"), "{reason}");
     }
 }

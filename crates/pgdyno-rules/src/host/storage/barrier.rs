@@ -17,8 +17,11 @@ pub static RULE: Rule = Rule {
         why: "barrier=0 means that fsync returns while data is still in the cache of the disk: commits that were \
               confirmed are lost at a power failure, and the file system itself may be damaged. Where all disks \
               have no volatile cache (write_cache is write through), the kernel sends no flush anyway, so that \
-              barrier=0 brings nothing. There is no case in which it is both safe and of use. Figures measured \
-              with it are those of a server without fsync.",
+              barrier=0 brings nothing. The manual knows one case for it: a controller whose cache is kept by a \
+              battery, and which writes it out whenever it is told to flush. Make the controller ignore flushes, or \
+              set write_cache to write through, in its place: that shows on the disk, and is undone with it. It is \
+              safe only as long as the battery is. Figures measured on other disks with barrier=0 are those of a \
+              server without fsync.",
         danger: "Loss of confirmed commits and corruption of the file system at a power failure.",
         source: "Linux Documentation/admin-guide/ext4.rst (barrier); \
                  Documentation/block/writeback_cache_control.rst; PostgreSQL manual, Reliability.",
@@ -29,7 +32,7 @@ pub static RULE: Rule = Rule {
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_each(mounts_with(facts.host, &["ext3", "ext4"]), |mount| {
-        let is_off = mount.option("barrier") == Some("0") || mount.option("nobarrier").is_some();
+        let is_off = is_off(mount);
         let present = if is_off { "barrier=0" } else { "barrier=1" };
         if mount.options.is_empty() {
             return None;
@@ -50,6 +53,11 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             finding.seen(present).better("barrier=1").by(Knob::MountOption(mount.point.clone()), "barrier=1"),
         )
     })
+}
+
+/// Whether the file system asks disks for no flush.
+pub(super) fn is_off(mount: &Mount) -> bool {
+    mount.option("barrier") == Some("0") || mount.option("nobarrier").is_some()
 }
 
 /// Whether all disks below are known to have none.

@@ -17,8 +17,10 @@ pub static RULE: Rule = Rule {
                physical block of disks.",
         today: Today::Kept,
         why: "A block of the server should be a multiple of the file system's block and of the physical block, and a \
-              chunk a multiple of the block of the server, so that no block lies on two disks. They need not be \
-              equal: the advice to make stripes as small as a block cuts all larger requests.",
+              chunk a multiple of the block of the server, so that a block can lie on one disk. File systems allocate \
+              in blocks of their own, mostly of 4 KiB, so that a file may begin in the middle of a chunk: the larger \
+              chunks are, the fewer blocks lie on two disks. The advice to make stripes as small as a block cuts all \
+              larger requests besides.",
         source: "PostgreSQL manual, Installation from Source Code, --with-blocksize; Linux \
                  Documentation/ABI/stable/sysfs-block.",
         ..Page::EMPTY
@@ -41,8 +43,8 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
             (None, _) => RULE
                 .finding(
                     Standing::Fine,
-                    "A block of the server has whole blocks of all layers, and lies on one \
-                disk.",
+                    "A block of the server has whole blocks of all layers, and can lie on one \
+                     disk.",
                 )
                 .seen(present),
         })

@@ -19,9 +19,10 @@ pub static RULE: Rule = Rule {
         what: "The hardware queues of a disk and the processors that use each (/sys/block/DISK/mq/QUEUE/cpu_list).",
         today: Today::DefaultIsRight,
         why: "The kernel assigns processors to queues when it finds the disk; the list is read only. A test of a \
-              disk should run on processors of all its queues. An NVMe or paravirtual disk with one queue \
-              serialises all processors: virtual machines get more by a setting of the hypervisor (num-queues), \
-              some clouds by a larger instance.",
+              disk should run on processors of all its queues. All processors share the queue of an NVMe or \
+              paravirtual disk that has only one; from about eight on they are known to wait for each other. Virtual \
+              machines get more queues by a setting of the hypervisor (num-queues), some clouds by a larger \
+              instance.",
         source: "Linux Documentation/block/blk-mq.rst; block/blk-mq-sysfs.c.",
         ..Page::EMPTY
     },
@@ -44,9 +45,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                     )
                     .better("several queues, set in the hypervisor or the driver"),
                 false => {
+                    let few = if queues == 1 && processors > 1 { ", which is enough for so few" } else { "" };
                     let processors = plural(u64::from(processors), "processor");
                     let queues = plural(queues as u64, "queue");
-                    RULE.finding(Standing::Fine, format!("{queues} for {processors}."))
+                    RULE.finding(Standing::Fine, format!("{queues} for {processors}{few}."))
                 }
             };
             finding.about(&disk.name).seen(queues.to_string())
@@ -71,9 +73,10 @@ mod tests {
 
     #[test]
     fn queues_are_counted() {
-        for (queues, expected) in
-            [(&["0-1"][..], "1 queue for 2 processors."), (&["0", "1"], "2 queues for 2 processors.")]
-        {
+        for (queues, expected) in [
+            (&["0-1"][..], "1 queue for 2 processors, which is enough for so few."),
+            (&["0", "1"], "2 queues for 2 processors."),
+        ] {
             assert_eq!(judged(&RULE, &host(DeviceKind::Virtual, queues, 2))[0].reason, expected);
         }
     }

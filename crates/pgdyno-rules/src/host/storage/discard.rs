@@ -42,11 +42,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                 "Dropping large tables may wait for discards; fstrim tells the disk the same at a time of its own."
             }
         };
-        Some(
-            RULE.finding(Standing::Improve, reason)
-                .seen("discard")
-                .better("without the option, and fstrim once a week (fstrim.timer of systemd)"),
-        )
+        Some(RULE.finding(Standing::Improve, reason).seen("discard").better(
+            "without the option, and fstrim once a week (fstrim.timer, or cron where there is no systemd)",
+        ))
     })
 }
 

@@ -33,7 +33,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         let percent = free as f64 / (size - reserved).max(1) as f64 * 100.0;
         let holds_wal =
             mounts_of(facts.host, &[PgPurpose::Wal]).iter().any(|other| other.point == mount.point);
-        let told = told(free, size, (reserved, &mount.reserved_for()), percent);
+        let told = told(free, size, (reserved, &mount.reserved_for()));
         let finding = if percent < 3.0 && holds_wal {
             RULE.finding(Standing::Dangerous, format!("{told}: the server stops when WAL finds no space."))
                 .better("10 %")
@@ -48,12 +48,12 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 /// How much is free. What only root may use is left out of both, as df does.
-fn told(free: u64, size: u64, (reserved, who): (u64, &str), percent: f64) -> String {
+fn told(free: u64, size: u64, (reserved, who): (u64, &str)) -> String {
     let usable = bytes(size - reserved);
     match reserved {
-        0 => format!("{} of {usable} are free, {percent:.1} %", bytes(free)),
+        0 => format!("{} of {usable} are free", bytes(free)),
         _ => format!(
-            "{} of {usable} are free, {percent:.1} %, and {} more for {who} alone (`pgdyno explain 'mkfs.ext4 -m'`)",
+            "{} of {usable} are free, and {} more for {who} alone (`pgdyno explain 'mkfs.ext4 -m'`)",
             bytes(free),
             bytes(reserved)
         ),
@@ -96,11 +96,7 @@ mod tests {
         // As df says: 71 GiB of 91 are used.
         let said = judged(&RULE, &host).remove(0);
         assert_eq!((said.standing, said.present.as_deref()), (Standing::Fine, Some("22.0 %")));
-        assert!(
-            said.reason.starts_with("20 GiB of 91 GiB are free, 22.0 %, and 161 GiB more"),
-            "{}",
-            said.reason
-        );
+        assert!(said.reason.starts_with("20 GiB of 91 GiB are free, and 161 GiB more"), "{}", said.reason);
         host.mounts[0].reserved_bytes = Some(u64::MAX);
         assert_eq!(standings(&RULE, &host).len(), 1, "nonsense is no fault");
     }
@@ -110,6 +106,6 @@ mod tests {
         let host = with_directory(host(Some(100 << 30), Some(1 << 30)), PgPurpose::Wal, "/data");
         let said = judged(&RULE, &host).remove(0);
         assert_eq!(said.standing, Standing::Dangerous);
-        assert!(said.reason.starts_with("1 GiB of 100 GiB are free, 1.0 %"), "{}", said.reason);
+        assert!(said.reason.starts_with("1 GiB of 100 GiB are free: the server stops"), "{}", said.reason);
     }
 }

@@ -1,6 +1,9 @@
 //! ext4 without a journal.
 
-use super::scope::{judge_each, mounts_with};
+use super::{
+    barrier,
+    scope::{judge_each, mounts_with},
+};
 use crate::host::compose::Compose;
 use crate::host::{Facts, Rule};
 use crate::{Finding, Page, Standing, Today};
@@ -30,6 +33,8 @@ pub static RULE: Rule = Rule {
 
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_each(mounts_with(facts.host, &["ext2", "ext4"]), |mount| match mount.is_journaled()? {
+        // Without flushes the journal may reach the disk after what it describes.
+        true if barrier::is_off(mount) => None,
         true => Some(RULE.finding(Standing::Fine, "A crash leaves metadata in order.").seen("journal")),
         false => {
             let reason = "After a crash nothing puts its metadata in order but e2fsck, and what that cannot place is \
@@ -53,6 +58,7 @@ mod tests {
             ("ext4", "rw", Some(false), &[Standing::Dangerous][..]),
             ("ext4", "rw", Some(true), &[Standing::Fine]),
             ("ext4", "rw,data=writeback", None, &[Standing::Fine]),
+            ("ext4", "rw,data=ordered,barrier=0", Some(true), &[]),
             ("ext4", "rw", None, &[]),
             ("ext4", "ro", Some(false), &[]),
             ("ext2", "rw", None, &[Standing::Dangerous]),

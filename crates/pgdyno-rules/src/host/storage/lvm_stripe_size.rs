@@ -20,10 +20,11 @@ pub static RULE: Rule = Rule {
         today: Today::Depends,
         why: "The size of the server's block (8 KiB) was published, but requests are cut at stripes: read-ahead, \
               writes of checkpoints and the combined reads of 128 kB since PostgreSQL 17 (io_combine_limit) are cut \
-              into sixteen small pieces each, which the kernel can join again only for each disk. A block needs to \
-              lie within one stripe, which every multiple of it does. 64 KiB to 512 KiB suit short transactions as \
-              well as scans; which of them is best was not measured \
-              here.",
+              into sixteen small pieces each, which the kernel can join again only for each disk. A block can \
+              lie within one stripe where stripes are a multiple of it; files of ext4 and XFS begin at multiples of \
+              4 KiB, so that some blocks lie on two disks all the same, the fewer the larger stripes are. 64 KiB to \
+              512 KiB suit short transactions as well as scans; which of them is best was not measured here. A file \
+              system that was made for stripes (stripe, stripe_width, sunit, swidth) is to be made for the new size.",
         source: "lvcreate(8); Linux Documentation/admin-guide/device-mapper/striped.rst; PostgreSQL manual, Resource \
                  Consumption, io_combine_limit.",
         ..Page::EMPTY
@@ -53,7 +54,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         } else if chunk < DEFAULT {
             let reason = format!(
                 "A read of 128 KiB is cut into {} pieces, which the kernel can join again only for each disk. The size \
-                 is fixed when the volume is made.",
+                 is fixed when the volume is made; its file system is made for the new one then.",
                 (128 << 10) / chunk
             );
             RULE.finding(Standing::Improve, reason).better(bytes(DEFAULT.max(block)))
@@ -99,7 +100,7 @@ mod tests {
             (
                 "vg-lv",
                 "A read of 128 KiB is cut into 16 pieces, which the kernel can join again only for each disk. The size \
-                 is fixed when the volume is made."
+                 is fixed when the volume is made; its file system is made for the new one then."
             )
         );
     }

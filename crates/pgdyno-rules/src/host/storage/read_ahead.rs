@@ -62,7 +62,7 @@ fn judge_top(purpose: Purpose, device: &BlockDevice) -> Option<Finding> {
     let (wanted, reason) = match purpose {
         Purpose::Oltp if present > MUCH.max(stripes) => (
             DEFAULT.max(stripes),
-            "Short transactions read little in sequence, and a scan that stops early read too much.",
+            "Short transactions read little in sequence, and a scan that stops early has read too much.",
         ),
         Purpose::Olap | Purpose::BulkLoad if present < SCAN.max(stripes) => (
             SCAN.max(stripes),

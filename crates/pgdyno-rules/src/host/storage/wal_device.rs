@@ -56,8 +56,11 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         } else {
             let known =
                 shared.iter().all(|disk| host.device(disk).and_then(|of| host.rotates(of)) == Some(false));
-            let why =
-                if known { "where nothing rotates" } else { "of which it is not known that it rotates" };
+            let why = match (known, shared.len()) {
+                (true, _) => "where nothing rotates",
+                (false, 1) => "of which it is not known that it rotates",
+                (false, _) => "of which it is not known that they rotate",
+            };
             RULE.finding(Standing::Fine, format!("WAL and data share {}, {why}.", shared.join(", ")))
         };
         findings.push(finding.about(&wal.point));

@@ -59,7 +59,7 @@ fn without_server(value: u64, default: u64) -> Vec<Finding> {
     let text = format!("The kernel would allow {} for this memory", units::count(default));
     if value / 10 * 9 >= LARGE_PROCESSES * DEFAULT_FILES {
         let processes = units::count(value / DEFAULT_FILES);
-        let reason = format!("{text}; this serves {processes} processes of {DEFAULT_FILES} files as well.");
+        let reason = format!("{text}; this serves {processes} processes of 1,000 files.");
         return RULE.fine(value, reason);
     }
     vec![RULE.finding(Standing::Improve, format!("{text}.")).present(value).set_sysctl(default)]

@@ -44,10 +44,11 @@ pub static MIGRATION: Rule = Rule {
 fn judge_autogroup(facts: &Facts<'_>) -> Vec<Finding> {
     match AUTOGROUP.number(facts) {
         None => Vec::new(),
-        Some(0) => AUTOGROUP.fine(0, "Processors are shared between processes."),
+        Some(0) => AUTOGROUP.fine(0, "Processors are divided among processes."),
         Some(value) => AUTOGROUP.fine(
             value,
-            "Processors are shared between sessions, where no control group does it; its effect here is not measured.",
+            "Processors are divided among login sessions (setsid), where no control group divides them; its effect \
+             here is not measured.",
         ),
     }
 }

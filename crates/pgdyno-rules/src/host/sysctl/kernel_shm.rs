@@ -80,7 +80,7 @@ fn judge_size(rule: &Rule, facts: &Facts<'_>, unit_bytes: u64) -> Vec<Finding> {
         (true, _) => rule
             .fine(value, "It limits the server, which has shared_memory_type = sysv, and is large enough."),
         (false, _) => {
-            let reason = "The default limits nothing, and PostgreSQL keeps some 50 bytes there since 9.3.";
+            let reason = "PostgreSQL keeps some 50 bytes there since 9.3, which any value allows.";
             vec![rule.finding(Standing::Obsolete, reason).present(value)]
         }
     }

@@ -17,10 +17,11 @@ const SOURCE: &str = "Linux Documentation/admin-guide/sysctl/vm.rst; mm/page-wri
 const WHY: &str = "Dirty pages beyond what the disks write in about half a second only make the next fsync longer. \
                    The recommended value allows 64 MiB for each rotating disk below the server, 128 MiB for each \
                    other disk and 512 MiB for each NVMe disk, at least 64 MiB and at most 10 % of the memory outside \
-                   huge pages, and four times as much, at most 20 %, before writers wait. A virtual machine does not \
-                   know what rotates. Since 9.6 the server asks the kernel to \
-                   write early by itself (checkpoint_flush_after, bgwriter_flush_after), so the limits matter mostly \
-                   to loads, temporary files, backups and other programs.";
+                   huge pages, and four times as much, at most 20 %, at which writers wait; they are slowed \
+                   down from the middle of the two limits on. A virtual machine does not know what rotates, and its \
+                   disks share what it may write: together they count as 512 MiB at most, but for NVMe. Since 9.6 the \
+                   server asks the kernel to write early by itself (checkpoint_flush_after, bgwriter_flush_after), so \
+                   the limits matter mostly to loads, temporary files, backups and other programs.";
 
 /// The rule of the limit in bytes at which the kernel begins to write.
 pub static BACKGROUND_BYTES: Rule = Rule {
@@ -61,8 +62,8 @@ pub static BACKGROUND_RATIO: Rule = Rule {
 pub static BYTES: Rule = Rule {
     page: Page {
         name: "vm.dirty_bytes",
-        what: "Bytes of dirty page cache from which on processes that write have to wait for the disk; 0 where the \
-               ratio holds.",
+        what: "Bytes of dirty page cache that there may be: processes that write are slowed down from the middle \
+               between the background limit and this one on, and wait for the disk here; 0 where the ratio holds.",
         today: Today::Kept,
         why: WHY,
         danger: "Close to the background limit every writer waits; below it, the kernel begins to write at half of \
@@ -77,8 +78,9 @@ pub static BYTES: Rule = Rule {
 pub static RATIO: Rule = Rule {
     page: Page {
         name: "vm.dirty_ratio",
-        what: "Percentage of the memory that can hold dirty pages from which on processes that write have to wait \
-               for the disk, 20 by default; 0 where vm.dirty_bytes holds.",
+        what: "Percentage of the memory that can hold dirty pages that may be dirty: processes that write are slowed \
+               down from the middle between the background limit and this one on, and wait for the disk here; 20 by \
+               default, 0 where vm.dirty_bytes holds.",
         today: Today::Depends,
         why: "Published values of 80 and 95 are meant to spare sessions the writing. They put it off: when the limit \
               is reached after all, or a checkpoint syncs, all of it has to be written first.",
@@ -97,8 +99,7 @@ const HIGHEST_RATIO: u64 = 40;
 /// that can hold page cache.
 fn best(facts: &Facts<'_>, times: u64, most_percent: u64) -> Option<u64> {
     let usable = facts.bytes_without_huge_pages();
-    let allowed = disks(facts).into_iter().map(|disk| allowance(disk, facts.host));
-    let bytes = allowed.fold(0, u64::saturating_add);
+    let bytes = allowance_of_all(facts);
     let most = (usable / 100).saturating_mul(most_percent);
     (bytes > 0 && usable > 0).then(|| bytes.saturating_mul(times).min(most).max(64 * MB * times))
 }
@@ -130,6 +131,17 @@ fn disks<'a>(facts: &Facts<'a>) -> Vec<&'a BlockDevice> {
         host.devices.iter().filter(|device| kinds.contains(&device.kind) && device.size_bytes > 0).collect()
     };
     if disks.is_empty() { all() } else { disks }
+}
+
+/// Dirty bytes that all disks of the server allow. Those of a virtual machine share what it may write, but for NVMe.
+fn allowance_of_all(facts: &Facts<'_>) -> u64 {
+    let (nvme, other): (Vec<_>, Vec<_>) =
+        disks(facts).into_iter().partition(|disk| disk.kind == DeviceKind::Nvme);
+    let sum = |disks: Vec<&BlockDevice>| {
+        disks.into_iter().map(|disk| allowance(disk, facts.host)).fold(0, u64::saturating_add)
+    };
+    let most = if facts.host.cpu.hypervisor.is_some() { 512 * MB } else { u64::MAX };
+    sum(nvme).saturating_add(sum(other).min(most))
 }
 
 fn allowance(disk: &BlockDevice, host: &Inventory) -> u64 {
@@ -171,11 +183,17 @@ impl Limit {
 
 fn judge_background(facts: &Facts<'_>) -> Vec<Finding> {
     let ratio = "vm.dirty_background_ratio";
-    judge_limit(&BACKGROUND_BYTES, facts, ratio, best_background(facts), "the kernel begins to write")
+    judge_limit(&BACKGROUND_BYTES, facts, ratio, best_background(facts), " before the kernel begins to write")
 }
 
 fn judge_bytes(facts: &Facts<'_>) -> Vec<Finding> {
-    judge_limit(&BYTES, facts, "vm.dirty_ratio", best_bytes(facts), "writers have to wait")
+    judge_limit(
+        &BYTES,
+        facts,
+        "vm.dirty_ratio",
+        best_bytes(facts),
+        "; writers are slowed down from about half of it on",
+    )
 }
 
 /// Judges a limit: fine up to four times the recommended value, and not below a quarter of it. A ratio that is too high
@@ -192,24 +210,25 @@ fn judge_limit(rule: &Rule, facts: &Facts<'_>, ratio: &str, best: Option<u64>, t
     // A ratio is of what can hold page cache, which is less than the memory.
     let at_most = if limit.bytes == 0 { "At most " } else { "" };
     let limit = limit.in_force(facts);
-    let text = format!("{at_most}{} may be dirty before {then}", units::bytes(limit));
+    let text = format!("{at_most}{} may be dirty{then}", units::bytes(limit));
     match () {
         () if limit > best.saturating_mul(4) => {
             let reason = format!(
-                "{text}; the disks of this host should get {}, so that an fsync has less to wait for.",
+                "{text}. The disks of this host should get {}, so that an fsync has less to wait for.",
                 units::bytes(best)
             );
             vec![with_present(rule.finding(Standing::Improve, reason), facts).set_sysctl(best)]
         }
         () if limit < best / 4 => {
             let reason = format!(
-                "{text}, which is little for the disks of this host: {} would do.",
+                "{text}. That is too little for the disks of this host: they should get {}.",
                 units::bytes(best)
             );
             vec![with_present(rule.finding(Standing::Improve, reason), facts).set_sysctl(best)]
         }
         () => {
-            let finding = rule.finding(Standing::Fine, format!("{text}, in proportion to the disks."));
+            let finding =
+                rule.finding(Standing::Fine, format!("{text}. That is in proportion to the disks."));
             vec![with_present(finding, facts)]
         }
     }
@@ -255,11 +274,12 @@ fn too_high(
     default: u64,
 ) -> Finding {
     let most = units::bytes((facts.bytes_without_huge_pages() / 100).saturating_mul(percent));
-    let text = format!("Up to {most} of page cache may be dirty before anything waits for it");
+    let text =
+        format!("Up to {most} of page cache may be dirty; writers are slowed down from about half of it on");
     let finding = |reason: String| rule.finding(Standing::Improve, reason).present(percent);
     match best {
         Some(best) => {
-            finding(format!("{text}; {bytes} limits it by what the disks write, and sets this to 0."))
+            finding(format!("{text}. {bytes} limits it by what the disks write, and sets this to 0."))
                 .set(Knob::Sysctl(bytes.to_owned()), best)
                 .recommend(format!("{bytes} = {best}"))
         }
@@ -272,6 +292,7 @@ mod tests {
     use pgdyno_core::facts::amount::GB;
 
     use super::*;
+    use crate::Purpose;
     use crate::host::testing::{changes, check_values, findings, host, standings, with_line};
 
     fn with_disk(sysctls: &[(&str, &str)], kind: DeviceKind) -> Inventory {
@@ -304,6 +325,20 @@ mod tests {
         assert_eq!(changes(&BACKGROUND_BYTES, &rotating), [(64 * MB).to_string()]);
         rotating.cpu.hypervisor = Some("kvm".to_owned());
         assert_eq!(changes(&BACKGROUND_BYTES, &rotating), [(128 * MB).to_string()]);
+    }
+
+    #[test]
+    fn disks_of_a_guest_share_what_it_may_write() {
+        let best_of = |kind: DeviceKind, hypervisor: Option<&str>| {
+            let mut many = with_disk(&DEFAULTS, kind);
+            let disk = |number: usize| BlockDevice { name: format!("vd{number}"), ..many.devices[0].clone() };
+            many.devices = (0..8).map(disk).collect();
+            many.cpu.hypervisor = hypervisor.map(str::to_owned);
+            best_background(&Facts { host: &many, purpose: Purpose::Oltp })
+        };
+        assert_eq!(best_of(DeviceKind::Virtual, None), Some(8 * 128 * MB));
+        assert_eq!(best_of(DeviceKind::Virtual, Some("kvm")), Some(512 * MB));
+        assert_eq!(best_of(DeviceKind::Nvme, Some("kvm")), Some(8 * 512 * MB));
     }
 
     #[test]

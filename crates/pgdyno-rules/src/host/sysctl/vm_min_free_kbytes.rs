@@ -41,10 +41,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let default = computed(facts.host.memory.total_bytes, highest);
     let share = value as f64 * KB as f64 / usable as f64;
     let text = format!(
-        "{} of {}{} are kept free ({})",
+        "{} are kept free of {}{}, {}",
         units::bytes(value.saturating_mul(KB)),
         units::bytes(usable),
-        facts.huge_memory().map_or("", |_| " without huge pages"),
+        facts.huge_memory().map_or("", |_| " of memory that is not in huge pages"),
         units::percent(share)
     );
     let (standing, end) = match () {

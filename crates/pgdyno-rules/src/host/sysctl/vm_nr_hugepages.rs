@@ -73,10 +73,12 @@ fn too_much(facts: &Facts<'_>) -> Option<Finding> {
     let page_bytes = facts.default_huge_page().map(|(bytes, _)| bytes).filter(|bytes| *bytes > 0);
     let new = page_bytes.and_then(|bytes| for_new_server(facts, bytes)).unwrap_or_default();
     let reason = format!(
-        "{}, {} of the memory: page cache, sessions and all other programs share the other {}.{new}",
+        "{}: {} of the memory. Page cache, sessions and all other programs share the other {}, and more than {} are \
+         too much for any server.{new}",
         huge.words(),
         units::percent(huge.bytes as f64 / total as f64),
-        units::bytes(facts.bytes_without_huge_pages())
+        units::bytes(facts.bytes_without_huge_pages()),
+        units::bytes(most)
     );
     let pages = facts.default_pool().map(|pool| pool.total).or_else(|| RULE.number(facts));
     let finding = RULE.finding(Standing::Improve, reason);
@@ -85,12 +87,12 @@ fn too_much(facts: &Facts<'_>) -> Option<Finding> {
         None => finding,
     };
     let most = match page_bytes {
-        Some(page) => format!("at most {} pages, {}", units::count(most / page), units::bytes(most)),
+        Some(page) => format!("at most {}", units::count(most / page)),
         None => format!("at most {} in huge pages", units::bytes(most)),
     };
     let fitting = page_bytes.and_then(|bytes| new_server(facts, bytes));
     Some(finding.recommend(match fitting {
-        Some((_, pages)) => format!("{} for a new server; {most}", units::count(pages)),
+        Some((_, pages)) => format!("{} for a new server, {most}", units::count(pages)),
         None => most,
     }))
 }
@@ -135,7 +137,8 @@ fn other_size(facts: &Facts<'_>, pool: &HugePagePool) -> bool {
 fn unused(facts: &Facts<'_>, pool: &HugePagePool, because: &str) -> Vec<Finding> {
     let bytes = pool.total.saturating_mul(pool.page_bytes);
     if pool.total == 0 {
-        let more = for_new_server(facts, pool.page_bytes).unwrap_or_default();
+        let more = for_new_server(facts, pool.page_bytes);
+        let more = more.map(|of| format!("{of} Set them aside before it starts.")).unwrap_or_default();
         return RULE.fine(0, format!("{because}, and no huge pages are set aside.{more}"));
     }
     if pool.free < pool.total || pool.reserved > 0 {
@@ -155,7 +158,7 @@ fn for_new_server(facts: &Facts<'_>, page_bytes: u64) -> Option<String> {
     let (buffers, pages) = new_server(facts, page_bytes)?;
     Some(format!(
         " A new server with shared_buffers = {}, as `pgdyno config recommend` chooses for this memory, would fill \
-         about {} of {}.",
+         about {} pages of {}.",
         amount::format(buffers),
         units::count(pages),
         units::bytes(page_bytes)
@@ -252,11 +255,12 @@ mod tests {
     fn a_pool_that_leaves_too_little_is_told() {
         let found = findings(&RULE, &pool(host(&[]), 25_600, 0));
         assert_eq!(found[0].standing, Standing::Improve);
-        let expected = "50 GiB in huge pages, 78.1 % of the memory: page cache, sessions and all other programs \
-                        share the other 14 GiB. A new server with shared_buffers = 16GB, as `pgdyno config recommend` \
-                        chooses for this memory, would fill about 8,502 of 2 MiB.";
+        let expected = "50 GiB in huge pages: 78.1 % of the memory. Page cache, sessions and all other programs share \
+                        the other 14 GiB, and more than 48 GiB are too much for any server. A new server with \
+                        shared_buffers = 16GB, as `pgdyno config recommend` chooses for this memory, would fill about \
+                        8,502 pages of 2 MiB.";
         assert_eq!(found[0].reason, expected);
-        let better = "8,502 for a new server; at most 24,576 pages, 48 GiB";
+        let better = "8,502 for a new server, at most 24,576";
         assert_eq!(found[0].recommended.as_deref(), Some(better));
         // The same of a host whose pools were not read.
         let mut article = host(&[("vm.nr_hugepages", "25600")]);
@@ -315,6 +319,9 @@ mod tests {
         host.kernel.sysctls.clear();
         assert_eq!(standings(&RULE, &host), [Standing::Unknown]);
         let reason = &findings(&RULE, &host)[0].reason;
-        assert!(reason.ends_with("would fill about 8,502 of 2 MiB."), "a new server needs them: {reason}");
+        assert!(
+            reason.ends_with("would fill about 8,502 pages of 2 MiB."),
+            "a new server needs them: {reason}"
+        );
     }
 }

@@ -30,7 +30,8 @@ pub static STEAL: Rule = Rule {
         name: "steal",
         also: &["CPU steal"],
         what: "Share of CPU time that the hypervisor gave to others while this guest wanted to run, of what it had \
-               together with what it wanted; tools such as top show it as a share of all time, idle time included.",
+               together with what it wanted; tools such as top show it as a share of all time, idle time included, and \
+               so does a finding where nothing else was read.",
         today: Today::Kept,
         why: "It cannot be set here: a larger or dedicated instance, or another host of the provider, is the remedy. \
               Figures measured meanwhile are those of the neighbours too.",

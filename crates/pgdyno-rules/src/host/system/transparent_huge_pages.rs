@@ -89,7 +89,7 @@ fn judge_enabled(facts: &Facts<'_>) -> Vec<Finding> {
                 _ => "",
             };
             let reason = format!(
-                "Memory of sessions is in huge pages without a request: they take more than they use{waits}. madvise \
+                "Sessions get huge pages without a request, and so more memory than they use{waits}. madvise \
                  leaves huge pages to programs that request them."
             );
             vec![ENABLED.finding(Standing::Improve, reason).present("always").set(knob("enabled"), "madvise")]
