@@ -108,7 +108,7 @@ fn max_wal_size(inputs: &Inputs<'_>) -> Option<Choice> {
     let rate = rate_by_time(chosen, inputs.version_num, TARGET, minutes_between(inputs) * 60.0);
     let little = if free / 20 < 2 * GB { "there is little room: " } else { "" };
     let what =
-        format!("{little}a twentieth of the {} free where WAL lies, from 1GB to {most}GB", bytes(free));
+        format!("{little}about a twentieth of the {} free where WAL lies, from 1GB to {most}GB", bytes(free));
     let reason = match chosen < most * GB {
         true => format!("{what}; volume, not time, starts checkpoints from {rate} of WAL on"),
         false => format!(
