@@ -433,6 +433,7 @@ fn of_run(run: &pgdyno_record::Run) -> Result<Facts, Problem> {
         version_num: server.version_num,
         segment_bytes: server.wal_segment_bytes,
         server: None,
+        present_version_num: None,
     })
 }
 
