@@ -25,6 +25,7 @@ pub(crate) struct Collector {
     whole: Counts,
     duration_ns: u64,
     cpu_ns: Vec<u64>,
+    waited_ns: Option<u64>,
     rates_per_s: Vec<f64>,
     tally: Tally,
     steps: StepSums,
@@ -40,6 +41,7 @@ impl Collector {
             whole: Counts::default(),
             duration_ns: 0,
             cpu_ns: vec![0; workers],
+            waited_ns: Some(0),
             rates_per_s: Vec::new(),
             tally: Tally::default(),
             steps: StepSums::new(steps, timeline),
@@ -52,6 +54,7 @@ impl Collector {
         interval.counts.check().map_err(|imbalance| EngineError::Miscounted { index, imbalance })?;
         if interval.phase == Phase::Measured {
             self.cpu_ns[worker] += interval.cpu_ns;
+            self.waited_ns = sum(self.waited_ns, interval.waited_ns);
         }
         if last {
             self.intervals[worker] = index + 1;
@@ -128,6 +131,7 @@ impl Collector {
             clients_lost: 0,
             outage: Outage::default(),
             cpu_ns: self.cpu_ns.iter().sum(),
+            waited_ns: self.waited_ns,
             busiest_worker: busiest_ns as f64 / self.duration_ns.max(1) as f64,
             rates_per_s: self.rates_per_s,
             longest_silence_ns: 0,
@@ -143,6 +147,11 @@ impl Collector {
         };
         (report, self.steps)
     }
+}
+
+/// The sum of two times, if both are known.
+fn sum(one: Option<u64>, other: Option<u64>) -> Option<u64> {
+    Some(one?.saturating_add(other?))
 }
 
 /// The times in which none had a commit.
@@ -164,6 +173,7 @@ impl MergedInterval {
             slowest: Slowest::default(),
             tally: Tally::default(),
             cpu_ns: 0,
+            waited_ns: Some(0),
         }
     }
 
@@ -174,6 +184,7 @@ impl MergedInterval {
         self.slowest.merge(&report.slowest);
         self.tally.merge(&report.tally);
         self.cpu_ns += report.cpu_ns;
+        self.waited_ns = sum(self.waited_ns, report.waited_ns);
     }
 }
 

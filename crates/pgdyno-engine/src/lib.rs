@@ -32,6 +32,7 @@ mod probe;
 mod recorder;
 mod report;
 mod run;
+mod run_delay;
 mod settings;
 mod silence;
 mod steps;

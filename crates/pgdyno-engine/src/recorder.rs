@@ -7,6 +7,7 @@ use crate::{
     log::LogBuffer,
     probe::{Note, microseconds},
     report::{IntervalReport, Recorded},
+    run_delay::RunDelay,
     silence::Silences,
     steps::{LoadProfile, StepBook},
     worker_channel::{Spare, WorkerChannel, WorkerMessage, empty},
@@ -50,6 +51,8 @@ pub(crate) struct Recorder {
     start_ns: u64,
     boundary_ns: u64,
     cpu_ns: u64,
+    run_delay: RunDelay,
+    waited_ns: Option<u64>,
     in_flight: u64,
     latency: Latency,
     lag: Latency,
@@ -75,6 +78,7 @@ impl Recorder {
         let by_script = 0..if bookkeeping.by_script { scripts } else { 0 };
         let steps = profile.map(|profile| StepBook::new(profile, timeline));
         let histograms = !bookkeeping.tallies_only;
+        let run_delay = RunDelay::of_this_thread();
         let mut recorder = Self {
             timeline,
             open_loop,
@@ -89,6 +93,8 @@ impl Recorder {
             start_ns: timeline.start_ns,
             boundary_ns: 0,
             cpu_ns: Clock::thread_cpu_ns(),
+            waited_ns: run_delay.read_ns(),
+            run_delay,
             in_flight: 0,
             latency: empty(Precision::Run, histograms),
             lag: empty(Precision::Run, histograms && open_loop),
@@ -262,7 +268,7 @@ impl Recorder {
         self.counts.in_flight_at_end = self.in_flight;
         let next = Counts { in_flight_at_start: self.in_flight, ..Counts::default() };
         let spare = self.channel.spares.try_recv().unwrap_or_else(|_| Spare::new(self.histograms));
-        let cpu_ns = Clock::thread_cpu_ns();
+        let (cpu_ns, waited_ns) = (Clock::thread_cpu_ns(), self.run_delay.read_ns());
         let phase = self.timeline.phase(self.start_ns);
         if let (Some(steps), true) = (&mut self.steps, self.open_loop) {
             steps.due(phase, self.start_ns, self.counts.scheduled);
@@ -277,9 +283,10 @@ impl Recorder {
             slowest: std::mem::replace(&mut self.slowest, spare.slowest),
             tally: std::mem::take(&mut self.tally),
             cpu_ns: cpu_ns - self.cpu_ns,
+            waited_ns: waited_ns.zip(self.waited_ns).map(|(now, then)| now.saturating_sub(then)),
         };
         let report = IntervalReport { index: self.index, last, interval };
-        self.cpu_ns = cpu_ns;
+        (self.cpu_ns, self.waited_ns) = (cpu_ns, waited_ns);
         self.index += 1;
         self.start_ns = end_ns;
         self.boundary_ns = self.boundary_after(end_ns);

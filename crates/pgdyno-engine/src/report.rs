@@ -115,6 +115,9 @@ pub struct MergedInterval {
     pub tally: Tally,
     /// CPU time of all workers within the interval, in nanoseconds.
     pub cpu_ns: u64,
+    /// Time for which workers were ready to run and waited for a CPU, in nanoseconds, summed over them; `None` if the
+    /// kernel does not tell.
+    pub waited_ns: Option<u64>,
 }
 
 /// Results of a whole run.
@@ -141,6 +144,9 @@ pub struct Report {
     pub outage: Outage,
     /// CPU time of all workers in the measured interval, in nanoseconds.
     pub cpu_ns: u64,
+    /// Time for which workers were ready to run and waited for a CPU in the measured interval, in nanoseconds, summed
+    /// over them; `None` if the kernel does not tell.
+    pub waited_ns: Option<u64>,
     /// CPU time of the busiest worker as a share of the measured interval.
     pub busiest_worker: f64,
     /// Commits per second of every measured interval, for the steady-state verdict.

@@ -65,8 +65,7 @@ pub fn run(
     let start_s = recording.seconds();
     recording.dir.begin_run(index, workload, *block, start_s)?;
     let ready = clients.ready.clone();
-    let here = clients.processes.is_none();
-    let slowest = SlowLog::new(&ready.scripts, settings.warmup_ns, subject.pooled, here);
+    let slowest = SlowLog::new(&ready.scripts, settings.warmup_ns, subject.pooled);
     recording.follow(subject);
     let seconds = (settings.duration_ns < UNREACHED_NS).then(|| settings.duration_ns as f64 / 1e9);
     let mut sampling = recording.sampling(subject.watched, seconds);

@@ -2,7 +2,7 @@
 
 use pgdyno_core::measure::{CpuUse, HostShares, IoUse};
 use pgdyno_engine::{Clock, Report};
-use pgdyno_host::observe::{ProcessorTimes, TreeUsage, TreeUse, own_threads_waited_ns};
+use pgdyno_host::observe::{ProcessorTimes, TreeUsage, TreeUse};
 use pgdyno_postgres::observe::Counters;
 use pgdyno_wire::Session;
 
@@ -11,7 +11,6 @@ use pgdyno_wire::Session;
 pub struct Reading {
     at_ns: u64,
     own_cpu_ns: u64,
-    own_waited_ns: u64,
     /// The processes that drive the clients, besides this one.
     drivers: Vec<TreeUsage>,
     host: Option<ProcessorTimes>,
@@ -48,7 +47,6 @@ impl CountersSampler {
         Reading {
             at_ns: Clock::now_ns(),
             own_cpu_ns: Clock::process_cpu_ns(),
-            own_waited_ns: own_threads_waited_ns(),
             drivers: self.drivers.iter().filter_map(|pid| TreeUsage::read(*pid)).collect(),
             host: ProcessorTimes::read(),
             server: self.postmaster.and_then(TreeUsage::read),
@@ -81,27 +79,25 @@ impl Reading {
     /// CPU time between two readings at the edges of a measured interval.
     pub fn cpu_since(&self, earlier: &Self, report: &Report) -> CpuUse {
         let server_s = self.server_cpu_s_since(earlier);
-        let driver_waited_s = self.driver_waited_s_since(earlier);
+        // The workers tell it themselves: who reads counters here may be late, when they have ended, for want of a CPU.
+        let driver_waited_s = report.waited_ns.map(|waited_ns| waited_ns as f64 / 1e9);
         CpuUse {
             driver_s: report.cpu_ns as f64 / 1e9,
             server_s,
             busiest_worker: report.busiest_worker,
             steal: self.shares_since(earlier).map(|shares| shares.steal),
             others_cpus: server_s.and_then(|server_s| self.others_cpus(earlier, server_s)),
-            waited_s: self.server_waited_s_since(earlier).map(|server_s| server_s + driver_waited_s),
-            driver_waited_s: Some(driver_waited_s),
+            waited_s: self
+                .server_waited_s_since(earlier)
+                .zip(driver_waited_s)
+                .map(|(server, driver)| server + driver),
+            driver_waited_s,
         }
     }
 
     /// Seconds that the server's processes waited for a CPU.
     fn server_waited_s_since(&self, earlier: &Self) -> Option<f64> {
         Some(self.server.as_ref()?.since(earlier.server.as_ref()?).waited_s)
-    }
-
-    /// Seconds that threads of pgdyno waited for a CPU.
-    fn driver_waited_s_since(&self, earlier: &Self) -> f64 {
-        let of_drivers: f64 = self.drivers_since(earlier).map(|used| used.waited_s).sum();
-        of_drivers + self.own_waited_ns.saturating_sub(earlier.own_waited_ns) as f64 / 1e9
     }
 
     /// CPUs used by neither the server nor pgdyno.

@@ -5,7 +5,6 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use jiff::Timestamp;
 use pgdyno_core::measure::{SLOWEST_OF_RUN, Slow, SlowAttempt, slowest_of};
 use pgdyno_engine::{Clock, MergedInterval, Phase};
-use pgdyno_host::observe::own_threads_waited_ns;
 use pgdyno_record::redact_sql;
 use pgdyno_script::{Action, Scripts};
 
@@ -21,29 +20,24 @@ pub struct SlowLog<'a> {
     pooled: bool,
     /// Offset from the engine's clock to nanoseconds since 1970.
     shift_ns: i128,
-    /// What pgdyno's threads had waited for a CPU at the end of the previous interval.
-    waited_ns: u64,
-    /// Whether pgdyno's threads drive the clients, and not other processes.
-    here: bool,
     worst: Vec<SlowAttempt>,
 }
 
 impl<'a> SlowLog<'a> {
     /// For a run of these scripts that starts now.
-    pub fn new(scripts: &'a Scripts, warmup_ns: u64, pooled: bool, here: bool) -> Self {
+    pub fn new(scripts: &'a Scripts, warmup_ns: u64, pooled: bool) -> Self {
         let wall = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let shift_ns = wall.as_nanos() as i128 - i128::from(Clock::now_ns());
-        let waited_ns = own_threads_waited_ns();
-        Self { scripts, warmup_ns, pooled, shift_ns, waited_ns, here, worst: Vec::new() }
+        Self { scripts, warmup_ns, pooled, shift_ns, worst: Vec::new() }
     }
 
     /// The slowest attempts of an interval. Those that fell due after the warm-up are kept for [`SlowLog::worst`].
     pub fn of(&mut self, interval: &MergedInterval) -> Vec<SlowAttempt> {
         let first_due_ns = interval.clock_ns.saturating_sub(interval.start_ns);
         let slowest = interval.slowest.sorted();
-        let waited_ns = own_threads_waited_ns();
-        let own_ns = waited_ns.saturating_sub(std::mem::replace(&mut self.waited_ns, waited_ns));
-        let attempts: Vec<_> = slowest.iter().map(|slow| self.attempt(slow, first_due_ns, own_ns)).collect();
+        let waited_ns = interval.waited_ns;
+        let attempts: Vec<_> =
+            slowest.iter().map(|slow| self.attempt(slow, first_due_ns, waited_ns)).collect();
         if interval.phase != Phase::WarmUp {
             let due = attempts.iter().filter(|attempt| attempt.scheduled_ns >= self.warmup_ns).cloned();
             let both = std::mem::take(&mut self.worst).into_iter().chain(due);
@@ -57,7 +51,7 @@ impl<'a> SlowLog<'a> {
         self.worst
     }
 
-    fn attempt(&self, slow: &Slow, first_due_ns: u64, driver_waited_ns: u64) -> SlowAttempt {
+    fn attempt(&self, slow: &Slow, first_due_ns: u64, driver_waited_ns: Option<u64>) -> SlowAttempt {
         let since = |at_ns: u64| at_ns.saturating_sub(first_due_ns);
         let timed = slow.work.command_ns > 0;
         SlowAttempt {
@@ -75,7 +69,7 @@ impl<'a> SlowLog<'a> {
             statement: timed.then(|| self.statement(slow)).flatten(),
             statement_begin_ns: timed.then(|| since(slow.work.command_begin_ns)),
             statement_ns: timed.then_some(slow.work.command_ns),
-            driver_waited_ns: self.here.then_some(driver_waited_ns),
+            driver_waited_ns,
         }
     }
 

@@ -84,6 +84,7 @@ mod tests {
             slowest: Slowest::default(),
             tally: Tally { committed: 4, ..Tally::default() },
             cpu_ns: 0,
+            waited_ns: None,
         };
         for (phase, start_s, duration_ns) in [
             (Phase::Measured, 0, 2 * S),

@@ -232,7 +232,7 @@ impl PendingRecord {
         let watching = self.watch(say, options)?;
         let seconds = Some(f64::from(options.time_s)).filter(|seconds| *seconds > 0.0);
         Ok(Recorder {
-            slowest: SlowLog::new(scripts, options.extras.warmup_ns, self.seen.pooled, true),
+            slowest: SlowLog::new(scripts, options.extras.warmup_ns, self.seen.pooled),
             sampler: CountersSampler::new(self.seen.postmaster),
             sampling: watching.sampling(options.extras.profile, seconds, self.dir.place()),
             watching,

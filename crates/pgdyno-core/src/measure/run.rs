@@ -135,8 +135,8 @@ pub struct CpuUse {
     pub steal: Option<f64>,
     /// CPUs used by other programs on this machine, on average; `None` if the server's use cannot be observed.
     pub others_cpus: Option<f64>,
-    /// Seconds that threads of the server and of pgdyno were ready to run and waited for a CPU, summed over all threads
-    /// (the run delay in `schedstat`); `None` if the server cannot be observed.
+    /// Seconds that threads of the server and pgdyno's worker threads were ready to run and waited for a CPU, summed
+    /// over all threads (the run delay in `schedstat`); `None` if the server cannot be observed.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub waited_s: Option<f64>,
     /// The part of `waited_s` that is pgdyno's; absent in older records.

@@ -153,8 +153,8 @@ pub struct SlowAttempt {
     pub statement_begin_ns: Option<u64>,
     /// Duration of that command.
     pub statement_ns: Option<u64>,
-    /// Time that pgdyno's own threads were ready and waited for a CPU, summed over the interval in which it ended: it
-    /// may be in the latency, and is subtracted from nothing. Absent in older records.
+    /// Time that pgdyno's worker threads were ready and waited for a CPU, summed over the interval in which it ended:
+    /// it may be in the latency, and is subtracted from nothing. Absent in older records.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub driver_waited_ns: Option<u64>,
 }

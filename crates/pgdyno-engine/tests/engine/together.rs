@@ -79,6 +79,7 @@ fn what_is_added_up_is_counts_and_histograms() {
     let (samples, cpu_ns) = (sum(|report| report.latency.count()), sum(|report| report.cpu_ns));
     let mut latency = runs[0].1.latency.clone();
     latency.add(&runs[1].1.latency);
+    let waited_ns: Option<u64> = runs.iter().map(|(_, report)| report.waited_ns).sum();
     let busiest = runs.iter().map(|(_, report)| report.busiest_worker).fold(0.0, f64::max);
     let lengths: Vec<_> = runs.iter().map(|(intervals, _)| intervals.len()).collect();
     let (intervals, whole) = merged(runs);
@@ -86,6 +87,7 @@ fn what_is_added_up_is_counts_and_histograms() {
     assert_eq!((whole.counts.committed, whole.counts_whole.committed), (committed, whole_committed));
     assert_eq!((whole.duration_ns, whole.latency.count(), whole.cpu_ns), (100_000_000, samples, cpu_ns));
     assert_eq!(whole.latency, latency);
+    assert_eq!(whole.waited_ns, waited_ns);
     assert!((whole.busiest_worker - busiest).abs() < f64::EPSILON);
     whole.counts.check().expect("nothing is lost");
     whole.counts_whole.check().expect("nothing is lost");

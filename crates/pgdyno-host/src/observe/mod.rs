@@ -20,5 +20,5 @@ pub use device::DeviceCounters;
 pub use file_systems::Places;
 pub use processors::ProcessorTimes;
 pub use roles::process_roles;
-pub use tree::{TreeUsage, TreeUse, own_threads_waited_ns};
+pub use tree::{TreeUsage, TreeUse};
 pub use watch::{Gap, Seen, ServerId, WatchedServer, Watcher};

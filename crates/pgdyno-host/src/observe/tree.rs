@@ -122,14 +122,6 @@ fn schedstat(text: &str) -> Option<[u64; 2]> {
     Some([numbers.next()?.parse().ok()?, numbers.next()?.parse().ok()?])
 }
 
-/// Nanoseconds that the threads of this process have been ready to run and waited for a CPU. Threads that have ended do
-/// not count.
-pub fn own_threads_waited_ns() -> u64 {
-    let tasks = fs::read_dir("/proc/self/task").into_iter().flatten().flatten();
-    let waited = |task: fs::DirEntry| schedstat(&fs::read_to_string(task.path().join("schedstat")).ok()?);
-    tasks.filter_map(waited).map(|[_, waited_ns]| waited_ns).sum()
-}
-
 /// CPU time of the process itself: utime and stime (fields 14 and 15 of proc_pid_stat(5)).
 fn own_ns(stat: &str) -> Option<u64> {
     ticks(stat, 14).map(|ticks| ticks * TICK_NS)

@@ -78,9 +78,9 @@ pub static BYTES: Rule = Rule {
 pub static RATIO: Rule = Rule {
     page: Page {
         name: "vm.dirty_ratio",
-        what: "Percentage of the memory that can hold dirty pages that may be dirty: processes that write are slowed \
-               down from the middle between the background limit and this one on, and wait for the disk here; 20 by \
-               default, 0 where vm.dirty_bytes holds.",
+        what: "Percentage of the memory for page cache that may be dirty: processes that write are slowed down from \
+               the middle between the background limit and this one on, and wait for the disk here; 20 by default, 0 \
+               where vm.dirty_bytes holds.",
         today: Today::Depends,
         why: "Published values of 80 and 95 are meant to spare sessions the writing. They put it off: when the limit \
               is reached after all, or a checkpoint syncs, all of it has to be written first.",
