@@ -106,8 +106,8 @@ pub fn hints(inputs: &Inputs<'_>) -> Vec<Choice> {
     hints.push(hint(
         "tcp_keepalives_idle",
         "60",
-        "if clients come over a network: with the kernel's default (net.ipv4.tcp_keepalive_time = 7200) a client that \
-         vanishes keeps its locks for more than two hours",
+        "if clients come over a network: one that vanishes then keeps its locks for 12 minutes (9 probes follow, 75 s \
+         apart, by the kernel's defaults) instead of more than two hours (net.ipv4.tcp_keepalive_time = 7200)",
     ));
     hints.extend(of_unknown_storage(inputs));
     hints

@@ -65,8 +65,8 @@ pub const RULES: &[Rule] = &[
         "maintenance_work_mem",
         Today::Kept,
         "Memory of one VACUUM, CREATE INDEX or ALTER TABLE ADD FOREIGN KEY.",
-        "A sixteenth of memory, at most 2 GB, since more rarely makes a sort of an index faster; for loads \
-         an eighth, up to 8 GB, since they sort for indexes. Every worker of autovacuum may use as much \
+        "A sixteenth of memory, at most 2 GB, since a larger value rarely makes the sort for an index faster; for \
+         loads an eighth, up to 8 GB, since they sort for indexes. Every worker of autovacuum may use as much \
          unless autovacuum_work_mem says less. Before 17 a vacuum uses at most 1 GB of it.",
         "PostgreSQL manual, \"Resource Consumption\" of Server Configuration; release notes of 17",
     ))
@@ -173,6 +173,9 @@ fn shared_buffers(inputs: &Inputs<'_>) -> Option<Choice> {
              you give it back (`pgdyno host check`), have these values chosen anew",
             units::bytes(pool)
         ),
+        false if pool == 0 && bytes >= GB => {
+            "; huge pages for it pay with many sessions (`pgdyno explain vm.nr_hugepages`)".to_owned()
+        }
         false => String::new(),
     };
     choice("shared_buffers", format(bytes), format!("a quarter of {}{idle}", memory_words(inputs.host)))
@@ -307,7 +310,9 @@ fn maintenance_work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
     let words = memory_words(inputs.host);
     let reason = match inputs.purpose {
         Purpose::BulkLoad => format!("an eighth of {words}, up to 8GB: loads sort for their indexes"),
-        _ => format!("a sixteenth of {words}, at most 2GB: more rarely makes an index build faster"),
+        _ => {
+            format!("a sixteenth of {words}, at most 2GB: a larger value rarely makes an index build faster")
+        }
     };
     choice("maintenance_work_mem", format(maintenance_bytes(inputs)), reason)
 }

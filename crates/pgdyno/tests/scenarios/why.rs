@@ -123,10 +123,13 @@ mod alone {
         overlaps.sum::<f64>() / (end_s - begin_s)
     }
 
-    /// The same of a transaction that wanted the branch. One that sleeps meanwhile waits for nobody.
+    /// The part for which a transaction waited for the branch that was held: its update takes no time otherwise. Those
+    /// behind in the queue still wait after the window, for the commits of those before them. One that sleeps meanwhile
+    /// waits for nobody.
     fn locked_out(of: &SlowAttempt, windows: &Windows) -> f64 {
         let wanted = of.statement.as_deref().is_some_and(|sql| sql.starts_with("UPDATE branches"));
-        if wanted { within(of, windows) } else { 0.0 }
+        let waited = of.statement_ns.unwrap_or(0) as f64 / of.service_ns as f64;
+        if wanted && within(of, windows) > 0.0 { waited } else { 0.0 }
     }
 
     /// That a share is what it should be within five points, besides transactions of which there is no sample.

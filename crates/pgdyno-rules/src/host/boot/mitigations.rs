@@ -45,7 +45,9 @@ fn judge_part(word: &str) -> Finding {
         [] => RULE.finding(Standing::Fine, "The kernel works around what this processor is vulnerable to."),
         _ if left_out.iter().all(|kind| kind.starts_with("no_guest")) => RULE.finding(
             Standing::Fine,
-            format!("It leaves out what protects from virtual machines that run on the host ({kinds})."),
+            format!(
+                "It leaves out what protects this host from virtual machines that it runs itself ({kinds})."
+            ),
         ),
         _ => RULE
             .finding(

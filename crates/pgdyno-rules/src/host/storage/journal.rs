@@ -37,10 +37,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         true if barrier::is_off(mount) => None,
         true => Some(RULE.finding(Standing::Fine, "A crash leaves metadata in order.").seen("journal")),
         false => {
-            let reason = "After a crash nothing puts its metadata in order but e2fsck, and what that cannot place is \
-                          lost; WAL does not help there.";
+            let reason = "After a crash only e2fsck puts the file system in order, and what that cannot place is lost \
+                          or in lost+found; WAL does not help there.";
             let finding = RULE.finding(Standing::Dangerous, reason).seen("no journal");
-            Some(finding.better("a journal: tune2fs -j, from the next mount on"))
+            Some(finding.better("a journal (tune2fs -j, in use from the next mount on)"))
         }
     })
 }

@@ -47,8 +47,8 @@ fn judge_autogroup(facts: &Facts<'_>) -> Vec<Finding> {
         Some(0) => AUTOGROUP.fine(0, "Processors are divided among processes."),
         Some(value) => AUTOGROUP.fine(
             value,
-            "Processors are divided among login sessions (setsid), where no control group divides them; its effect \
-             here is not measured.",
+            "Processors are divided among sessions of setsid, of which each process of the server is one, where no \
+             control group divides them; its effect here is not measured.",
         ),
     }
 }

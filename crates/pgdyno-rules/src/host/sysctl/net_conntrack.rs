@@ -68,7 +68,7 @@ fn judge(rule: &Rule, facts: &Facts<'_>) -> Vec<Finding> {
         }
         (Some(value), _) => rule.fine(
             value,
-            format!("{} connections are kept in mind, enough for the server.", units::count(value)),
+            format!("{} connections can be tracked, enough for the server.", units::count(value)),
         ),
         (None, Some(line)) if !loaded && !facts.host.kernel.sysctls.is_empty() => {
             let reason = format!("{} sets it to {}, but nf_conntrack is not loaded.", line.file, line.value);

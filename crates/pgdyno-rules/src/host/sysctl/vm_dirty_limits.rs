@@ -19,9 +19,10 @@ const WHY: &str = "Dirty pages beyond what the disks write in about half a secon
                    other disk and 512 MiB for each NVMe disk, at least 64 MiB and at most 10 % of the memory outside \
                    huge pages, and four times as much, at most 20 %, at which writers wait; they are slowed \
                    down from the middle of the two limits on. A virtual machine does not know what rotates, and its \
-                   disks share what it may write: together they count as 512 MiB at most, but for NVMe. Since 9.6 the \
-                   server asks the kernel to write early by itself (checkpoint_flush_after, bgwriter_flush_after), so \
-                   the limits matter mostly to loads, temporary files, backups and other programs.";
+                   disks share what it may write: together they count as 512 MiB at most, but for NVMe. From a \
+                   quarter of a value to four times it is in proportion. Since 9.6 the server asks the kernel to \
+                   write early by itself (checkpoint_flush_after, bgwriter_flush_after), so the limits matter mostly \
+                   to loads, temporary files, backups and other programs.";
 
 /// The rule of the limit in bytes at which the kernel begins to write.
 pub static BACKGROUND_BYTES: Rule = Rule {

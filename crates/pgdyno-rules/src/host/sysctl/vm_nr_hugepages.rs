@@ -73,8 +73,8 @@ fn too_much(facts: &Facts<'_>) -> Option<Finding> {
     let page_bytes = facts.default_huge_page().map(|(bytes, _)| bytes).filter(|bytes| *bytes > 0);
     let new = page_bytes.and_then(|bytes| for_new_server(facts, bytes)).unwrap_or_default();
     let reason = format!(
-        "{}: {} of the memory. Page cache, sessions and all other programs share the other {}, and more than {} are \
-         too much for any server.{new}",
+        "{}: {} of the memory. Page cache, sessions and all other programs share the other {}, too little: \
+         at most {} should be in huge pages.{new}",
         huge.words(),
         units::percent(huge.bytes as f64 / total as f64),
         units::bytes(facts.bytes_without_huge_pages()),
@@ -137,8 +137,7 @@ fn other_size(facts: &Facts<'_>, pool: &HugePagePool) -> bool {
 fn unused(facts: &Facts<'_>, pool: &HugePagePool, because: &str) -> Vec<Finding> {
     let bytes = pool.total.saturating_mul(pool.page_bytes);
     if pool.total == 0 {
-        let more = for_new_server(facts, pool.page_bytes);
-        let more = more.map(|of| format!("{of} Set them aside before it starts.")).unwrap_or_default();
+        let more = for_new_server(facts, pool.page_bytes).unwrap_or_default();
         return RULE.fine(0, format!("{because}, and no huge pages are set aside.{more}"));
     }
     if pool.free < pool.total || pool.reserved > 0 {
@@ -256,7 +255,7 @@ mod tests {
         let found = findings(&RULE, &pool(host(&[]), 25_600, 0));
         assert_eq!(found[0].standing, Standing::Improve);
         let expected = "50 GiB in huge pages: 78.1 % of the memory. Page cache, sessions and all other programs share \
-                        the other 14 GiB, and more than 48 GiB are too much for any server. A new server with \
+                        the other 14 GiB, too little: at most 48 GiB should be in huge pages. A new server with \
                         shared_buffers = 16GB, as `pgdyno config recommend` chooses for this memory, would fill about \
                         8,502 pages of 2 MiB.";
         assert_eq!(found[0].reason, expected);
