@@ -47,14 +47,14 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         } else if !chunk.is_multiple_of(block) {
             let reason = format!(
                 "A block of the server ({}) is spread over two disks now and then. The size is fixed: for another one, \
-                     volume and file system are made anew, and the data is copied.",
+                     volume and file system are recreated, and the data is copied.",
                 bytes(block)
             );
             RULE.finding(Standing::Improve, reason).better(bytes(DEFAULT.max(block)))
         } else if chunk < DEFAULT {
             let reason = format!(
                 "A read of 128 KiB is cut into {} pieces, which the kernel can join again only for each disk. The size \
-                 is fixed: for another one, volume and file system are made anew, and the data is copied.",
+                 is fixed: for another one, volume and file system are recreated, and the data is copied.",
                 (128 << 10) / chunk
             );
             RULE.finding(Standing::Improve, reason).better(bytes(DEFAULT.max(block)))
@@ -100,7 +100,7 @@ mod tests {
             (
                 "vg-lv",
                 "A read of 128 KiB is cut into 16 pieces, which the kernel can join again only for each disk. The size \
-                 is fixed: for another one, volume and file system are made anew, and the data is copied."
+                 is fixed: for another one, volume and file system are recreated, and the data is copied."
             )
         );
     }
