@@ -35,6 +35,7 @@ mod tests {
     };
 
     use super::*;
+    use crate::pin_current_thread;
 
     #[test]
     fn the_second_number_is_the_delay() {
@@ -42,12 +43,14 @@ mod tests {
         assert_eq!((waited_ns("0"), waited_ns("")), (None, None));
     }
 
-    /// More busy threads than CPUs: some wait, and one that sleeps does not.
+    /// Two busy threads on one CPU: each waits for about half of the time.
     #[test]
     fn a_thread_without_a_cpu_waits() {
         let Some(_) = RunDelay::of_this_thread().read_ns() else { return };
         let over = AtomicBool::new(false);
+        let cpu = rustix::thread::sched_getcpu() as u32;
         let busy = || {
+            pin_current_thread(&[cpu]).expect("this thread runs there");
             let delay = RunDelay::of_this_thread();
             let before = delay.read_ns().expect("it was told before");
             while !over.load(Ordering::Relaxed) {
@@ -56,14 +59,13 @@ mod tests {
             delay.read_ns().expect("it was told before") - before
         };
         let begun = Instant::now();
-        let count = 2 * thread::available_parallelism().expect("it is known").get();
         let waited: u64 = thread::scope(|scope| {
-            let threads: Vec<_> = (0..count).map(|_| scope.spawn(busy)).collect();
+            let threads = [scope.spawn(busy), scope.spawn(busy)];
             thread::sleep(Duration::from_millis(200));
             over.store(true, Ordering::Relaxed);
             threads.into_iter().map(|thread| thread.join().expect("it does not panic")).sum()
         });
-        let all_ns = begun.elapsed().as_nanos() as u64 * count as u64;
+        let all_ns = 2 * begun.elapsed().as_nanos() as u64;
         assert!(waited > 0 && waited < all_ns, "{waited} of {all_ns}");
     }
 }

@@ -18,10 +18,9 @@ pub static RULE: Rule = Rule {
               confirmed are lost at a power failure, and the file system itself may be damaged. Where all disks \
               have no volatile cache (write_cache is write through), the kernel sends no flush anyway, so that \
               barrier=0 brings nothing. The manual knows one case for it: a controller whose cache is kept by a \
-              battery, and which writes it out whenever it is told to flush. Make the controller ignore flushes, or \
-              set write_cache to write through, in its place: that shows on the disk, and is undone with it. It is \
-              safe only as long as the battery is. Figures measured on other disks with barrier=0 are those of a \
-              server without fsync.",
+              battery that works, and which writes it out whenever it is told to flush. Such a controller can mostly \
+              be told itself to keep what is flushed, which shows as write_cache write through. Figures measured on \
+              other disks with barrier=0 are those of a server without fsync.",
         danger: "Loss of confirmed commits and corruption of the file system at a power failure.",
         source: "Linux Documentation/admin-guide/ext4.rst (barrier); \
                  Documentation/block/writeback_cache_control.rst; PostgreSQL manual, Reliability.",
