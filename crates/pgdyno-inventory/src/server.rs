@@ -63,6 +63,10 @@ pub struct Login {
     /// line for the user holds before one for a group, and this one before one for everybody (`*`), wherever they are;
     /// of those of one kind the last one holds.
     pub lines: Vec<LimitLine>,
+    /// Files and directories that a login reads limits from and that are not known: of a real host those that could not
+    /// be read, of a described one those that nobody told.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub unread: Vec<String>,
 }
 
 /// A line of `limits.conf`.

@@ -4,7 +4,7 @@ mod process;
 mod tally;
 
 pub use process::ActivitySample;
-use process::{Process, sampled};
+use process::{Process, READ, sampled};
 pub use tally::WaitTally;
 
 use pgdyno_wire::{Session, WireError};
@@ -37,8 +37,13 @@ impl WaitReader {
     }
 }
 
+/// How long the server's process sleeps before it looks, in seconds. Where all CPUs are busy, the question itself comes
+/// to be read when another process has just given up its CPU, that is, waits; a process that sleeps is woken by the
+/// clock, so that it sees more of those that run.
+const PAUSE_S: f64 = 0.001;
+
 /// One scan of the function below `pg_stat_activity` (the view looks up the names of databases and roles besides), in
-/// the order of the columns of [`Process`].
+/// the order of the columns of [`Process`]. What it is called with depends on the pause, which so comes first.
 fn look(version_num: u32, of: &[String], except: &[i32]) -> String {
     let autovacuum = "query LIKE 'autovacuum: %'";
     let backend = match version_num {
@@ -50,9 +55,18 @@ fn look(version_num: u32, of: &[String], except: &[i32]) -> String {
         0..100_000 => "state IS NULL OR state = 'disabled'",
         _ => "backend_type IS NULL OR state = 'disabled'",
     };
+    let [client, read] = READ;
+    let is_idle = "state LIKE 'idle%'";
     let (kind, event) = match version_num {
-        0..90_600 => ("CASE WHEN waiting THEN 'Lock' END", "NULL"),
-        _ => ("wait_event_type", "wait_event"),
+        0..90_600 => (
+            format!("CASE WHEN waiting THEN 'Lock' WHEN {is_idle} THEN '{client}' END"),
+            format!("CASE WHEN {is_idle} AND NOT waiting THEN '{read}' END"),
+        ),
+        90_600..100_000 => (
+            format!("CASE WHEN {is_idle} THEN '{client}' ELSE wait_event_type END"),
+            format!("CASE WHEN {is_idle} THEN '{read}' ELSE wait_event END"),
+        ),
+        _ => ("wait_event_type".to_owned(), "wait_event".to_owned()),
     };
     let query_id = if version_num < 140_000 { "NULL" } else { "query_id" };
     let no_database = if version_num < 100_000 { "" } else { " OR datid IS NULL OR datid = 0" };
@@ -63,8 +77,9 @@ fn look(version_num: u32, of: &[String], except: &[i32]) -> String {
         )
     };
     format!(
-        "SELECT pid, {is_hidden}, state, {kind}, {event}, {backend}, {query_id}, {transaction_age}, {statement_age} \
-         FROM pg_catalog.pg_stat_get_activity(NULL) WHERE pid NOT IN {own} AND (datid = ANY (ARRAY(\
+        "SELECT pid, {is_hidden}, {kind}, {event}, {backend}, {query_id}, {transaction_age}, {statement_age} \
+         FROM (SELECT pg_catalog.pg_sleep({PAUSE_S}) AS slept OFFSET 0) AS pause, \
+         LATERAL pg_catalog.pg_stat_get_activity(CASE WHEN slept IS NULL THEN 0 END) WHERE pid NOT IN {own} AND (datid = ANY (ARRAY(\
          SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = ANY ({databases}))){no_database})",
         transaction_age = age("xact_start"),
         statement_age = age("query_start"),
@@ -81,7 +96,7 @@ mod tests {
     fn every_version_is_asked_for_what_it_has() {
         let look = |version_num| look(version_num, &[], &[]);
         assert!(
-            look(90_503).contains("CASE WHEN waiting THEN 'Lock' END")
+            look(90_503).contains("CASE WHEN waiting THEN 'Lock' WHEN state LIKE 'idle%' THEN 'Client' END")
                 && !look(90_503).contains("wait_event")
         );
         assert!(!look(90_624).contains("waiting THEN") && !look(90_624).contains("backend_type"));

@@ -13,6 +13,9 @@ const MOST_WITH_ID: usize = 100;
 const LEAST_AGE_S: f64 = 0.01;
 /// Backend type of a session, and what it is called where the server has no types (before 10).
 const CLIENTS: [&str; 2] = ["client backend", "session"];
+/// The wait event of a session whose client has not sent anything yet; before 10, which has no such event,
+/// [`look`](super::look) gives it to sessions whose state says so.
+pub(super) const READ: [&str; 2] = ["Client", "ClientRead"];
 /// What is said of a process that the role may not see.
 const NOT_SEEN: &str = "not seen";
 
@@ -42,7 +45,6 @@ pub(super) struct Process<'a> {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Doing<'a> {
     is_hidden: bool,
-    state: Option<&'a str>,
     wait_type: Option<&'a str>,
     wait_event: Option<&'a str>,
     backend: Option<&'a str>,
@@ -55,14 +57,13 @@ impl<'a> Process<'a> {
             pid: row.parse(0)?,
             doing: Doing {
                 is_hidden: row.get(1) == Some("t"),
-                state: row.get(2),
-                wait_type: row.get(3),
-                wait_event: row.get(4),
-                backend: row.get(5),
+                wait_type: row.get(2),
+                wait_event: row.get(3),
+                backend: row.get(4),
             },
-            query_id: row.parse(6),
-            transaction_age_s: row.parse(7),
-            statement_age_s: row.parse(8),
+            query_id: row.parse(5),
+            transaction_age_s: row.parse(6),
+            statement_age_s: row.parse(7),
         })
     }
 
@@ -79,16 +80,16 @@ impl<'a> Process<'a> {
 
 impl Doing<'_> {
     /// The wait event with its type, or what there is instead.
+    ///
+    /// Its state does not matter: a session is idle by it before it has sent its answer, and still while it reads the
+    /// next request; and the server copies the states of all sessions before it reads their wait events.
     fn event(&self) -> String {
-        let waits = || match (self.wait_type, self.wait_event) {
+        match (self.wait_type, self.wait_event) {
+            _ if self.is_hidden => NOT_SEEN.to_owned(),
+            (Some(kind), Some(event)) if [kind, event] == READ => "client".to_owned(),
             (Some(kind), Some(event)) => format!("{kind}:{event}"),
             (Some(kind), None) => kind.to_owned(),
             (None, _) => "running".to_owned(),
-        };
-        match self.state {
-            _ if self.is_hidden => NOT_SEEN.to_owned(),
-            None | Some("active" | "fastpath function call") => waits(),
-            Some(_) => "client".to_owned(),
         }
     }
 
@@ -143,12 +144,12 @@ fn activities(counts: BTreeMap<(Doing<'_>, Option<i64>), u64>) -> Vec<WaitSample
 mod tests {
     use super::*;
 
-    /// A client in state `active` that waits for nothing.
+    /// A client that waits for nothing.
     fn client(pid: i32, transaction_age_s: Option<f64>) -> Process<'static> {
-        let (state, backend) = (Some("active"), Some(CLIENTS[0]));
+        let backend = Some(CLIENTS[0]);
         Process {
             pid,
-            doing: Doing { is_hidden: false, state, wait_type: None, wait_event: None, backend },
+            doing: Doing { is_hidden: false, wait_type: None, wait_event: None, backend },
             query_id: None,
             transaction_age_s,
             statement_age_s: transaction_age_s,
@@ -156,33 +157,21 @@ mod tests {
     }
 
     #[test]
-    fn states_and_events_become_activities() {
+    fn wait_events_become_activities() {
         let doing = client(1, None).doing;
         let lock = Doing { wait_type: Some("Lock"), wait_event: Some("tuple"), ..doing };
+        let read = Doing { wait_type: Some("Client"), wait_event: Some("ClientRead"), ..doing };
         for (doing, event) in [
             (doing, "running"),
             (lock, "Lock:tuple"),
             (Doing { wait_event: None, ..lock }, "Lock"),
-            (Doing { state: Some("fastpath function call"), ..lock }, "Lock:tuple"),
-            (Doing { state: None, ..lock }, "Lock:tuple"),
-            (Doing { state: Some("idle"), ..lock }, "client"),
-            (Doing { state: Some("idle in transaction"), ..doing }, "client"),
+            (read, "client"),
+            (Doing { wait_event: Some("ClientWrite"), ..read }, "Client:ClientWrite"),
             (Doing { is_hidden: true, ..lock }, "not seen"),
         ] {
             assert_eq!(doing.event(), event, "{doing:?}");
         }
         assert_eq!(Doing { backend: None, ..doing }.backend(), "not seen");
-    }
-
-    #[test]
-    fn idle_sessions_are_one_activity() {
-        let in_state = |state| {
-            let one = client(1, None);
-            Process { doing: Doing { state: Some(state), ..one.doing }, ..one }
-        };
-        let seen = sampled(["idle", "idle in transaction", "active"].map(in_state).into_iter()).seen;
-        let seen: Vec<_> = seen.iter().map(|one| (one.event.as_str(), one.count)).collect();
-        assert_eq!(seen, [("client", 2), ("running", 1)]);
     }
 
     #[test]

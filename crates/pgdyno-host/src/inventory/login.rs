@@ -34,11 +34,25 @@ pub(super) fn read(root: &Path, data: Option<&Path>) -> Login {
     more.sort();
     let more = more.iter().take(MOST_FILES).map(|name| format!("limits.d/{name}"));
     let files = ["limits.conf".to_owned()].into_iter().chain(more);
-    let lines = files.flat_map(|file| {
-        let text = regular(&dir.join(&file)).unwrap_or_default();
-        lines(&format!("/etc/security/{file}"), &text, &account)
-    });
-    Login { lines: lines.take(MOST_LINES).collect(), user: account.name }
+    let (mut found, mut unread) = (Vec::new(), Vec::new());
+    for file in files {
+        let (path, name) = (dir.join(&file), format!("/etc/security/{file}"));
+        match regular(&path) {
+            Some(text) => found.extend(lines(&name, &text, &account)),
+            None if may_exist(&path) => unread.push(name),
+            None => {}
+        }
+    }
+    let more = dir.join("limits.d");
+    if fs::read_dir(&more).is_err() && may_exist(&more) {
+        unread.push("/etc/security/limits.d".to_owned());
+    }
+    found.truncate(MOST_LINES);
+    Login { lines: found, user: account.name, unread }
+}
+
+fn may_exist(path: &Path) -> bool {
+    path.try_exists().unwrap_or(true)
 }
 
 fn account(root: &Path, uid: Option<u32>) -> Account {
@@ -151,6 +165,21 @@ mod tests {
             ]
         );
         assert_eq!(login.lines[5].file, "/etc/security/limits.d/20-nproc.conf");
+        assert!(login.unread.is_empty());
+    }
+
+    #[test]
+    fn what_cannot_be_read_is_named() {
+        let root =
+            tree(&[("etc/security/limits.d/1.conf/x", ""), ("etc/security/limits.d/2.conf", "* - core 0\n")]);
+        let login = read(root.path(), None);
+        assert_eq!(
+            (login.lines.len(), &login.unread[..]),
+            (1, &["/etc/security/limits.d/1.conf".to_owned()][..])
+        );
+        let root = tree(&[("etc/security/limits.d", "no directory")]);
+        assert_eq!(read(root.path(), None).unread, ["/etc/security/limits.d"]);
+        assert!(read(tree(&[]).path(), None).unread.is_empty());
     }
 
     #[test]

@@ -46,7 +46,8 @@ fn judge_part(word: &str) -> Finding {
         _ if left_out.iter().all(|kind| kind.starts_with("no_guest")) => RULE.finding(
             Standing::Fine,
             format!(
-                "It leaves out what protects this host from virtual machines that it runs itself ({kinds})."
+                "It leaves open ({kinds}) what only virtual machines that this host itself runs could use, against \
+                 it or against each other."
             ),
         ),
         _ => RULE

@@ -20,7 +20,8 @@ pub static RULE: Rule = Rule {
               crash, blocks that were allocated but not yet synced may show old contents of deleted files, of \
               other users too. PostgreSQL replays what it needs from WAL, but log files, archives and files of \
               other programs are not protected. With delayed allocation, ordered mode flushes little, so that the \
-              gain on ext4 is small.",
+              gain on ext4 is small. ext4 refuses another mode at a remount: it holds from the next mount, after \
+              umount or a reboot.",
         danger: "Old contents of other files may appear in files that were not synced when the host crashed. With \
                  barrier=0 beside it, commits are lost as well.",
         source: "Linux Documentation/admin-guide/ext4.rst (data=); PostgreSQL manual, Write-Ahead Logging (tip on \
@@ -37,7 +38,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
                 .finding(
                     Standing::Improve,
                     "Files that were not synced may show old contents of others after a crash; this alone risks \
-                     no commit.",
+                     no commit. ext4 refuses another mode at a remount, so it takes umount and mount, or a reboot.",
                 )
                 .seen("data=writeback")
                 .better("data=ordered")

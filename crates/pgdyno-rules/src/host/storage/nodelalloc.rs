@@ -15,8 +15,9 @@ pub static RULE: Rule = Rule {
         what: "ext4 chooses blocks when a file is written to, not when its pages are written out.",
         today: Today::DefaultIsRight,
         why: "Delayed allocation, the default, gives long contiguous extents to tables that grow block by block, \
-              also when several grow at once. nodelalloc allocates each block in write(), so that files of tables \
-              that grow together interleave. It was published to avoid data loss of programs that do not call \
+              also when several grow at once. nodelalloc allocates in each write() or fallocate() what that \
+              brings, so that files of tables that grow together interleave: block by block before PostgreSQL 16, \
+              which extends a table that grows fast by up to 64 blocks at once. It was published to avoid data loss of programs that do not call \
               fsync, which PostgreSQL does.",
         source: "Linux Documentation/admin-guide/ext4.rst (delalloc, nodelalloc).",
         ..Page::EMPTY
@@ -27,8 +28,8 @@ pub static RULE: Rule = Rule {
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_each(mounts_with(facts.host, &["ext4"]), |mount| {
         mount.option("nodelalloc")?;
-        let reason = "Tables that grow at the same time interleave on disk, and each new block is allocated by \
-                      itself.";
+        let reason = "Tables that grow at the same time interleave on disk: block by block before PostgreSQL 16, \
+                      in pieces of some blocks since.";
         let finding = RULE.finding(Standing::Improve, reason).seen("nodelalloc").better("delalloc");
         Some(finding.by(Knob::MountOption(mount.point.clone()), "delalloc"))
     })

@@ -48,7 +48,8 @@ fn judge_mount(mount: &Mount) -> Option<Finding> {
     let told = format!("{} of {} are free for {who} alone", bytes(reserved), bytes(size));
     let is_large = mount.point != "/" && reserved > LARGE && share > 0.02;
     let finding = if share > ABOVE_DEFAULT {
-        let reason = format!("{told}, more than the default of 5 %: {never}.");
+        let reason =
+            format!("{told}, more than the default of 5 %: {never}. Somebody chose it: ask what for first.");
         let better = if mount.point == "/" { "tune2fs -m 5" } else { "tune2fs -m 1" };
         RULE.finding(Standing::Improve, reason).better(better)
     } else if is_large {
@@ -97,7 +98,7 @@ mod tests {
         (of.size_bytes, of.reserved_bytes) = (Some(100 << 30), Some(50 << 30));
         let finding = judged(&RULE, &mounted(of, Vec::new())).remove(0);
         let expected = "50 GiB of 100 GiB are free for root, user 26 and group 27 alone, more than the default of 5 %: \
-                        a server of another user can never use them.";
+                        a server of another user can never use them. Somebody chose it: ask what for first.";
         assert_eq!((finding.standing, finding.reason.as_str()), (Standing::Improve, expected));
     }
 }

@@ -4,7 +4,7 @@ use pgdyno_core::{
     facts::amount::{KB, MB},
     units,
 };
-use pgdyno_inventory::{Knob, Limit};
+use pgdyno_inventory::{Inventory, Knob, Limit};
 
 use super::login;
 use crate::{
@@ -99,6 +99,18 @@ pub static STACK: Rule = Rule {
     judge: |facts| ITEMS[4].judge(facts),
 };
 
+/// What is fine by the files that are known is not known to be fine while others may say otherwise.
+fn unless_unread(host: &Inventory, found: Finding) -> Finding {
+    match &host.login.unread[..] {
+        unread if unread.is_empty() || found.standing != Standing::Fine => found,
+        unread => Finding {
+            standing: Standing::Unknown,
+            reason: format!("{} What {} says is not known.", found.reason, unread.join(", ")),
+            ..found
+        },
+    }
+}
+
 /// An item of `limits.conf`, and what a server needs of it.
 struct Item {
     rule: &'static Rule,
@@ -153,7 +165,8 @@ impl Item {
             (None, Some(limit)) => (limit, "A login of the server's user"),
             (None, None) => return Vec::new(),
         };
-        let mut found = vec![self.judge_limit(facts, limit, whose)];
+        let found = self.judge_limit(facts, limit, whose);
+        let mut found = vec![if running.is_none() { unless_unread(host, found) } else { found }];
         found.extend(self.next_start(running, login));
         found
     }
@@ -286,6 +299,19 @@ mod tests {
         }
         let host = limited("Max locked memory", Some(64 * KB), &rings);
         assert_eq!(standings(&MEMLOCK, &on_kernel(host, "5.15.0-1")), [Standing::Fine]);
+    }
+
+    #[test]
+    fn a_login_may_be_limited_by_files_that_are_not_known() {
+        let mut host = host(&[]);
+        let [file, domain, kind, item, value] =
+            ["limits.conf", "*", "-", "core", "unlimited"].map(str::to_owned);
+        host.login.lines.push(LimitLine { file, domain, kind, item, value });
+        assert_eq!(standings(&CORE, &host), [Standing::Fine]);
+        host.login.unread.push("limits.d".to_owned());
+        let found = findings(&CORE, &host).remove(0);
+        assert_eq!(found.standing, Standing::Unknown);
+        assert!(found.reason.ends_with("What limits.d says is not known."), "{}", found.reason);
     }
 
     #[test]

@@ -1,5 +1,7 @@
 //! Lines of `limits.conf` and `limits.d` that do nothing.
 
+use std::collections::BTreeSet;
+
 use pgdyno_core::units::plural;
 use pgdyno_inventory::LimitLine;
 
@@ -39,13 +41,22 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
         );
         found.push(RULE.finding(Standing::NoEffect, reason).on(unit));
     }
+    found.extend(facts.host.login.unread.iter().map(|file| unread(file)));
     if found.is_empty() && !lines.is_empty() {
+        let files: BTreeSet<&str> = lines.iter().map(|line| line.file.as_str()).collect();
         return RULE.fine(
-            plural(lines.len() as u64, "line"),
+            format!("{} in {}", plural(lines.len() as u64, "line"), plural(files.len() as u64, "file")),
             "No line for the server's user is overridden by another.",
         );
     }
     found
+}
+
+/// That it is not known what a file or directory says.
+fn unread(file: &str) -> Finding {
+    let reason = "What it says is not known. It may go before limits.conf, as 20-nproc.conf of some distributions does \
+                  with 4096 processes.";
+    RULE.finding(Standing::Unknown, reason).on(file)
 }
 
 /// That a line does not hold, because another one of another value does.
@@ -112,6 +123,10 @@ mod tests {
         let mut host = with_server(host(&[]), 17, &[]);
         host.login.lines = vec![line("limits.conf", "*", "-", "nofile", "65536")];
         assert_eq!(standings(&RULE, &host), [Standing::Fine]);
+        assert_eq!(findings(&RULE, &host)[0].present.as_deref(), Some("1 line in 1 file"));
+        host.login.unread.push("/etc/security/limits.d".to_owned());
+        assert_eq!(standings(&RULE, &host), [Standing::Unknown]);
+        host.login.unread.clear();
         host.server.as_mut().expect("it was put there").unit = Some("postgresql.service".to_owned());
         assert_eq!(standings(&RULE, &host), [Standing::NoEffect]);
         host.login.lines.clear();
