@@ -79,7 +79,8 @@ fn look(version_num: u32, of: &[String], except: &[i32]) -> String {
     format!(
         "SELECT pid, {is_hidden}, {kind}, {event}, {backend}, {query_id}, {transaction_age}, {statement_age} \
          FROM (SELECT pg_catalog.pg_sleep({PAUSE_S}) AS slept OFFSET 0) AS pause, \
-         LATERAL pg_catalog.pg_stat_get_activity(CASE WHEN slept IS NULL THEN 0 END) WHERE pid NOT IN {own} AND (datid = ANY (ARRAY(\
+         LATERAL pg_catalog.pg_stat_get_activity(CASE WHEN slept IS NULL THEN 0 END) \
+         WHERE pid NOT IN {own} AND (datid = ANY (ARRAY(\
          SELECT d.oid FROM pg_catalog.pg_database d WHERE d.datname = ANY ({databases}))){no_database})",
         transaction_age = age("xact_start"),
         statement_age = age("query_start"),

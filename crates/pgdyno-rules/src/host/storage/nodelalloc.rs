@@ -17,8 +17,8 @@ pub static RULE: Rule = Rule {
         why: "Delayed allocation, the default, gives long contiguous extents to tables that grow block by block, \
               also when several grow at once. nodelalloc allocates in each write() or fallocate() what that \
               brings, so that files of tables that grow together interleave: block by block before PostgreSQL 16, \
-              which extends a table that grows fast by up to 64 blocks at once. It was published to avoid data loss of programs that do not call \
-              fsync, which PostgreSQL does.",
+              which extends a table that grows fast by up to 64 blocks at once. It was published to \
+              avoid data loss of programs that do not call fsync, which PostgreSQL does.",
         source: "Linux Documentation/admin-guide/ext4.rst (delalloc, nodelalloc).",
         ..Page::EMPTY
     },
