@@ -20,6 +20,8 @@ pub struct Cell<'a> {
     pub sessions: Option<Sessions>,
     /// CPUs that the server may use.
     pub server_cpus: f64,
+    /// Whether the driver has no CPUs but those that the server may use.
+    pub shares_cpus: bool,
     /// Driver threads of the cell.
     pub driver_threads: u32,
     /// The runs of the cell.
@@ -39,6 +41,7 @@ impl<'a> Cell<'a> {
             workload,
             sessions: Sessions::of(runs.iter().filter_map(|run| run.waits.as_ref())),
             server_cpus: allowed as f64,
+            shares_cpus: there.is_none() && shares_cpus(record),
             driver_threads: record.plan.jobs.min(workload.clients).max(1),
             runs,
             memory_bytes: there.is_none().then_some(record.host.memory.total_bytes),
@@ -61,6 +64,12 @@ impl<'a> Cell<'a> {
         self.mean(|run| {
             run.cpu.server_s.and_then(|seconds| per_second(run, seconds)).or_else(|| by_role(run))
         })
+    }
+
+    /// CPUs that the driver used of those that the server may use; 0 if it has others.
+    pub fn driver_beside(&self) -> f64 {
+        let used = || self.mean(|run| per_second(run, run.cpu.driver_s));
+        self.shares_cpus.then(used).flatten().unwrap_or(0.0)
     }
 
     /// CPUs for which processes of the server waited on average, beyond those that they used.
@@ -181,6 +190,13 @@ impl Files {
             Place::Data | Place::Tablespace(_) => self == Self::Tables,
         })
     }
+}
+
+fn shares_cpus(record: &RunRecord) -> bool {
+    let (all, plan) = (&record.host.cpu.allowed, &record.plan);
+    let [driver, server] =
+        [&plan.driver_cpus, &plan.server_cpus].map(|pinned| if pinned.is_empty() { all } else { pinned });
+    !driver.is_empty() && driver.iter().all(|cpu| server.contains(cpu))
 }
 
 fn observed(run: &CellRun) -> Option<&Digest> {

@@ -1,5 +1,7 @@
 //! CPUs.
 
+use std::fmt::Write;
+
 use pgdyno_core::results::{Bottleneck, BottleneckKind};
 
 use super::about::{About, percent};
@@ -20,11 +22,13 @@ const INTERRUPTED: f64 = 0.6;
 /// Share of CPU time stolen by the hypervisor before it counts as a cause.
 const STOLEN: f64 = 0.1;
 
-/// The server uses all of its CPUs.
+/// The server uses all of its CPUs, with the driver if that has no others.
 pub fn server(cell: &Cell<'_>) -> Option<Bottleneck> {
     let used = cell.server_used()? / cell.server_cpus;
-    let is_queue = || used >= NEARLY && waiting_share(cell) >= Some(QUEUED) && other_programs(cell).is_none();
-    if used < SATURATED && !is_queue() {
+    let beside = cell.driver_beside() / cell.server_cpus;
+    let is_queue = || waiting_share(cell) >= Some(QUEUED) && other_programs(cell).is_none();
+    let is_nearly = || used >= NEARLY && (used + beside >= SATURATED || is_queue());
+    if used < SATURATED && !is_nearly() {
         return None;
     }
     let about = About {
@@ -34,8 +38,11 @@ pub fn server(cell: &Cell<'_>) -> Option<Bottleneck> {
     };
     let waited = cell.server_waited().filter(|waited| *waited > 0.0);
     let second = waited.map(|waited| format!("its processes waited for {waited:.2} more"));
-    let first = format!("the server used {} of its {} CPUs", percent(used), cell.server_cpus);
-    about.explains(used.min(1.0), first, second)
+    let mut first = format!("the server used {} of its {} CPUs", percent(used), cell.server_cpus);
+    if used < SATURATED && beside > 0.0 {
+        let _ = write!(first, ", the driver on the same ones {}", percent(beside));
+    }
+    about.explains((used + beside).min(1.0), first, second)
 }
 
 /// Other programs use CPUs for which the server's processes wait.

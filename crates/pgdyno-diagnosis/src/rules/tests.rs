@@ -314,6 +314,25 @@ fn a_queue_for_cpus_that_are_shared_is_told_as_one() {
     assert_eq!(kinds(3.0), [], "half of what runs waits for nothing");
 }
 
+/// Server and driver together use what there is.
+#[test]
+fn a_driver_on_the_same_cpus_counts_with_the_server() {
+    let found = |driver_cpus: Vec<u32>, server: f64| {
+        let mut record = record(|run| {
+            sessions(run, &[("running", 55), ("client", 45)]);
+            run.cpu.driver_s = seconds(run, 0.9);
+        });
+        record.plan.driver_cpus = driver_cpus;
+        record.runs.iter_mut().for_each(|run| run.cpu.server_s = Some(seconds(run, server)));
+        let limits = limits(&record);
+        limits[0].found.iter().map(|found| (found.kind, found.evidence[0].clone())).collect::<Vec<_>>()
+    };
+    let evidence = "the server used 70 % of its 4 CPUs, the driver on the same ones 22 %";
+    assert_eq!(found(vec![0, 1], 2.8), [(BottleneckKind::ServerCpu, evidence.to_owned())]);
+    assert_eq!(found(vec![0, 4], 2.8), [], "the driver has another CPU");
+    assert_eq!(found(vec![0, 1], 2.3), [], "most of it is not the server's");
+}
+
 /// Pages that the kernel copies cost CPU time: they are told before the CPU, a lock is not.
 #[test]
 fn what_uses_up_the_cpu_is_told_before_it() {
