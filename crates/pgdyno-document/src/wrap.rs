@@ -1,11 +1,12 @@
 //! Line breaking of prose, and of commands for a shell.
 
 /// Breaks prose into lines of at most `width` characters, of which the first starts with `first` and the
-/// others with `next`. A word longer than a line is broken.
+/// others with `next`. A word longer than a line is broken, a path or a list where that can be between its parts.
 pub fn prose(text: &str, width: usize, first: &str, next: &str) -> Vec<String> {
     let mut lines = Vec::new();
     let mut line = first.to_owned();
     let mut empty = true;
+    let room = width.saturating_sub(length(next));
     // A no-break space keeps its words together; it is printed as a plain space.
     for word in text.split([' ', '\n', '\t']).filter(|word| !word.is_empty()) {
         let blank = usize::from(!empty);
@@ -16,9 +17,13 @@ pub fn prose(text: &str, width: usize, first: &str, next: &str) -> Vec<String> {
         if !empty {
             line.push(' ');
         }
+        let mut start = line.len();
         for c in word.chars() {
             if length(&line) >= width {
+                let rest = line.split_off(start + joint(&line[start..], room));
                 lines.push(std::mem::replace(&mut line, next.to_owned()));
+                start = line.len();
+                line.push_str(&rest);
             }
             line.push(if c == '\u{a0}' { ' ' } else { c });
         }
@@ -26,6 +31,13 @@ pub fn prose(text: &str, width: usize, first: &str, next: &str) -> Vec<String> {
     }
     lines.push(line);
     lines
+}
+
+/// Where to break a part of a word that fills its line: after the last `/`, `=` or `,` of its second half, if the rest
+/// leaves space in the room of the next line, else at its end.
+fn joint(part: &str, room: usize) -> usize {
+    let after = part.rfind(['/', '=', ',']).map(|at| at + 1);
+    after.filter(|at| *at > part.len() / 2 && part.len() - at < room).unwrap_or(part.len())
 }
 
 /// Cuts a line at `width` characters, with an ellipsis if something was cut.
@@ -132,6 +144,8 @@ mod tests {
         let lines = prose("one two three four", 12, "- ", "  ");
         assert_eq!(lines, ["- one two", "  three four"]);
         assert_eq!(prose("abcdefghij", 6, "", ""), ["abcdef", "ghij"]);
+        assert_eq!(prose("to /usr/lib/share", 12, "", "  "), ["to", "  /usr/lib/", "  share"]);
+        assert_eq!(prose("a/bcdefghij", 6, "", ""), ["a/bcde", "fghij"]);
         assert_eq!(cut("abcdefghij", 6), "abcde…");
         assert_eq!(cut_at_word("one two three", 12), "one two …");
         assert_eq!(cut_at_word("one two three", 13), "one two three");
