@@ -106,8 +106,8 @@ pub fn hints(inputs: &Inputs<'_>) -> Vec<Choice> {
     hints.push(hint(
         "tcp_keepalives_idle",
         "60",
-        "if clients come over a network: one that vanishes then keeps its locks for 12 minutes (9 probes follow, 75 s \
-         apart, by the kernel's defaults) instead of more than two hours, as by the default of \
+        "if clients come over a network: one that vanishes while idle then keeps its locks for 12 minutes (9 probes \
+         follow, 75 s apart, by the kernel's defaults) instead of more than two hours, as by the default of \
          net.ipv4.tcp_keepalive_time, 7200",
     ));
     hints.extend(of_unknown_storage(inputs));

@@ -39,7 +39,7 @@ pub(crate) const TERMS: &[Page] = &[
         "kvm-clock",
         &["pvclock"],
         "A clock source that a hypervisor offers its guests: the time stamp counter with a correction, read without \
-         entering the kernel. Where tsc is stable in the guest, both are alike.",
+         entering the kernel where the hypervisor calls it stable. Where tsc is stable in the guest, both are alike.",
         "Linux Documentation/virt/kvm/x86/timekeeping.rst.",
     ),
     term(

@@ -39,12 +39,18 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     } else if matches!(word, "deadline" | "noop") {
         RULE.finding(
             Standing::Fine,
-            format!("Linux {} still obeys it for disks with one queue.", kernel.release),
+            format!(
+                "Linux {} still obeys it for disks of the older block layer, which most were then.",
+                kernel.release
+            ),
         )
     } else {
         RULE.finding(
             Standing::Improve,
-            format!("Linux {} gives this scheduler to all disks with one queue.", kernel.release),
+            format!(
+                "Linux {} gives this scheduler to all disks of the older block layer, which most were then.",
+                kernel.release
+            ),
         )
         .better("elevator=deadline")
         .by(Knob::BootWord("elevator".to_owned()), "deadline")

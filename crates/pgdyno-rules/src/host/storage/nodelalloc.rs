@@ -14,11 +14,11 @@ pub static RULE: Rule = Rule {
         also: &["delalloc"],
         what: "ext4 chooses blocks when a file is written to, not when its pages are written out.",
         today: Today::DefaultIsRight,
-        why: "Delayed allocation, the default, gives long contiguous extents to tables that grow block by block, \
-              also when several grow at once. nodelalloc allocates in each write() or fallocate() what that \
-              brings, so that files of tables that grow together interleave: block by block before PostgreSQL 16, \
-              which extends a table that grows fast by up to 64 blocks at once. It was published to \
-              avoid data loss of programs that do not call fsync, which PostgreSQL does.",
+        why: "With delayed allocation, the default, ext4 chooses when more of a file is known, so that files that \
+              grow together get longer runs of blocks. The difference is small for a server: without it ext4 still \
+              keeps some MiB beyond the end of a file that grows for that file, and PostgreSQL 16 and later extend \
+              tables that grow fast by fallocate(), which chooses at once in both cases. nodelalloc was published \
+              to avoid data loss of programs that do not call fsync, which PostgreSQL does.",
         source: "Linux Documentation/admin-guide/ext4.rst (delalloc, nodelalloc).",
         ..Page::EMPTY
     },
@@ -28,8 +28,8 @@ pub static RULE: Rule = Rule {
 fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     judge_each(mounts_with(facts.host, &["ext4"]), |mount| {
         mount.option("nodelalloc")?;
-        let reason = "Tables that grow at the same time interleave on disk: block by block before PostgreSQL 16, \
-                      in pieces of some blocks since.";
+        let reason = "It brings nothing to a server, which syncs what it must not lose, and files that grow \
+                      together get shorter runs of blocks.";
         let finding = RULE.finding(Standing::Improve, reason).seen("nodelalloc").better("delalloc");
         Some(finding.by(Knob::MountOption(mount.point.clone()), "delalloc"))
     })

@@ -1,6 +1,6 @@
 //! Blocks that only root may use.
 
-use pgdyno_core::units::{bytes, percent};
+use pgdyno_core::units::bytes;
 use pgdyno_inventory::Mount;
 
 use super::scope::{judge_each, mounts_with};
@@ -58,7 +58,7 @@ fn judge_mount(mount: &Mount) -> Option<Finding> {
     } else {
         RULE.finding(Standing::Fine, format!("{told}."))
     };
-    Some(finding.seen(percent(share)))
+    Some(finding.seen(bytes(reserved)))
 }
 
 #[cfg(test)]

@@ -10,8 +10,8 @@ pub static RULE: Rule = Rule {
     page: Page {
         name: "kernel.perf_event_paranoid",
         what: "What users without CAP_PERFMON may profile: -1 all, 0 processors, 1 their processes with kernel \
-               functions, 2 their processes without (the kernel's default), 3 and more nothing (a patch of Debian \
-               and Ubuntu).",
+               functions, 2 their processes without (the kernel's default). Kernels of Debian and Ubuntu have a \
+               level more, 3 or 4, at which only root may profile.",
         today: Today::Depends,
         why: "It costs a server nothing. A profile of where the server spends CPU time needs 2 for functions of the \
               server and 1 for those of the kernel, or CAP_PERFMON.",
@@ -27,8 +27,9 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     match facts.host.sysctl_number(RULE.page.name) {
         None => Vec::new(),
         Some(value @ 3..) => {
-            let reason = "Ordinary users cannot profile even their own processes: a profile needs root or \
-                          CAP_PERFMON, or 2 or 1 here while it is made.";
+            let reason = "With the kernels of Debian and Ubuntu ordinary users cannot profile even their own \
+                          processes, nor does CAP_PERFMON suffice: a profile needs root, or 2 or 1 here while it is \
+                          made.";
             RULE.fine(value, reason)
         }
         Some(2) => RULE.fine(2, "Own processes can be profiled, without functions of the kernel."),

@@ -9,7 +9,7 @@ use crate::{
 
 const WHY: &str = "The server turns keepalive on for each connection, so a client whose host vanished is noticed \
                    after time + intvl × probes: 2 h 11 min by default. Until then its locks and its snapshot stay. \
-                   The same can be set for one server by tcp_keepalives_idle, _interval and _count, which go before \
+                   The same can be set for one server by tcp_keepalives_idle, _interval and _count, which override \
                    these values and spare all other programs of the host.";
 const DANGER: &str = "Some seconds in all cut connections in every short outage of the network.";
 const SOURCE: &str =
@@ -123,7 +123,7 @@ fn judge_own(rule: &Rule, facts: &Facts<'_>, setting: &str, least: u64) -> Vec<F
     match (rule.number(facts), own(facts, setting)) {
         (None, _) => Vec::new(),
         (Some(value), Some(own)) => {
-            rule.fine(value, format!("The server has {setting} = {own}, which goes before it."))
+            rule.fine(value, format!("The server has {setting} = {own}, which overrides it."))
         }
         (Some(value), None) if value < least => {
             let reason = format!("Below {least}, a short outage of the network cuts connections.");

@@ -31,7 +31,7 @@ pub static RECEIVE: Rule = Rule {
     page: Page {
         name: "net.ipv4.tcp_rmem",
         what: "Receive buffer of a TCP connection in bytes: least, at first, most; the kernel grows it by itself. \
-               4096 131072 6291456 by default since Linux 4.20, with 33554432 in kernels since 6.17 or so.",
+               4096 131072 6291456 by default since Linux 4.20, with 33554432 in kernels since 6.16.",
         today: Today::DefaultIsRight,
         why: "The most decides how much can be on its way. In a data centre round trips are below a millisecond, \
               where the default fills 10 Gbit/s many times over; more helps replication and backups over long \

@@ -34,7 +34,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     match (RULE.number(facts), own) {
         (None, _) => Vec::new(),
         (Some(value), Some(own)) => {
-            RULE.fine(value, format!("The server has tcp_user_timeout = {own}, which goes before it."))
+            RULE.fine(value, format!("The server has tcp_user_timeout = {own}, which overrides it."))
         }
         (Some(DEFAULT), None) => RULE.fine(
             DEFAULT,

@@ -157,7 +157,7 @@ fn for_new_server(facts: &Facts<'_>, page_bytes: u64) -> Option<String> {
     let (buffers, pages) = new_server(facts, page_bytes)?;
     Some(format!(
         " A new server with shared_buffers = {}, as `pgdyno config recommend` chooses for this memory, would fill \
-         about {} pages of {}.",
+         up to about {} pages of {}.",
         amount::format(buffers),
         units::count(pages),
         units::bytes(page_bytes)
@@ -172,8 +172,11 @@ fn new_server(facts: &Facts<'_>, page_bytes: u64) -> Option<(u64, u64)> {
 
 /// Judges a pool that the server would take from.
 fn needed_by_server(facts: &Facts<'_>, pool: &HugePagePool, needed: u64) -> Vec<Finding> {
-    let origin =
-        if facts.shared_memory_is_exact() { "as it says itself" } else { "as estimated from its settings" };
+    let origin = if facts.shared_memory_is_exact() {
+        "as it says itself"
+    } else {
+        "estimated from its settings, rather too high"
+    };
     let wanted = needed.saturating_mul(pool.page_bytes);
     let text = format!(
         "The shared memory of the server fills {} huge pages of {} ({}, {origin})",
@@ -256,8 +259,8 @@ mod tests {
         assert_eq!(found[0].standing, Standing::Improve);
         let expected = "50 GiB in huge pages: 78.1 % of the memory. Page cache, sessions and all other programs share \
                         the other 14 GiB, too little: at most 48 GiB should be in huge pages. A new server with \
-                        shared_buffers = 16GB, as `pgdyno config recommend` chooses for this memory, would fill about \
-                        8,502 pages of 2 MiB.";
+                        shared_buffers = 16GB, as `pgdyno config recommend` chooses for this memory, would fill up \
+                        to about 8,502 pages of 2 MiB.";
         assert_eq!(found[0].reason, expected);
         let better = "8,502 for a new server, at most 24,576";
         assert_eq!(found[0].recommended.as_deref(), Some(better));
@@ -275,7 +278,7 @@ mod tests {
         // A quarter of 64 GiB and what comes with it, in pages of 2 MiB.
         let reason = &findings(&RULE, &host(&[]))[0].reason;
         assert!(
-            reason.contains("shared_buffers = 16GB") && reason.contains("would fill about 8,5"),
+            reason.contains("shared_buffers = 16GB") && reason.contains("would fill up to about 8,5"),
             "{reason}"
         );
         let mut small = host(&[]);
@@ -319,7 +322,7 @@ mod tests {
         assert_eq!(standings(&RULE, &host), [Standing::Unknown]);
         let reason = &findings(&RULE, &host)[0].reason;
         assert!(
-            reason.ends_with("would fill about 8,502 pages of 2 MiB."),
+            reason.ends_with("would fill up to about 8,502 pages of 2 MiB."),
             "a new server needs them: {reason}"
         );
     }

@@ -15,8 +15,9 @@ pub static RULE: Rule = Rule {
         what: "What the kernel takes the time from.",
         today: Today::Kept,
         why: "EXPLAIN ANALYZE, track_io_timing and every driver read the clock all the time. tsc, kvm-clock, the \
-              page of Hyper-V and the counter of ARM are read without entering the kernel, in some ten nanoseconds; \
-              hpet, acpi_pm and others take a system call and up to a microsecond. pg_test_timing measures it. \
+              page of Hyper-V and the counter of ARM are read without entering the kernel, in some ten nanoseconds \
+              (kvm-clock where the hypervisor calls its counter stable, which current ones do); hpet, acpi_pm and \
+              others take a system call and up to a microsecond. pg_test_timing measures it. \
               Changing between two fast ones brings next to nothing.",
         danger: "The kernel takes tsc away from the list where it found it unstable: do not force it by the boot \
                  line.",
@@ -39,6 +40,10 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
     let best = FAST.into_iter().find(|fast| clocks.available.iter().any(|source| source == fast));
     let slow = ["hpet", "acpi_pm", "jiffies", "refined-jiffies", "pit", "xen"].contains(&current);
     match (FAST.contains(&current), slow, best) {
+        (true, ..) if current == "kvm-clock" => RULE.fine(
+            current,
+            "It is read without entering the kernel, if the hypervisor calls its counter stable.",
+        ),
         (true, ..) => RULE.fine(current, "It is read without entering the kernel."),
         (false, true, Some(best)) => {
             let reason =

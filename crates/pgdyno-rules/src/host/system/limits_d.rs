@@ -17,10 +17,10 @@ pub static RULE: Rule = Rule {
         name: "limits.d",
         also: &["limits.conf", "20-nproc.conf"],
         what: "Files in /etc/security/limits.d, read after limits.conf in the order of their names; the last line of \
-               an item holds, but a line of a user goes before one of a group, and that before one of everybody (*).",
+               an item holds, but a line of a user overrides one of a group, and that one of everybody (*).",
         today: Today::Kept,
-        why: "Distributions put lines there, such as 20-nproc.conf with 4096 processes for everybody, which go \
-              before what stands in limits.conf. A server that systemd starts reads none of them: its unit has \
+        why: "Distributions put lines there, such as 20-nproc.conf with 4096 processes for everybody, which \
+              override what stands in limits.conf. A server that systemd starts reads none of them: its unit has \
               LimitNOFILE= and others. Deleting the directory's files, as published, also takes guards from other \
               users; a file of one's own that is read last, with the user's name, is enough.",
         danger: "A limit that one believes to have set is not in force.",
@@ -54,7 +54,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 /// That it is not known what a file or directory says.
 fn unread(file: &str) -> Finding {
-    let reason = "What it says is not known. It may go before limits.conf, as 20-nproc.conf of some distributions does \
+    let reason = "What it says is not known. It may override limits.conf, as 20-nproc.conf of some distributions does \
                   with 4096 processes.";
     RULE.finding(Standing::Unknown, reason).on(file)
 }
