@@ -188,13 +188,19 @@ fn judge_background(facts: &Facts<'_>) -> Vec<Finding> {
 }
 
 fn judge_bytes(facts: &Facts<'_>) -> Vec<Finding> {
-    judge_limit(
-        &BYTES,
-        facts,
-        "vm.dirty_ratio",
-        best_bytes(facts),
-        "; writers are slowed down from about half of it on",
-    )
+    let ratio = "vm.dirty_ratio";
+    let most = Limit::of(facts, BYTES.page.name, ratio).map_or(0, |limit| limit.in_force(facts));
+    judge_limit(&BYTES, facts, ratio, best_bytes(facts), &slowed_down(facts, most))
+}
+
+/// From where on writers are slowed down: the middle between the background limit and this one
+/// (`dirty_freerun_ceiling`). A background limit that is not below this one counts as half of it.
+fn slowed_down(facts: &Facts<'_>, most: u64) -> String {
+    let Some(background) = Limit::of(facts, BACKGROUND_BYTES.page.name, BACKGROUND_RATIO.page.name) else {
+        return "; writers are slowed down before that".to_owned();
+    };
+    let background = Some(background.in_force(facts)).filter(|bytes| *bytes < most).unwrap_or(most / 2);
+    format!("; writers are slowed down from about {} on", units::bytes(background.midpoint(most)))
 }
 
 /// Judges a limit: fine up to four times the recommended value, and not below a quarter of it. A ratio that is too high
@@ -274,9 +280,8 @@ fn too_high(
     (bytes, best): (&str, Option<u64>),
     default: u64,
 ) -> Finding {
-    let most = units::bytes((facts.bytes_without_huge_pages() / 100).saturating_mul(percent));
-    let text =
-        format!("Up to {most} of page cache may be dirty; writers are slowed down from about half of it on");
+    let most = (facts.bytes_without_huge_pages() / 100).saturating_mul(percent);
+    let text = format!("Up to {} of page cache may be dirty{}", units::bytes(most), slowed_down(facts, most));
     let finding = |reason: String| rule.finding(Standing::Improve, reason).present(percent);
     match best {
         Some(best) => {
@@ -354,6 +359,22 @@ mod tests {
         // At most 20 % of 2 GiB.
         let most = (2 * GB / 100 * 20).to_string();
         assert_eq!(changes(&RATIO, &host), [most]);
+    }
+
+    #[test]
+    fn writers_are_slowed_down_from_the_middle_on() {
+        let on = |sysctls: &[(&str, &str)]| {
+            findings(&BYTES, &with_disk(sysctls, DeviceKind::Nvme))[0].reason.clone()
+        };
+        let bytes = ("vm.dirty_bytes", "1073741824");
+        for (background, expected) in [
+            (&[bytes, ("vm.dirty_background_bytes", "536870912")][..], "slowed down from about 768 MiB on"),
+            (&[bytes, ("vm.dirty_background_bytes", "2147483648")], "slowed down from about 768 MiB on"),
+            (&[bytes], "slowed down before that"),
+            (&DEFAULTS, "At most 12.8 GiB may be dirty; writers are slowed down from about 9.6 GiB on"),
+        ] {
+            assert!(on(background).contains(expected), "{background:?}: {}", on(background));
+        }
     }
 
     #[test]
