@@ -371,7 +371,7 @@ mod tests {
             (&[bytes, ("vm.dirty_background_bytes", "536870912")][..], "slowed down from about 768 MiB on"),
             (&[bytes, ("vm.dirty_background_bytes", "2147483648")], "slowed down from about 768 MiB on"),
             (&[bytes], "slowed down before that"),
-            (&DEFAULTS, "At most 12.8 GiB may be dirty; writers are slowed down from about 9.6 GiB on"),
+            (&DEFAULTS, "At most 12.8 GiB may be dirty; writers are slowed down from about 9.60 GiB on"),
         ] {
             assert!(on(background).contains(expected), "{background:?}: {}", on(background));
         }
