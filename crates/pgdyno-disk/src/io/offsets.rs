@@ -116,6 +116,10 @@ impl Operations for PatternOperations {
         self.syncs.wrote(offset, len);
         Some(Operation::Write { offset, len })
     }
+
+    fn writes(&self) -> bool {
+        !matches!(self.mix, Mix::Reads)
+    }
 }
 
 impl Syncs {
@@ -165,6 +169,10 @@ impl Operations for Pass {
         self.at += u64::from(len);
         let of = if self.writes { Operation::Write { offset, len } } else { Operation::Read { offset, len } };
         (len > 0).then_some(of)
+    }
+
+    fn writes(&self) -> bool {
+        self.writes
     }
 }
 

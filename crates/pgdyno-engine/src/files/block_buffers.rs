@@ -7,26 +7,50 @@ use std::{
 
 /// Alignment of every buffer: what `O_DIRECT` needs on any device in use, and the size of a page.
 const ALIGNMENT_BYTES: usize = 4_096;
+/// The smallest piece that a device may recognise when it is written again.
+const SECTOR_BYTES: usize = 512;
+/// Bytes of other contents that are written before those of a buffer come again, all but changed: more than a compressor
+/// sees at one time (the window of LZ4 has 64 KiB, a record of ZFS and a compressed extent of btrfs 128 KiB). With 1 MiB
+/// and more, memory is no longer in the caches of this machine when the device reads it: sequential writes at a depth of
+/// 32 were a tenth slower.
+const APART_BYTES: usize = 256 << 10;
 
-/// Equal buffers in one piece of memory, one for each operation in flight.
+/// Threads that have so much to spare each, however much the others lag behind; more of them share what these have.
+const THREADS_APART: usize = 64;
+
+/// How many buffers each of some threads needs, which together keep so many operations in flight.
+pub(super) fn buffers_of_each(threads: usize, in_flight: usize, block_bytes: usize, writes: bool) -> usize {
+    let apart = if writes { APART_BYTES / stride_bytes(block_bytes) } else { 1 };
+    in_flight.div_ceil(threads.max(1)).max(apart / threads.div_ceil(THREADS_APART).max(1))
+}
+
+fn stride_bytes(block_bytes: usize) -> usize {
+    block_bytes.max(1).next_multiple_of(ALIGNMENT_BYTES)
+}
+
+/// Equal buffers in one piece of memory, at least one for each operation in flight.
 #[derive(Debug)]
 pub(super) struct BlockBuffers {
     start: NonNull<u8>,
     layout: Layout,
     stride_bytes: usize,
-    /// State of the generator of masks.
-    masks: u64,
+    /// State of the generator of words that make a sector another one.
+    words: u64,
 }
 
 impl BlockBuffers {
     /// Allocates `count` buffers of at least `block_bytes` each, with random bytes that follow from the seed.
     pub(super) fn new(count: usize, block_bytes: usize, seed: u64) -> Self {
-        let stride_bytes = block_bytes.max(1).next_multiple_of(ALIGNMENT_BYTES);
+        let stride_bytes = stride_bytes(block_bytes);
         let layout = Layout::from_size_align(stride_bytes * count.max(1), ALIGNMENT_BYTES)
             .expect("the caller limits the memory of a run");
-        let mut buffers = Self { start: zeroed(layout), layout, stride_bytes, masks: !seed };
+        let mut buffers = Self { start: zeroed(layout), layout, stride_bytes, words: !seed };
         (0..count.max(1)).for_each(|slot| sow(buffers.slot(slot), seed.wrapping_add(slot as u64)));
         buffers
+    }
+
+    pub(super) fn count(&self) -> usize {
+        self.layout.size() / self.stride_bytes
     }
 
     /// Address and size of all buffers together.
@@ -49,14 +73,20 @@ impl BlockBuffers {
         unsafe { std::slice::from_raw_parts_mut(self.address(slot), self.stride_bytes) }
     }
 
-    /// Gives the first `len` bytes of a buffer other random contents.
+    /// Makes every sector of the first `len` bytes of a buffer another one by its first word. Changing all of them would
+    /// take a microsecond for 8 KiB, most of it to get memory back that the device has just read.
     #[inline]
     pub(super) fn refresh(&mut self, slot: usize, len: usize) {
-        self.masks = self.masks.wrapping_add(GOLDEN);
-        let with = scramble(self.masks);
+        let mut state = self.words;
         let bytes = self.slot(slot);
         let len = len.min(bytes.len());
-        mask(&mut bytes[..len], with);
+        for sector in bytes[..len].chunks_mut(SECTOR_BYTES) {
+            if let Some(word) = sector.first_chunk_mut::<8>() {
+                state = state.wrapping_add(GOLDEN);
+                *word = scramble(state).to_ne_bytes();
+            }
+        }
+        self.words = state;
     }
 }
 
@@ -94,15 +124,6 @@ fn scramble(state: u64) -> u64 {
     z ^ (z >> 31)
 }
 
-/// Combines every word with a mask. All bytes change, whatever a compressor remembers of earlier contents does not help
-/// it, and the compiler makes it vector instructions.
-#[inline]
-fn mask(bytes: &mut [u8], with: u64) {
-    for word in bytes.as_chunks_mut::<8>().0 {
-        *word = (u64::from_ne_bytes(*word) ^ with).to_ne_bytes();
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use std::collections::HashSet;
@@ -126,20 +147,41 @@ mod tests {
         BlockBuffers::new(2, 8_192, 1).slot(2);
     }
 
-    /// No word of eight bytes occurs twice in 64 blocks that were written one after the other, from two buffers.
+    /// No sector occurs twice in 64 blocks that were written one after the other, from two buffers.
     #[test]
     fn what_is_written_never_repeats() {
         let mut buffers = BlockBuffers::new(2, 8_192, 7);
-        let mut words = HashSet::new();
+        let mut sectors = HashSet::new();
         for round in 0..64 {
             let slot = round % 2;
-            words.extend(buffers.slot(slot).chunks_exact(8).map(<[u8]>::to_vec));
             buffers.refresh(slot, 8_192);
+            sectors.extend(buffers.slot(slot).chunks(512).map(<[u8]>::to_vec));
         }
-        assert_eq!(words.len(), 64 * 1_024);
+        assert_eq!(sectors.len(), 64 * 16);
     }
 
-    /// Shannon entropy of the bytes, after many steps too: 8 bits each, as random ones have.
+    #[test]
+    fn only_what_is_written_changes() {
+        let mut buffers = BlockBuffers::new(1, 4_096, 7);
+        let before = buffers.slot(0).to_vec();
+        buffers.refresh(0, 1_024);
+        let changed: Vec<usize> = (0..8)
+            .filter(|sector| before[sector * 512..][..512] != buffers.slot(0)[sector * 512..][..512])
+            .collect();
+        assert_eq!(changed, [0, 1]);
+    }
+
+    #[test]
+    fn threads_that_write_have_buffers_to_spare() {
+        let each = |threads, in_flight, block| buffers_of_each(threads, in_flight, block, true);
+        assert_eq!((each(1, 1, 8_192), each(1, 32, 8_192), each(1, 64, 8_192)), (32, 32, 64));
+        assert_eq!((each(4, 4, 8_192), each(64, 64, 8_192), each(1, 2, 1 << 20)), (32, 32, 2));
+        assert_eq!((each(65, 65, 8_192), each(2_048, 2_048, 8_192), each(2_048, 2_048, 1 << 20)), (16, 1, 1));
+        assert_eq!((each(3, 3, 512), each(3, 3, 5_000)), (64, 32));
+        assert_eq!((buffers_of_each(1, 8, 8_192, false), buffers_of_each(8, 8, 8_192, false)), (8, 1));
+    }
+
+    /// Shannon entropy of the bytes, after many writes too: 8 bits each, as random ones have.
     #[test]
     fn what_is_written_cannot_be_compressed() {
         let mut buffers = BlockBuffers::new(1, 1 << 18, 3);

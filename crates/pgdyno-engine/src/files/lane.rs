@@ -13,6 +13,7 @@ use std::{
 use pgdyno_core::stop::Stop;
 
 use super::{
+    block_buffers::BlockBuffers,
     operation::Operation,
     tally::{FileTally, Measured, TallyRecorder},
 };
@@ -82,9 +83,18 @@ impl Common<'_> {
 pub(super) struct Lane<'a, S> {
     pub(super) file: Arc<File>,
     pub(super) source: S,
-    pub(super) block_bytes: usize,
+    /// Number of its buffers, and bytes in each of them.
+    pub(super) buffers: (usize, usize),
     pub(super) seed: u64,
     pub(super) common: &'a Common<'a>,
+}
+
+impl<S> Lane<'_, S> {
+    /// Allocates its buffers, from the memory next to the CPU that this runs on.
+    pub(super) fn buffers(&self) -> BlockBuffers {
+        let (count, bytes) = self.buffers;
+        BlockBuffers::new(count, bytes, self.seed)
+    }
 }
 
 /// What became of a thread.

@@ -80,6 +80,11 @@ impl Operation {
 pub trait Operations: Send {
     /// The next operation; `None` when there is no further one.
     fn next(&mut self) -> Option<Operation>;
+
+    /// Whether any of them may be a write.
+    fn writes(&self) -> bool {
+        true
+    }
 }
 
 impl<F: FnMut() -> Option<Operation> + Send> Operations for F {

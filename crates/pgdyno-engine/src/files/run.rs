@@ -15,6 +15,7 @@ use std::{
 use pgdyno_core::stop::Stop;
 
 use super::{
+    block_buffers::buffers_of_each,
     cpu_time::CpuTime,
     driver::FileDriver,
     lane::{Common, FailedOperation, Lane, LaneReport, Live},
@@ -168,15 +169,17 @@ impl<'a> Spawner<'a> {
         let mut number = 0;
         for FileJob { file, operations, depth, cpus } in jobs {
             let depth = usize::from(depth);
+            let buffers = |threads| self.buffers_of_each(threads, depth, operations.writes());
             if self.run.driver == FileDriver::IoUring {
-                let lane = self.lane(&mut number, file, operations);
+                let lane = self.lane(&mut number, file, buffers(1), operations);
                 let work = move |begin: Waiter<'a>| uring::drive(lane, depth, || begin.wait());
                 self.spawn(scope, number, cpus, work)?;
                 continue;
             }
+            let buffers = buffers(depth);
             let source = Shared::new(operations);
             for _ in 0..depth {
-                let lane = self.lane(&mut number, file.clone(), source.clone());
+                let lane = self.lane(&mut number, file.clone(), buffers, source.clone());
                 let work = move |begin: Waiter<'a>| Ok(threads::drive(lane, || begin.wait()));
                 self.spawn(scope, number, cpus.clone(), work)?;
             }
@@ -184,10 +187,22 @@ impl<'a> Spawner<'a> {
         Ok(())
     }
 
-    fn lane<S>(&self, number: &mut usize, file: Arc<File>, source: S) -> Lane<'a, S> {
+    /// Number and size of the buffers of each of the threads of a job.
+    fn buffers_of_each(&self, threads: usize, depth: usize, writes: bool) -> (usize, usize) {
+        let block_bytes = self.run.block_bytes as usize;
+        (buffers_of_each(threads, depth, block_bytes, writes), block_bytes)
+    }
+
+    fn lane<S>(
+        &self,
+        number: &mut usize,
+        file: Arc<File>,
+        buffers: (usize, usize),
+        source: S,
+    ) -> Lane<'a, S> {
         *number += 1;
         let seed = self.run.seed.wrapping_add((*number as u64) << 32);
-        Lane { file, source, block_bytes: self.run.block_bytes as usize, seed, common: self.common }
+        Lane { file, source, buffers, seed, common: self.common }
     }
 
     fn spawn<'scope>(

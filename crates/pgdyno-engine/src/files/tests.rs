@@ -49,6 +49,25 @@ fn writes(blocks: std::ops::Range<u64>) -> impl Operations {
     list(blocks.map(|block| Operation::Write { offset: block * u64::from(BLOCK), len: BLOCK }).collect())
 }
 
+/// Written one block after the other, as a log is, by one thread: in records of 128 KiB, as ZFS and btrfs compress, LZ4
+/// finds nothing, and no sector of the file is like another one.
+#[test]
+fn storage_that_compresses_or_recognises_gains_nothing() {
+    const FILE_BYTES: usize = 2 << 20;
+    for (driver, depth) in both().into_iter().flat_map(|driver| [(driver, 1), (driver, 3)]) {
+        let file = temporary();
+        go(&finite(driver), vec![job(&file, depth, writes(0..FILE_BYTES as u64 / u64::from(BLOCK)))]);
+        let mut bytes = vec![0; FILE_BYTES];
+        file.read_exact_at(&mut bytes, 0).expect("all of it was written");
+        for record in bytes.chunks(128 << 10) {
+            let compressed = lz4_flex::block::compress(record).len();
+            assert!(compressed >= record.len(), "{driver} at {depth}: {compressed} of {}", record.len());
+        }
+        let sectors: HashSet<&[u8]> = bytes.chunks(512).collect();
+        assert_eq!(sectors.len(), FILE_BYTES / 512, "{driver} at {depth}");
+    }
+}
+
 #[test]
 fn every_operation_is_performed_and_counted_once() {
     for driver in both() {

@@ -11,7 +11,6 @@ use std::{
 };
 
 use super::{
-    block_buffers::BlockBuffers,
     lane::{FailedOperation, Lane, LaneReport, Progress, check_bytes},
     operation::{Operation, Operations},
     tally::Measured,
@@ -51,13 +50,17 @@ pub(super) fn drive<G: Operations>(
     lane: Lane<'_, Arc<Shared<G>>>,
     begin: impl FnOnce() -> Option<Measured>,
 ) -> Option<LaneReport> {
-    let mut buffers = BlockBuffers::new(1, lane.block_bytes, lane.seed);
+    let mut buffers = lane.buffers();
+    let mut slot = 0;
     let mut progress = Progress::new(begin()?, lane.common);
     while !progress.is_over() {
+        slot = (slot + 1) % buffers.count();
         let performed = lane.source.perform(|operation| {
-            prepare(operation, &mut buffers);
+            if let Operation::Write { len, .. } = operation {
+                buffers.refresh(slot, *len as usize);
+            }
             let begun_ns = Clock::now_ns();
-            let result = call(&lane.file, operation, &mut buffers);
+            let result = call(&lane.file, operation, buffers.slot(slot));
             (begun_ns, Clock::now_ns(), result)
         });
         let Some((operation, (begun_ns, ended_ns, result))) = performed else { break };
@@ -71,16 +74,10 @@ pub(super) fn drive<G: Operations>(
     Some(progress.finish())
 }
 
-fn prepare(operation: &Operation, buffers: &mut BlockBuffers) {
-    if let Operation::Write { len, .. } = operation {
-        buffers.refresh(0, *len as usize);
-    }
-}
-
-fn call(file: &File, operation: &Operation, buffers: &mut BlockBuffers) -> Result<(), FailedOperation> {
+fn call(file: &File, operation: &Operation, buffer: &mut [u8]) -> Result<(), FailedOperation> {
     let done = match *operation {
-        Operation::Read { offset, len } => file.read_at(&mut buffers.slot(0)[..len as usize], offset),
-        Operation::Write { offset, len } => file.write_at(&buffers.slot(0)[..len as usize], offset),
+        Operation::Read { offset, len } => file.read_at(&mut buffer[..len as usize], offset),
+        Operation::Write { offset, len } => file.write_at(&buffer[..len as usize], offset),
         Operation::SyncData => file.sync_data().map(|()| 0),
         Operation::WriteBack { offset, len } => write_back(file.as_raw_fd(), offset, len).map(|()| 0),
         Operation::Nop => Ok(0),

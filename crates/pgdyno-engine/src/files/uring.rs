@@ -5,7 +5,7 @@
 //! the kernel, never in between (`io_uring_setup(2)`, `IORING_SETUP_DEFER_TASKRUN`, Linux 6.1; older kernels do
 //! without).
 
-use std::{fs::File, io, os::fd::AsRawFd};
+use std::{collections::VecDeque, fs::File, io, os::fd::AsRawFd};
 
 use io_uring::{CompletionQueue, IoUring, SubmissionQueue, Submitter, opcode, squeue, types};
 use rustix::io::Errno;
@@ -62,7 +62,7 @@ pub(super) fn drive<G: Operations>(
     begin: impl FnOnce() -> Option<Measured>,
 ) -> io::Result<Option<LaneReport>> {
     let mut ring = ring(depth)?;
-    let buffers = BlockBuffers::new(depth, lane.block_bytes, lane.seed);
+    let buffers = lane.buffers();
     let (submitter, submissions, completions) = ring.split();
     let mut flight = Flight::new(depth, submitter, submissions, completions, buffers, &lane.file)?;
     let Some(measured) = begin() else { return Ok(None) };
@@ -86,7 +86,8 @@ struct Flight<'ring> {
     buffers: Option<BlockBuffers>,
     are_registered: bool,
     pending: Vec<Pending>,
-    free: Vec<u16>,
+    /// Buffers that are not in use, the one first that was used longest ago.
+    free: VecDeque<u16>,
     /// Buffers of operations that were queued since the last submission.
     fresh: Vec<u16>,
     /// A sync that waits until nothing else is in flight.
@@ -109,14 +110,15 @@ impl<'ring> Flight<'ring> {
         // Kernels before 5.18 look the ring up with every system call.
         let _ = submitter.register_ring_fd();
         let are_registered = register(&submitter, &buffers);
+        let slots = buffers.count();
         Ok(Self {
             submitter,
             submissions,
             completions,
             buffers: Some(buffers),
             are_registered,
-            pending: vec![Pending { operation: Operation::Nop, begun_ns: 0 }; depth],
-            free: (0..depth as u16).rev().collect(),
+            pending: vec![Pending { operation: Operation::Nop, begun_ns: 0 }; slots],
+            free: (0..slots as u16).collect(),
             fresh: Vec::with_capacity(depth),
             held: None,
             syncing: false,
@@ -145,7 +147,7 @@ impl<'ring> Flight<'ring> {
 
     #[inline]
     fn in_flight(&self) -> usize {
-        self.depth - self.free.len()
+        self.pending.len() - self.free.len()
     }
 
     /// Queues operations up to the depth, a few of which are submitted at a time; returns `false` if there is no
@@ -153,7 +155,7 @@ impl<'ring> Flight<'ring> {
     #[inline]
     fn fill<G: Operations>(&mut self, source: &mut G) -> io::Result<bool> {
         let mut more = true;
-        while !self.syncing && !self.free.is_empty() {
+        while !self.syncing && self.in_flight() < self.depth {
             let Some(operation) = self.held.take().or_else(|| source.next()) else {
                 more = false;
                 break;
@@ -185,7 +187,7 @@ impl<'ring> Flight<'ring> {
 
     #[inline]
     fn queue(&mut self, operation: Operation) -> io::Result<()> {
-        let Some(slot) = self.free.pop() else { return Ok(()) };
+        let Some(slot) = self.free.pop_front() else { return Ok(()) };
         let entry = self.entry(operation, usize::from(slot)).user_data(u64::from(slot));
         self.pending[usize::from(slot)].operation = operation;
         self.fresh.push(slot);
@@ -272,7 +274,7 @@ impl<'ring> Flight<'ring> {
             }
             let slot = completion.user_data() as u16;
             let Pending { operation, begun_ns } = self.pending[usize::from(slot)];
-            self.free.push(slot);
+            self.free.push_back(slot);
             self.syncing = false;
             match outcome(&operation, completion.result()) {
                 Ok(()) => progress.ended(&operation, begun_ns),
