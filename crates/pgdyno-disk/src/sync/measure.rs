@@ -17,6 +17,7 @@ use super::{
     booked::{Counters, sum},
     bulk,
     choose::choose,
+    descriptors,
     judge::{Findings, judge},
     place,
     request::{SEGMENT_BYTES, SyncRequest},
@@ -132,7 +133,8 @@ impl<'a> Run<'a> {
     fn test(&mut self, index: usize, bench: &Bench<'_>) -> Result<(), Why> {
         let tally = &mut self.tallies[index];
         let before = Counters::read(Path::new("/"));
-        let mut ran = tally.run(bench).map_err(Why::Failed)?;
+        let ran = descriptors::with_own(|| tally.run(bench)).and_then(|ran| ran);
+        let mut ran = ran.map_err(Why::Failed)?;
         let error = match &mut ran {
             Ran::Timed { timed, .. } => timed.error.take(),
             Ran::Unavailable(_) => None,

@@ -6,6 +6,7 @@ mod bench;
 mod booked;
 mod bulk;
 mod choose;
+mod descriptors;
 mod judge;
 mod measure;
 mod next_blocks;

@@ -12,6 +12,7 @@ use std::{
 
 use super::{
     bench::Bench,
+    descriptors,
     scratch::Block,
     timing::{Timed, repeat},
 };
@@ -26,6 +27,7 @@ pub(super) fn run(bench: &Bench<'_>, writers: u32, write_bytes: u64) -> io::Resu
             .map(|number| {
                 let (gate, failed) = (&gate, &failed);
                 let work = move || {
+                    descriptors::unshare();
                     drop(gate.lock());
                     write_at(bench, number * write_bytes, write_bytes, failed)
                 };
