@@ -1,17 +1,18 @@
 //! The file that tests write to, and what they write.
 
 use std::{
-    fs::{self, File, OpenOptions},
+    fs::{self, File},
     io,
     os::{
-        fd::AsRawFd,
-        unix::fs::{FileExt, OpenOptionsExt},
+        fd::{AsRawFd, OwnedFd},
+        unix::fs::FileExt,
     },
     path::{Path, PathBuf},
 };
 
 use pgdyno_core::random::Random;
 use pgdyno_host::new_file;
+use rustix::fs::{Mode, OFlags, open, openat};
 
 /// Bytes per write when a file is filled.
 const CHUNK_BYTES: u64 = 1 << 20;
@@ -23,32 +24,33 @@ pub(super) struct Scratch {
     pub file: File,
     /// Its name, while it has one.
     name: Option<PathBuf>,
+    /// Its descriptor below that of `/proc/self/fd`: a walk from the root to there takes as long as opening a file.
+    descriptors: OwnedFd,
+    number: String,
 }
 
 impl Scratch {
     /// Creates the file with mode 0600. Unless it is to keep its name it is unlinked at once, so that nothing stays
     /// whatever happens; otherwise it is removed when this is dropped.
     pub(super) fn create(dir: &Path, named: bool) -> io::Result<Self> {
+        let descriptors = open("/proc/self/fd", OFlags::PATH | OFlags::CLOEXEC, Mode::empty())?;
         let (file, path) = new_file::create(dir)?;
-        let scratch = Self { file, name: Some(path) };
-        if named { Ok(scratch) } else { scratch.without_name() }
-    }
-
-    fn without_name(mut self) -> io::Result<Self> {
-        let unlinked = self.name.take().map(fs::remove_file);
-        unlinked.transpose().map(|_| self)
+        let number = file.as_raw_fd().to_string();
+        let unlinked = if named { Ok(()) } else { fs::remove_file(&path) };
+        let scratch = Self { file, name: named.then_some(path), descriptors, number };
+        unlinked.map(|()| scratch)
     }
 
     /// Opens the file once more, with further flags of `open(2)`.
     ///
     /// They are numbers of libc: `OFlags::DSYNC` of rustix 1.1 is `O_SYNC` on Linux.
     pub(super) fn reopen(&self, flags: i32) -> io::Result<File> {
-        let mut options = OpenOptions::new();
-        options.read(true).write(true).custom_flags(flags);
-        match &self.name {
-            Some(path) => options.open(path),
-            None => options.open(format!("/proc/self/fd/{}", self.file.as_raw_fd())),
-        }
+        let flags = OFlags::RDWR | OFlags::CLOEXEC | OFlags::from_bits_retain(flags.cast_unsigned());
+        let opened = match &self.name {
+            Some(path) => open(path, flags, Mode::empty()),
+            None => openat(&self.descriptors, self.number.as_str(), flags, Mode::empty()),
+        };
+        Ok(File::from(opened?))
     }
 
     /// Writes this many bytes from the start, as long as `go_on` says so. Returns whether all were written.
