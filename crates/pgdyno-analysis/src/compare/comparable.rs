@@ -138,6 +138,7 @@ mod tests {
             size_bytes: available_bytes,
             available_bytes,
             backing: None,
+            backing_is_cached: None,
         }
     }
 

@@ -245,6 +245,11 @@ pub enum IoNote {
     PreconditionSkipped,
     /// The files are in memory: no device was measured.
     InMemory,
+    /// A loop device below keeps its file in the page cache, although the files on it bypass theirs.
+    CachedBelow {
+        /// The file behind the loop device.
+        file: String,
+    },
     /// Fewer CPUs than requested are there or allowed; jobs share these.
     FewerCpus {
         /// CPUs used.

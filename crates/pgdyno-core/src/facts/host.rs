@@ -112,6 +112,10 @@ pub struct StorageFacts {
     /// For a loop device: the storage of its backing file, whose path is in `path`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub backing: Option<Box<StorageFacts>>,
+    /// For a loop device: whether the kernel keeps the backing file in the page cache, whatever those ask for who read
+    /// the device (`/sys/block/loop*/loop/dio` is 0; `losetup --direct-io=on` makes it 1).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub backing_is_cached: Option<bool>,
 }
 
 impl StorageFacts {
@@ -126,6 +130,12 @@ impl StorageFacts {
         matches!(self.filesystem.as_deref(), Some("tmpfs" | "ramfs"))
             || self.device.as_deref().is_some_and(is_ram_disk)
             || self.backing.as_ref().is_some_and(|backing| backing.is_in_memory())
+    }
+
+    /// The file behind a loop device that is kept in the page cache, also if that device is below another one.
+    pub fn cached_file_below(&self) -> Option<&str> {
+        let backing = self.backing.as_ref()?;
+        if self.backing_is_cached == Some(true) { Some(&backing.path) } else { backing.cached_file_below() }
     }
 
     /// Whether two directories are on the same file system.

@@ -89,6 +89,8 @@ impl<'a> WorkFiles<'a> {
         }
         if self.place.is_in_memory() {
             notes.push(IoNote::InMemory);
+        } else if request.pattern.cache != IoCache::Cached {
+            notes.extend(self.place.cached_below());
         }
         if request.pattern.cache == IoCache::Cached {
             self.read_all(request, stop, tell)?;

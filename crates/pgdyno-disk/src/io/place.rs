@@ -62,6 +62,12 @@ impl<'a> Place<'a> {
         !self.is_device && self.storage.as_ref().is_some_and(StorageFacts::is_in_memory)
     }
 
+    /// What keeps in memory what these files do not.
+    pub(super) fn cached_below(&self) -> Option<IoNote> {
+        let storage = self.storage.as_ref().filter(|_| !self.is_device)?;
+        Some(IoNote::CachedBelow { file: storage.cached_file_below()?.to_owned() })
+    }
+
     /// Opens what is measured: the device, or new files without names, which are empty.
     pub(super) fn open(&self) -> Result<Vec<Arc<File>>, Problem> {
         let path = &self.request.path;
@@ -232,6 +238,36 @@ mod tests {
         request.pattern.jobs = 3;
         let files = Place::find(&request).and_then(|place| place.open()).expect("it can be written");
         assert_eq!((files.len(), fs::read_dir(dir.path()).expect("it is there").count()), (3, 0));
+    }
+
+    #[test]
+    fn a_file_that_a_loop_device_keeps_in_memory_is_named() {
+        let request = at(".");
+        let mut place = Place::find(&request).expect("it is there");
+        let below = |path: &str, is_cached, backing: &StorageFacts| StorageFacts {
+            path: path.to_owned(),
+            backing: Some(Box::new(backing.clone())),
+            backing_is_cached: Some(is_cached),
+            ..backing.clone()
+        };
+        let disk = StorageFacts {
+            path: "/disk.img".to_owned(),
+            backing: None,
+            backing_is_cached: None,
+            ..place.storage.clone().expect("statvfs works")
+        };
+        let inner = |is_cached| below("/inner.img", is_cached, &disk);
+        let named = Some(IoNote::CachedBelow { file: "/disk.img".to_owned() });
+        let cases = [
+            (disk.clone(), None),
+            (inner(true), named.clone()),
+            (inner(false), None),
+            (below("/outer", false, &inner(true)), named),
+        ];
+        for (storage, expected) in cases {
+            place.storage = Some(storage);
+            assert_eq!(place.cached_below(), expected);
+        }
     }
 
     #[test]

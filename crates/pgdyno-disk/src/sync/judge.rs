@@ -261,6 +261,7 @@ mod tests {
             size_bytes: 1 << 40,
             available_bytes: 1 << 40,
             backing: None,
+            backing_is_cached: None,
         };
         let ssd = SyncDevice {
             name: "sda".to_owned(),

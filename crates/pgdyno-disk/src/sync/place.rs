@@ -267,6 +267,7 @@ mod tests {
                 filesystem: Some(filesystem.to_owned()),
                 device: Some(device.to_owned()),
                 backing: None,
+                backing_is_cached: None,
                 ..facts.clone()
             };
             kind_of(&facts)

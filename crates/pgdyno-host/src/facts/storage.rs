@@ -41,6 +41,7 @@ fn read_at(root: &Path, path: &Path, loops: u32) -> io::Result<StorageFacts> {
         size_bytes: space.f_blocks.saturating_mul(space.f_frsize),
         available_bytes: space.f_bavail.saturating_mul(space.f_frsize),
         backing: backing.map(Box::new),
+        backing_is_cached: mount.and_then(|mount| is_cached(root, &mount.device_number)),
     })
 }
 
@@ -80,6 +81,12 @@ fn backing_file(root: &Path, device_number: &str) -> Option<PathBuf> {
     }
     let deleted = Path::new(line.strip_suffix(" (deleted)")?);
     deleted.parent().is_some_and(Path::is_dir).then(|| deleted.to_owned())
+}
+
+/// Whether a loop device keeps its file in the page cache; `None` for any other device.
+fn is_cached(root: &Path, device_number: &str) -> Option<bool> {
+    let direct = first_line(&device_dir(root, device_number, "loop")?, "dio")?;
+    parse_flag(&direct).map(|direct| !direct)
 }
 
 fn parse_flag(line: &str) -> Option<bool> {
@@ -126,6 +133,19 @@ mod tests {
         let facts = read_at(root.path(), Path::new("/"), MOST_LOOPS).expect("the root can be asked");
         assert_eq!((facts.rotational, facts.write_cache), (None, None));
         assert_eq!(parse_flag("2"), None);
+    }
+
+    #[test]
+    fn a_loop_device_tells_whether_it_bypasses_the_page_cache() {
+        let of = |dio: &str| {
+            let root = tree(&[("sys/devices/loop7/loop/dio", dio)]);
+            fs::create_dir_all(root.path().join("sys/dev/block")).expect("it can be made");
+            let link = root.path().join("sys/dev/block/7:7");
+            std::os::unix::fs::symlink("../../devices/loop7", link).expect("a link can be made");
+            is_cached(root.path(), "7:7")
+        };
+        assert_eq!((of("0\n"), of("1\n"), of("")), (Some(true), Some(false), None));
+        assert_eq!(is_cached(tree(&[]).path(), "8:1"), None);
     }
 
     /// Facts of `/` on a loop device whose file lies on a file system of type `below`, as the kernel shows them.

@@ -219,6 +219,7 @@ pub(crate) mod tests {
             size_bytes: available_bytes,
             available_bytes,
             backing: None,
+            backing_is_cached: None,
         }
     }
 

@@ -88,6 +88,7 @@ pub fn storage_facts(host: &Inventory, directory: &str) -> Option<StorageFacts> 
         size_bytes,
         available_bytes,
         backing: None,
+        backing_is_cached: None,
     })
 }
 

@@ -93,6 +93,7 @@ fn storage(available_bytes: u64, rotational: Option<bool>, filesystem: &str) -> 
         size_bytes: available_bytes,
         available_bytes,
         backing: None,
+        backing_is_cached: None,
     }
 }
 

@@ -165,6 +165,11 @@ pub(super) fn notes(notes: &[IoNote]) -> Vec<Phrase> {
                 "The file was not written twice before: an SSD may get slower than this".into()
             }
             IoNote::InMemory => "! The file is in memory: no device was measured".into(),
+            IoNote::CachedBelow { file } => format!(
+                "! The loop device keeps its file {file} in the page cache: what was read may come from memory, and \
+                 writes may end there (losetup --direct-io=on bypasses it)"
+            )
+            .into(),
             IoNote::FewerCpus { cpus } => {
                 let cpus: Vec<_> = cpus.iter().map(u32::to_string).collect();
                 format!("Fewer CPUs than requested: the jobs share {}", cpus.join(", ")).into()
