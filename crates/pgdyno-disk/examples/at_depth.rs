@@ -14,6 +14,9 @@ use pgdyno_core::{
 use pgdyno_disk::io::{IoRequest, WorkFiles, run_on};
 use pgdyno_engine::files::{FileDriver, FileJob, FileRun, Operation, run_files};
 
+/// Time before the measured interval: what storage lets through at once after a pause does not count.
+const RAMP: Duration = Duration::from_millis(500);
+
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let number = |text: &str| -> u64 { text.parse().expect("a number") };
@@ -28,7 +31,7 @@ fn request(dir: &str, file_bytes: u64, seconds: u64) -> IoRequest {
     IoRequest {
         path: dir.into(),
         pattern: IoPattern::random_read(8_192, 1, file_bytes),
-        ramp: Duration::ZERO,
+        ramp: RAMP,
         duration: Duration::from_secs(seconds),
         may_buffer: false,
         precondition: false,

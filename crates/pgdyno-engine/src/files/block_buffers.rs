@@ -9,10 +9,9 @@ use std::{
 const ALIGNMENT_BYTES: usize = 4_096;
 /// The smallest piece that a device may recognise when it is written again.
 const SECTOR_BYTES: usize = 512;
-/// Bytes of other contents that are written before those of a buffer come again, all but changed: more than a compressor
-/// sees at one time (the window of LZ4 has 64 KiB, a record of ZFS and a compressed extent of btrfs 128 KiB). With 1 MiB
-/// and more, memory is no longer in the caches of this machine when the device reads it: sequential writes at a depth of
-/// 32 were a tenth slower.
+/// Bytes of other contents that are written before those of a buffer come again, little changed: more than a compressor
+/// sees at one time (the window of LZ4 has 64 KiB, a record of ZFS and a compressed extent of btrfs 128 KiB). 1 MiB and
+/// more is no longer in the caches when the device reads it: sequential writes at a depth of 32 were a tenth slower.
 const APART_BYTES: usize = 256 << 10;
 
 /// Threads that have so much to spare each, however much the others lag behind; more of them share what these have.
@@ -73,7 +72,7 @@ impl BlockBuffers {
         unsafe { std::slice::from_raw_parts_mut(self.address(slot), self.stride_bytes) }
     }
 
-    /// Makes every sector of the first `len` bytes of a buffer another one by its first word. Changing all of them would
+    /// Makes every sector of the first `len` bytes of a buffer another one by its first word. Changing all words would
     /// take a microsecond for 8 KiB, most of it to get memory back that the device has just read.
     #[inline]
     pub(super) fn refresh(&mut self, slot: usize, len: usize) {

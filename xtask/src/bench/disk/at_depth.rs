@@ -17,6 +17,10 @@ const BLOCK_BYTES: u32 = 8_192;
 /// Operations that both submit with one system call, where so many are in flight.
 const BATCH: u16 = 4;
 
+/// Time before the measured interval of both, in milliseconds; the example `at_depth` has the same. A disk limited to
+/// 3,000 operations per second lets 300 more through after a pause.
+const RAMP_MS: u32 = 500;
+
 /// What both programs tell of a run, with the bars of pgdyno's over fio's.
 const FIGURES: [(&str, Option<Bar>); 5] = [
     ("IOPS", Some(Bar::Within(0.05))),
@@ -78,6 +82,7 @@ impl Cell {
         command
             .args(["--name=one", "--ioengine=io_uring", "--direct=1", "--time_based", "--norandommap"])
             .args(["--randrepeat=0", "--lat_percentiles=1", "--registerfiles=1", "--fixedbufs=1"])
+            .arg(format!("--ramp_time={RAMP_MS}ms"))
             .args([format!("--filename={file}"), format!("--rw={}", self.rw), format!("--bs={BLOCK_BYTES}")])
             .args([format!("--iodepth={depth}"), format!("--iodepth_batch_submit={}", BATCH.min(depth))])
             .args([format!("--iodepth_batch_complete_max={depth}"), format!("--runtime={seconds}")])
