@@ -34,6 +34,7 @@ pub fn doubt(kind: DoubtKind) -> &'static str {
         DoubtKind::NotChecked => "Not checked",
         DoubtKind::ServerNotObserved => "Server not observed",
         DoubtKind::ForeignTables => "Tables of unknown origin",
+        DoubtKind::DiskFromMemory => "Disk served from memory",
         DoubtKind::UnpinnedBundle => "Untested server program",
         DoubtKind::BuildDiffers => "Builds differ",
         DoubtKind::TestsDisagree => "Tests disagree",

@@ -8,6 +8,7 @@ mod blocks;
 mod checks;
 mod comparison;
 mod data;
+mod disk;
 mod driver;
 mod key_workers;
 mod keys;
@@ -52,7 +53,7 @@ enum Rule {
 }
 
 /// All rules, the most serious doubts first.
-const RULES: [Rule; 39] = [
+const RULES: [Rule; 40] = [
     Rule::Subject(checks::balance_violated),
     Rule::Subject(checks::inconsistent),
     Rule::Runs(attempts::partial),
@@ -86,6 +87,7 @@ const RULES: [Rule; 39] = [
     Rule::Runs(data::uneven_checkpoints),
     Rule::Runs(comparison::checkpoints_in_one_arm),
     Rule::Runs(data::mixed_cache),
+    Rule::Runs(disk::served_from_memory),
     Rule::Subject(data::foreign_tables),
     Rule::Runs(key_workers::few_workers),
     Rule::Subject(server::build_not_optimised),

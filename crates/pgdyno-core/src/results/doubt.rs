@@ -77,6 +77,8 @@ pub enum DoubtKind {
     OneStart,
     /// The tables were there before the run, and `pgdyno load` did not load them.
     ForeignTables,
+    /// A disk was measured with figures that may be those of memory.
+    DiskFromMemory,
     /// Keys were built by fewer parallel workers than were requested.
     FewKeyWorkers,
     /// The record was changed after it was written.
