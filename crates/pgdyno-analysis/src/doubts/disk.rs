@@ -46,7 +46,9 @@ fn reason(note: &IoNote) -> Option<(String, &'static str)> {
             "Measure on a file system that has O_DIRECT, or a file several times as large as memory.",
         )),
         IoNote::CachedBelow { file } => Some((
-            format!("a loop device keeps its file {file} in the page cache: the rates may be those of memory"),
+            format!(
+                "a loop device keeps its file {file} in the page cache: the rates may be those of memory"
+            ),
             "Let the loop device bypass the page cache: losetup --direct-io=on.",
         )),
         IoNote::ThreadsInstead { .. } | IoNote::PreconditionSkipped | IoNote::FewerCpus { .. } => None,
@@ -54,10 +56,13 @@ fn reason(note: &IoNote) -> Option<(String, &'static str)> {
 }
 
 #[cfg(test)]
-mod tests {
+pub(super) mod tests {
     use pgdyno_core::disk::io::IoReport;
 
     use super::*;
+
+    /// The kinds that are tested here.
+    pub const OWN: [DoubtKind; 1] = [DoubtKind::DiskFromMemory];
 
     /// What is told of a record of disks, whose reads at depth are changed before.
     fn told(change: impl Fn(&mut IoReport)) -> Option<Doubt> {
@@ -74,10 +79,11 @@ mod tests {
     fn what_memory_may_have_served_is_doubted() {
         let below = || IoNote::CachedBelow { file: "/disk.img".to_owned() };
         let refused = || IoNote::BufferedInstead { why: "EINVAL".to_owned() };
-        for (note, said) in [(IoNote::InMemory, "in memory"), (below(), "/disk.img"), (refused(), "O_DIRECT")] {
+        for (note, said) in [(IoNote::InMemory, "in memory"), (below(), "/disk.img"), (refused(), "O_DIRECT")]
+        {
             let found = told(|of| of.notes = vec![IoNote::PreconditionSkipped, note.clone()]);
             let found = found.expect("memory served it");
-            assert_eq!(found.kind, DoubtKind::DiskFromMemory);
+            assert_eq!(found.kind, OWN[0]);
             assert!(found.detail.starts_with("in /data01 ") && found.detail.contains(said), "{found:?}");
         }
     }

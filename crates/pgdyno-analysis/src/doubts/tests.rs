@@ -364,7 +364,7 @@ fn every_kind_of_doubt_is_tested() {
     let kinds = schema.matches("\"const\"").count();
     // Edited records are found by the reader, not by a rule.
     let by_readers = 1;
-    let own = tests_of_comparisons::OWN.len() + tests_of_subjects::OWN.len();
+    let own = tests_of_comparisons::OWN.len() + tests_of_subjects::OWN.len() + disk::tests::OWN.len();
     assert_eq!(kinds, FAULTS.len() + own + by_readers);
 }
 
