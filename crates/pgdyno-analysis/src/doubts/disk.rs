@@ -49,7 +49,7 @@ fn reason(note: &IoNote) -> Option<(String, &'static str)> {
             format!(
                 "a loop device keeps its file {file} in the page cache: the rates may be those of memory"
             ),
-            "Let the loop device bypass the page cache: losetup --direct-io=on.",
+            "Let the loop device bypass the page cache, by direct I/O of losetup.",
         )),
         IoNote::ThreadsInstead { .. } | IoNote::PreconditionSkipped | IoNote::FewerCpus { .. } => None,
     }
