@@ -20,6 +20,7 @@ pub(super) fn served_from_memory(record: &RunRecord) -> Option<Doubt> {
         notes.iter().find_map(reason).map(|(why, advice)| (format!("in {path} {why}"), advice))
     });
     let (mut details, advice): (Vec<_>, Vec<_>) = found.unzip();
+    details.sort();
     details.dedup();
     doubt(DoubtKind::DiskFromMemory, details.join("; "), advice.first()?, Vec::new())
 }
