@@ -17,7 +17,10 @@ pub(super) fn served_from_memory(record: &RunRecord) -> Option<Doubt> {
     });
     let of_storage = disks.filter_map(pattern).filter(|(_, pattern, _)| pattern.cache != IoCache::Cached);
     let found = of_storage.filter_map(|(path, _, notes)| {
-        notes.iter().find_map(reason).map(|(why, advice)| (format!("in {path} {why}"), advice))
+        // File systems in memory refuse O_DIRECT too.
+        let in_memory = notes.iter().filter(|note| **note == IoNote::InMemory);
+        let (why, advice) = in_memory.chain(notes).find_map(reason)?;
+        Some((format!("in {path} {why}"), advice))
     });
     let (mut details, advice): (Vec<_>, Vec<_>) = found.unzip();
     details.sort();
@@ -83,10 +86,21 @@ pub(super) mod tests {
         for (note, said) in [(IoNote::InMemory, "in memory"), (below(), "/disk.img"), (refused(), "O_DIRECT")]
         {
             let found = told(|of| of.notes = vec![IoNote::PreconditionSkipped, note.clone()]);
-            let found = found.expect("memory served it");
+            let found = found.expect("memory may have served it");
             assert_eq!(found.kind, OWN[0]);
             assert!(found.detail.starts_with("in /data01 ") && found.detail.contains(said), "{found:?}");
         }
+    }
+
+    #[test]
+    fn a_directory_in_memory_is_named_as_such_whatever_follows_from_it() {
+        let refused = IoNote::BufferedInstead { why: "EINVAL".to_owned() };
+        let found = told(|of| of.notes = vec![refused.clone(), IoNote::InMemory]);
+        let found = found.expect("it is in memory");
+        assert!(
+            found.detail.contains("no device was measured") && found.advice.contains("on a disk"),
+            "{found:?}"
+        );
     }
 
     #[test]
