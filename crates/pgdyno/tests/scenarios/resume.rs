@@ -81,7 +81,7 @@ fn args(way: &Way, place: &Place) -> Vec<String> {
         _ => &["--scale", "1", "--driver-cpus", "0"][..],
     };
     // A comparison ends at a run in which nothing was committed, as when the disk stalls for longer than it takes.
-    let duration = if way.name == "ab" { "1s" } else { brief() };
+    let duration = if way.name == "ab" { "1500ms" } else { brief() };
     let brief = ["--duration", duration, "--warmup", "50ms"];
     let brief = if way.name == "run" { &[][..] } else { &brief };
     let words = way.args.iter().chain(brief).chain(short).map(|word| match *word {
