@@ -1,6 +1,6 @@
 //! Dependencies between crates run one way, as ARCHITECTURE.md draws them; those of tests too.
 
-use cargo_metadata::{DependencyKind, MetadataCommand, Package};
+use cargo_metadata::{Dependency, DependencyKind, MetadataCommand, Package};
 
 use super::fault::Fault;
 use crate::{Failure, workspace::root};
@@ -168,6 +168,8 @@ const IN_TESTS: [(&str, &[&str]); 16] = [
 /// One crate uses another.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Arrow {
+    /// From the root of the workspace.
+    manifest: String,
     from: String,
     to: String,
     kind: DependencyKind,
@@ -186,7 +188,14 @@ pub fn check() -> Result<Vec<Fault>, Failure> {
 
 fn arrows_of(package: &Package, ours: &[&str]) -> Vec<Arrow> {
     let inner = package.dependencies.iter().filter(|dependency| ours.contains(&dependency.name.as_str()));
-    inner.map(|to| Arrow { from: package.name.to_string(), to: to.name.clone(), kind: to.kind }).collect()
+    let manifest = package.manifest_path.strip_prefix(root()).unwrap_or(&package.manifest_path);
+    let arrow = |to: &Dependency| Arrow {
+        manifest: manifest.to_string(),
+        from: package.name.to_string(),
+        to: to.name.clone(),
+        kind: to.kind,
+    };
+    inner.map(arrow).collect()
 }
 
 fn allowed(name: &str) -> Option<&'static [&'static str]> {
@@ -198,7 +207,7 @@ fn allowed_in_tests(from: &str, to: &str) -> bool {
 }
 
 fn wrong(arrows: &[Arrow]) -> Vec<Fault> {
-    let may = |Arrow { from, to, kind }: &Arrow| {
+    let may = |Arrow { from, to, kind, .. }: &Arrow| {
         // A crate may name itself for its tests, to turn on a feature.
         from == to
             || (from == PROGRAM && !NO_LIBRARIES.contains(&to.as_str()))
@@ -207,9 +216,7 @@ fn wrong(arrows: &[Arrow]) -> Vec<Fault> {
     };
     let against = arrows.iter().filter(|arrow| !may(arrow));
     against
-        .map(|Arrow { from, to, kind }| {
-            let manifest =
-                if from == "xtask" { "xtask/Cargo.toml".into() } else { format!("crates/{from}/Cargo.toml") };
+        .map(|Arrow { manifest, from, to, kind }| {
             let tests = if *kind == DependencyKind::Development { " in tests" } else { "" };
             Fault::new(manifest, 0, format!("`{from}` must not use `{to}`{tests}"))
         })
@@ -221,7 +228,7 @@ mod tests {
     use super::*;
 
     fn arrow(from: &str, to: &str, kind: DependencyKind) -> Arrow {
-        Arrow { from: from.into(), to: to.into(), kind }
+        Arrow { manifest: format!("{from}/Cargo.toml"), from: from.into(), to: to.into(), kind }
     }
 
     #[test]
@@ -237,9 +244,9 @@ mod tests {
         assert_eq!(
             faults,
             [
-                Fault::new("crates/pgdyno-core/Cargo.toml", 0, "`pgdyno-core` must not use `pgdyno-host`"),
+                Fault::new("pgdyno-core/Cargo.toml", 0, "`pgdyno-core` must not use `pgdyno-host`"),
                 Fault::new(
-                    "crates/pgdyno-record/Cargo.toml",
+                    "pgdyno-record/Cargo.toml",
                     0,
                     "`pgdyno-record` must not use `pgdyno-engine` in tests"
                 ),

@@ -55,7 +55,7 @@ fn beneath(name: &str, help: &BTreeSet<String>) -> bool {
 fn same(place: &str, help: &BTreeSet<String>, other: &BTreeSet<String>) -> Vec<Fault> {
     let lacking = help.difference(other).map(|name| format!("{place} lack `pgdyno {name}`"));
     let extra = other.difference(help).map(|name| format!("{place} have `pgdyno {name}`, the help has not"));
-    lacking.chain(extra).map(|what| Fault::new("crates/pgdyno/src/args/mod.rs", 0, what)).collect()
+    lacking.chain(extra).map(|what| Fault::new("crates/command/pgdyno/src/args/mod.rs", 0, what)).collect()
 }
 
 /// Commands missing in README.md, and commands that it names but do not exist.

@@ -3,25 +3,16 @@
 //! clippy's `disallowed-methods` enforces this even for methods called through a trait or another name; this check
 //! makes sure that its lists are complete. Whole modules, which clippy cannot ban, are searched for in the source.
 
+use std::collections::BTreeSet;
+
 use super::{
     fault::Fault,
     rust::{Source, named},
 };
 use crate::workspace::Tracked;
 
-const PURE: [&str; 11] = [
-    "crates/pgdyno-core/",
-    "crates/pgdyno-inventory/",
-    "crates/pgdyno-rules/",
-    "crates/pgdyno-layout/",
-    "crates/pgdyno-script/",
-    "crates/pgdyno-rows/",
-    "crates/pgdyno-plan/",
-    "crates/pgdyno-analysis/",
-    "crates/pgdyno-diagnosis/",
-    "crates/pgdyno-document/",
-    "crates/pgdyno-report/",
-];
+/// The floor of the pure crates: a folder a crate.
+const FLOOR: &str = "crates/pure/";
 /// Methods that the clippy list of a pure crate must contain.
 const LISTED: [&str; 4] =
     ["std::time::Instant::now", "std::time::SystemTime::now", "std::fs::File::open", "std::env::var"];
@@ -30,8 +21,14 @@ const MODULES: [&str; 6] = ["fs", "net", "env", "process", "thread", "os"];
 
 /// Checks all pure crates.
 pub fn check(files: &[Tracked], sources: &[Source]) -> Vec<Fault> {
-    let there = PURE.iter().filter(|dir| files.iter().any(|file| file.path.starts_with(**dir)));
-    there.flat_map(|dir| lists(dir, files).into_iter().chain(impurities(dir, sources))).collect()
+    let dirs: BTreeSet<&str> = files.iter().filter_map(|file| dir_of(&file.path)).collect();
+    dirs.into_iter().flat_map(|dir| lists(dir, files).into_iter().chain(impurities(dir, sources))).collect()
+}
+
+/// Directory of the pure crate that a file is in, with its last slash.
+fn dir_of(path: &str) -> Option<&str> {
+    let name = path.strip_prefix(FLOOR)?.split_once('/')?.0;
+    path.get(..=FLOOR.len() + name.len())
 }
 
 fn lists(dir: &str, files: &[Tracked]) -> Vec<Fault> {
@@ -69,7 +66,7 @@ mod tests {
     use super::*;
 
     fn faults(list: &str, text: &str) -> Vec<String> {
-        let files = [file("crates/pgdyno-core/clippy.toml", list), file("crates/pgdyno-core/src/a.rs", text)];
+        let files = [file("crates/pure/core/clippy.toml", list), file("crates/pure/core/src/a.rs", text)];
         let sources = rust::parse(&files).expect("it is Rust");
         check(&files, &sources).iter().map(ToString::to_string).collect()
     }
@@ -81,8 +78,8 @@ mod tests {
         assert_eq!(
             faults(&list, "use std::{fs::File, fmt};\nfn f() { SystemTime::now(); }"),
             [
-                "crates/pgdyno-core/src/a.rs:1: `std::fs::File` in a pure crate",
-                "crates/pgdyno-core/src/a.rs:2: `SystemTime::now` in a pure crate",
+                "crates/pure/core/src/a.rs:1: `std::fs::File` in a pure crate",
+                "crates/pure/core/src/a.rs:2: `SystemTime::now` in a pure crate",
             ]
         );
     }
@@ -90,7 +87,7 @@ mod tests {
     #[test]
     fn a_list_without_the_clock_and_no_list_at_all_are_found() {
         assert_eq!(faults("", "").len(), LISTED.len());
-        let alone = [file("crates/pgdyno-rows/src/lib.rs", "")];
+        let alone = [file("crates/pure/rows/src/lib.rs", "")];
         assert_eq!(check(&alone, &[]).len(), 1);
     }
 }
