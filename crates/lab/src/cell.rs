@@ -15,8 +15,8 @@ use pgdyno_core::{
     tpcc::Shares,
     units,
 };
-use pgdyno_driving::{Listening, Outcome, Part, Terms};
 use pgdyno_engine::{Mark, MergedInterval, Phase, Report, ScriptReport, Settings};
+use pgdyno_postgres::driving::{Listening, Outcome, Part, Terms};
 use pgdyno_script::{Script, Scripts};
 
 use crate::{
@@ -207,7 +207,8 @@ fn drive(
     };
     let listening = Listening { on_interval: &mut on_interval, on_mark: &mut on_mark };
     let Clients { parts, processes, .. } = clients;
-    let Outcome { whole, each } = pgdyno_driving::run(parts, processes.as_mut(), terms, stop, listening)?;
+    let Outcome { whole, each } =
+        pgdyno_postgres::driving::run(parts, processes.as_mut(), terms, stop, listening)?;
     written?;
     let slowest = slowest.worst();
     let (waits, observed) = observed.found();

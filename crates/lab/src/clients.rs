@@ -7,9 +7,9 @@ use pgdyno_core::{
     measure::{TpccRun, Workload},
     problem::Problem,
 };
-use pgdyno_driving::{Part, Processes, SetTask, Share, Task, Terms};
 use pgdyno_engine::Settings;
 use pgdyno_plan::{TpccWork, Work, divided};
+use pgdyno_postgres::driving::{Part, Processes, SetTask, Share, Task, Terms};
 use pgdyno_postgres::targets::{InputCounts, Sessions, SqlClients, Workers};
 use pgdyno_script::Protocol;
 use pgdyno_wire::{ConnectOptions, Handover};

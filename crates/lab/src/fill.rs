@@ -8,7 +8,7 @@ use pgdyno_postgres::load::{
     KeyWorkers, LoadOutcome, LoadProgress, PhaseObserver, accounts_state, check_connections, load_tables,
     ready, settle,
 };
-use pgdyno_probe::loaded::{PrewarmOutcome, prewarm, prewarm_own};
+use pgdyno_postgres::probe::loaded::{PrewarmOutcome, prewarm, prewarm_own};
 use pgdyno_record::{LoadRecord, LoadTerms, PrewarmRecord, SetupDone, SubjectRecord, redact_sql};
 use pgdyno_rows::load::{LoadPlan, Set, Stage, Way};
 use pgdyno_wire::Session;

@@ -31,6 +31,7 @@ mod inspect_server;
 pub mod instrument;
 pub mod inventory;
 mod job;
+pub mod join;
 mod lab;
 mod named_servers;
 pub mod operation;

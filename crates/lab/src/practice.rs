@@ -1,8 +1,8 @@
 //! A run of a subject right after a start, which is not added to the runs of the record.
 
 use pgdyno_core::problem::Problem;
-use pgdyno_driving::Listening;
 use pgdyno_engine::{MergedInterval, Settings};
+use pgdyno_postgres::driving::Listening;
 use pgdyno_record::PracticeRecord;
 
 use crate::{
@@ -46,7 +46,7 @@ pub fn practise(
     };
     let listening = Listening { on_interval: &mut on_interval, on_mark: &mut |_| () };
     let Clients { parts, processes, .. } = &mut clients;
-    let report = pgdyno_driving::run(parts, processes.as_mut(), &terms, stop, listening)?.whole;
+    let report = pgdyno_postgres::driving::run(parts, processes.as_mut(), &terms, stop, listening)?.whole;
     if stop.requested() {
         let why = stop.reason().unwrap_or_default();
         let problem = Problem::could_not(format!("stopped in a practice run of {name}: {why}"));

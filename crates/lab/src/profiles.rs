@@ -7,7 +7,7 @@ use pgdyno_core::{
     problem::Problem,
     profile::{Profile, Profiling},
 };
-use pgdyno_profile::{Folded, Recorded};
+use pgdyno_observe::profile::{Folded, Recorded};
 use pgdyno_record::{ProfileRecord, RunDir, profile_of};
 
 /// What a profile is of.

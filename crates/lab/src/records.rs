@@ -1,7 +1,7 @@
 //! Loads, copies and comparisons of tables as they are recorded.
 
 use pgdyno_postgres::load::{Copied, KeyWorkers, Phase, Proof, Span, StageTime};
-use pgdyno_probe::Structure;
+use pgdyno_postgres::probe::Structure;
 use pgdyno_record::{
     CopyRecord, KeyWorkersRecord, LoadPhaseRecord, LoadStageRecord, RangeRecord, StructureRecord,
     VerificationRecord,

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use pgdyno_core::profile::Profiling;
+use pgdyno_observe::profile::{Recorded, Recorder, Target, Wanted};
 use pgdyno_observe::{Observers, ServerId};
-use pgdyno_profile::{Recorded, Recorder, Target, Wanted};
 
 use crate::{Events, profiles::Of, recording::Recording};
 

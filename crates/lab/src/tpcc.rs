@@ -7,9 +7,9 @@ use pgdyno_core::{
     problem::Problem,
     tpcc::{DERIVED, RunConstants, Shares},
 };
-use pgdyno_driving::population::population;
 use pgdyno_engine::Population;
 use pgdyno_plan::{Isolation, SetPlace, TpccWork};
+use pgdyno_postgres::driving::population::population;
 use pgdyno_postgres::load::find_tpcc;
 use pgdyno_rows::load::Set;
 use pgdyno_script::tpcc::{TerminalParams, setup};

@@ -8,7 +8,7 @@ use std::{
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_postgres::load::load_tables;
-use pgdyno_probe::loaded::prewarm;
+use pgdyno_postgres::probe::loaded::prewarm;
 use pgdyno_provision::{Dirs, Lifetime, Request, RunningServer, up};
 use pgdyno_rows::load::{LoadRequest, Way};
 use pgdyno_script::Builtin;

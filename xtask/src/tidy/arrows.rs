@@ -6,7 +6,7 @@ use super::fault::Fault;
 use crate::{Failure, workspace::root};
 
 /// Every crate of the workspace but the program, and those it may use.
-const ALLOWED: [(&str, &[&str]); 33] = [
+const ALLOWED: [(&str, &[&str]); 25] = [
     ("pgdyno-core", &[]),
     ("pgdyno-inventory", &[]),
     ("pgdyno-rules", &["pgdyno-inventory", "pgdyno-core"]),
@@ -18,18 +18,15 @@ const ALLOWED: [(&str, &[&str]); 33] = [
         "pgdyno-record",
         &["pgdyno-plan", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-inventory", "pgdyno-core"],
     ),
-    ("pgdyno-diagnosis", &["pgdyno-record", "pgdyno-core"]),
-    (
-        "pgdyno-analysis",
-        &["pgdyno-record", "pgdyno-diagnosis", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"],
-    ),
+    ("pgdyno-analysis", &["pgdyno-record", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("testkit", &["pgdyno-analysis", "pgdyno-record", "pgdyno-plan", "pgdyno-rows", "pgdyno-core"]),
     ("pgdyno-engine", &["pgdyno-core"]),
     ("pgdyno-host", &["pgdyno-inventory", "pgdyno-core"]),
     ("pgdyno-knobs", &["pgdyno-inventory", "pgdyno-core"]),
+    ("pgdyno-disk", &["pgdyno-engine", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-wire", &["pgdyno-host", "pgdyno-core"]),
-    ("pgdyno-activity", &["pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-provision", &["pgdyno-plan", "pgdyno-host", "pgdyno-core"]),
+    ("pgdyno-build", &["pgdyno-provision", "pgdyno-host", "pgdyno-core"]),
     (
         "pgdyno-postgres",
         &[
@@ -42,17 +39,7 @@ const ALLOWED: [(&str, &[&str]); 33] = [
             "pgdyno-core",
         ],
     ),
-    (
-        "pgdyno-driving",
-        &["pgdyno-postgres", "pgdyno-wire", "pgdyno-plan", "pgdyno-script", "pgdyno-engine", "pgdyno-core"],
-    ),
-    ("pgdyno-detached", &["pgdyno-record", "pgdyno-provision", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
-    ("pgdyno-probe", &["pgdyno-postgres", "pgdyno-wire", "pgdyno-rows", "pgdyno-host", "pgdyno-core"]),
-    ("pgdyno-observe", &["pgdyno-activity", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
-    ("pgdyno-profile", &["pgdyno-host", "pgdyno-core"]),
-    ("pgdyno-disk", &["pgdyno-engine", "pgdyno-host", "pgdyno-core"]),
-    ("pgdyno-layer", &["pgdyno-core"]),
-    ("pgdyno-top", &["pgdyno-activity", "pgdyno-postgres", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
+    ("pgdyno-observe", &["pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-document", &["pgdyno-core"]),
     (
         "pgdyno-report",
@@ -68,27 +55,12 @@ const ALLOWED: [(&str, &[&str]); 33] = [
         ],
     ),
     (
-        "pgdyno-join",
-        &[
-            "pgdyno-record",
-            "pgdyno-analysis",
-            "pgdyno-observe",
-            "pgdyno-postgres",
-            "pgdyno-wire",
-            "pgdyno-host",
-            "pgdyno-core",
-        ],
-    ),
-    (
         "pgdyno-lab",
         &[
             "pgdyno-record",
             "pgdyno-analysis",
-            "pgdyno-probe",
             "pgdyno-observe",
-            "pgdyno-profile",
             "pgdyno-disk",
-            "pgdyno-driving",
             "pgdyno-postgres",
             "pgdyno-provision",
             "pgdyno-wire",
@@ -103,7 +75,7 @@ const ALLOWED: [(&str, &[&str]); 33] = [
             "pgdyno-core",
         ],
     ),
-    ("pgdyno-progress", &["pgdyno-lab", "pgdyno-detached", "pgdyno-core"]),
+    ("pgdyno-top", &["pgdyno-observe", "pgdyno-postgres", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
     (
         "pgdyno-pgbench",
         &[
@@ -125,7 +97,6 @@ const ALLOWED: [(&str, &[&str]); 33] = [
         "xtask",
         &[
             "pgdyno-analysis",
-            "pgdyno-probe",
             "pgdyno-postgres",
             "pgdyno-provision",
             "pgdyno-wire",
@@ -142,24 +113,18 @@ const PROGRAM: &str = "pgdyno";
 const NO_LIBRARIES: [&str; 2] = ["testkit", "xtask"];
 
 /// What the tests of a crate may use besides.
-const IN_TESTS: [(&str, &[&str]); 16] = [
+const IN_TESTS: [(&str, &[&str]); 11] = [
     // Its tests measure a layer with planted delays.
-    ("pgdyno-disk", &["pgdyno-layer"]),
+    ("pgdyno-disk", &["testkit"]),
     // The limits of plans are those of comparisons.
     ("pgdyno-analysis", &["pgdyno-plan", "testkit"]),
-    ("pgdyno-diagnosis", &["testkit"]),
     ("pgdyno-record", &["testkit"]),
     ("pgdyno-report", &["testkit"]),
-    ("pgdyno-join", &["testkit"]),
     ("pgdyno-lab", &["testkit"]),
     ("pgdyno-wire", &["testkit"]),
-    // Its tests work at servers of pgdyno's own.
-    ("pgdyno-activity", &["pgdyno-provision", "testkit"]),
-    // Its example finds the postmaster of a session.
-    ("pgdyno-observe", &["pgdyno-postgres"]),
+    // Their tests work at servers of pgdyno's own; an example finds the postmaster of a session.
+    ("pgdyno-observe", &["pgdyno-postgres", "pgdyno-provision", "testkit"]),
     ("pgdyno-postgres", &["pgdyno-provision", "testkit"]),
-    ("pgdyno-profile", &["testkit"]),
-    ("pgdyno-layer", &["testkit"]),
     ("pgdyno-knobs", &["testkit"]),
     ("pgdyno-layout", &["testkit"]),
     (PROGRAM, &["testkit"]),

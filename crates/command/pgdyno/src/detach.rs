@@ -10,12 +10,12 @@ use std::{
     time::Duration,
 };
 
-use pgdyno_core::{problem::Problem, stop::Stop, units::printable_lines};
-use pgdyno_detached::{
+use crate::detached::{
     entry::{Entry, Home},
     inside::{COMMAND, Request},
     names, passwords,
 };
+use pgdyno_core::{problem::Problem, stop::Stop, units::printable_lines};
 use pgdyno_host::procs::ProcessId;
 use pgdyno_provision::Dirs;
 use pgdyno_wire::ConnectOptions;

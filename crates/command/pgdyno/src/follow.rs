@@ -15,8 +15,8 @@ use pgdyno_core::{
 };
 use pgdyno_host::terminal::obeys_escapes;
 
+use crate::detached::entry::{Entry, Home, Status};
 use crate::{output, progress::below};
-use pgdyno_detached::entry::{Entry, Home, Status};
 
 /// How often entry and output are read.
 const POLL: Duration = Duration::from_millis(200);

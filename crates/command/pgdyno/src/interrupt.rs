@@ -14,8 +14,8 @@ use signal_hook::{
     iterator::Signals,
 };
 
+use crate::detached::inside;
 use crate::exit::Exit;
-use pgdyno_detached::inside;
 
 /// Signals within this time count as one: `timeout` and others signal a process, then its process group.
 const REPEAT_WITHIN: Duration = Duration::from_secs(1);

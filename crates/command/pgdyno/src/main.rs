@@ -26,6 +26,7 @@ mod args;
 mod conclude;
 mod context;
 mod detach;
+mod detached;
 mod exit;
 mod follow;
 mod interrupt;
@@ -43,11 +44,11 @@ use std::{
     process::ExitCode,
 };
 
+use crate::detached::inside;
 use exit::Exit;
 use pgdyno_core::problem::Problem;
-use pgdyno_detached::inside;
-use pgdyno_driving::driver;
 use pgdyno_pgbench as pgbench;
+use pgdyno_postgres::driving::driver;
 
 fn main() -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();

@@ -1,7 +1,7 @@
 //! Reads from a run directory what its slowest transactions waited for.
 
+use pgdyno_analysis::diagnosis::{Slowest, TailSamples};
 use pgdyno_core::{observe::ObserveLevel, problem::Problem, results::Tails};
-use pgdyno_diagnosis::{Slowest, TailSamples};
 use pgdyno_record::{Run, RunRecord};
 
 /// What the slowest transactions of a run waited for, cell by cell.

@@ -7,11 +7,11 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_activity::{
+use pgdyno_core::{observe::StatementSample, problem::Problem, stop::Stop};
+use pgdyno_observe::activity::{
     BlockedReader, CounterReader, Pace, PositionReader, ProgressReader, SessionReader, StatementChange,
     StatementReader, StatementSupport, WaitReader, WaitTally,
 };
-use pgdyno_core::{observe::StatementSample, problem::Problem, stop::Stop};
 use pgdyno_wire::{ConnectOptions, Session, WireError, connect_unless, try_connect_unless};
 
 use crate::{

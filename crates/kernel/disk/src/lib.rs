@@ -2,4 +2,5 @@
 
 pub mod clock;
 pub mod io;
+pub mod layer;
 pub mod sync;

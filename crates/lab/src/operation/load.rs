@@ -1,11 +1,11 @@
 //! A load as a recorded operation: the record has what was written so far, also if the load is killed.
 
 use pgdyno_core::{observe::Digest, problem::Problem};
+use pgdyno_observe::profile::Recorded;
 use pgdyno_observe::{Observers, Span};
 use pgdyno_postgres::load::{
     BulkLoad, BulkOutcome, BulkProgress, Entry, Job, LoadSample, StageTime, Survey, Verified,
 };
-use pgdyno_profile::Recorded;
 use pgdyno_record::{Found, LoadProgressRecord, LoadRecord, LoadStageRecord, LoadTerms, OperationRecord};
 use pgdyno_rows::load::{Stage, Way, tasks};
 

@@ -8,7 +8,7 @@ use pgdyno_core::{
 };
 use pgdyno_plan::{Action, StagePlan};
 use pgdyno_postgres::load::BulkLoad;
-use pgdyno_probe::{
+use pgdyno_postgres::probe::{
     self as probe, CountRequest, DdlRequest, PartitionsRequest, PrewarmProgress, PrewarmRequest, TouchRequest,
 };
 use pgdyno_record::Found;

@@ -14,12 +14,12 @@ use pgdyno_core::{
     problem::Problem,
 };
 use pgdyno_plan::{SetPlace, Steps, Work};
+use pgdyno_postgres::probe::{Buffercache, held};
 use pgdyno_postgres::{
     load::{StepVariables, carry_out, data_state, has_unlogged},
     observe::{ask_commit_settings, weak_routines},
     verify::Ledger,
 };
-use pgdyno_probe::{Buffercache, held};
 use pgdyno_rows::load::LoadPlan;
 use pgdyno_script::{Automatic, Builtin, Definition, Scripts};
 use pgdyno_wire::{ConnectOptions, WireError};

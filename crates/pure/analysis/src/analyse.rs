@@ -53,7 +53,7 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
     record.disk_shares = disk_shares(record);
     record.nominal_shares = declared::nominal_shares(record);
     record.costs = declared::costs(record);
-    record.limits = pgdyno_diagnosis::limits(record);
+    record.limits = crate::diagnosis::limits(record);
     record.host_findings = host_findings(record);
     record.doubts = doubts::judge(record);
 }

@@ -5,6 +5,7 @@ pub mod cells;
 mod changes;
 pub mod compare;
 mod declared;
+pub mod diagnosis;
 mod disk_shares;
 pub mod doubts;
 mod estimate;

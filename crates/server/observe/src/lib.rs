@@ -5,11 +5,13 @@
 //! follows the server's log; one thread writes `observations.ndjson`. Between them is a queue of bounded length: when
 //! it is full, lines are dropped and counted. Nothing that an observer meets ends the run.
 
+pub mod activity;
 mod command;
 mod cost;
 mod host_thread;
 mod log_sums;
 mod log_thread;
+pub mod profile;
 mod queue;
 mod readers;
 mod server_log;

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant, SystemTime, UNIX_EPOCH},
 };
 
-use pgdyno_activity::{LogEntry, LogFollower};
+use crate::activity::{LogEntry, LogFollower};
 use pgdyno_core::{
     observe::{LogEvent, What},
     units,

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pgdyno_activity::LogPlace;
+use crate::activity::LogPlace;
 use pgdyno_wire::Session;
 
 /// The log of a server.

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_activity::Pace;
+use crate::activity::Pace;
 use pgdyno_core::{measure::Waits, observe::What, stop::Stop};
 use pgdyno_host::observe::WatchedServer;
 use pgdyno_wire::{ConnectOptions, Session, WireError, try_connect_unless};

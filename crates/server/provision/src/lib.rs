@@ -6,7 +6,7 @@
 pub mod builds;
 pub mod bundle;
 pub mod bundle_archive;
-mod child;
+pub mod child;
 mod conf;
 mod dirs;
 mod foresee;
@@ -20,15 +20,15 @@ mod ready;
 mod refused_settings;
 pub mod registry;
 mod restart;
-mod run_as;
+pub mod run_as;
 mod running;
-mod safe;
+pub mod safe;
 mod stop;
 mod template;
 mod unit;
 mod up;
-mod version;
-mod wait;
+pub mod version;
+pub mod wait;
 mod words;
 
 use std::{collections::BTreeMap, path::PathBuf, time::Duration};

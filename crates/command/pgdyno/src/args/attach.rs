@@ -4,13 +4,13 @@ use std::process::ExitCode;
 
 use pgdyno_core::problem::Problem;
 
+use crate::detached::{entry::Status, names};
 use crate::{
     context::Context,
     exit::Exit,
     follow::{Followed, Viewer},
     interrupt,
 };
-use pgdyno_detached::{entry::Status, names};
 
 /// Flags of `pgdyno attach`.
 #[derive(Debug, clap::Args)]

@@ -7,8 +7,9 @@ use std::{
     process::ExitCode,
 };
 
+use pgdyno_build::{CFLAGS, Event, Request};
 use pgdyno_core::{problem::Problem, units};
-use pgdyno_provision::builds::{self, Build, CFLAGS, Event, Manifest, Phase, Request};
+use pgdyno_provision::builds::{Build, Manifest, Phase};
 use serde_json::{Value, json};
 
 use crate::{context::Context, interrupt::on_interrupt_saying, progress::Progress};
@@ -98,7 +99,7 @@ impl Args {
 /// The problem to print.
 pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     let mut reporter = Reporter::new();
-    let build = builds::make(&args.request(), &pgdyno_lab::dirs()?, &mut |event| reporter.event(event));
+    let build = pgdyno_build::make(&args.request(), &pgdyno_lab::dirs()?, &mut |event| reporter.event(event));
     reporter.progress.finish();
     let build = build?;
     if args.json {

@@ -11,8 +11,8 @@ use pgdyno_core::{problem::Problem, units};
 use pgdyno_host::procs;
 use pgdyno_provision::{Dirs, Record, builds, bundle, registry, remove, remove_leftover};
 
+use crate::detached::entry::{self, Entry, Home};
 use crate::{context::Context, exit::Exit, problem, servers};
-use pgdyno_detached::entry::{self, Entry, Home};
 
 /// Flags of `pgdyno clean`.
 #[derive(Debug, clap::Args)]

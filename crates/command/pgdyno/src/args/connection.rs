@@ -6,7 +6,7 @@ use clap::Args as ClapArgs;
 use pgdyno_core::problem::Problem;
 use pgdyno_wire::{ConnectOptions, OsUser, Sources};
 
-use pgdyno_detached::passwords::complete;
+use crate::detached::passwords::complete;
 use pgdyno_lab::{External, named_server};
 
 /// The existing server to measure. Without any of these flags, a temporary one is created.

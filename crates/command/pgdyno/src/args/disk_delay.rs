@@ -4,7 +4,7 @@ use std::{path::PathBuf, process::ExitCode, thread, time::Duration};
 
 use clap::{ArgAction, ValueEnum};
 use pgdyno_core::{problem::Problem, span::Span, units};
-use pgdyno_layer::{Behaviour, Delay, Injection, mount};
+use pgdyno_disk::layer::{Behaviour, Delay, Injection, mount};
 
 use crate::{interrupt, output};
 

@@ -5,11 +5,11 @@ use std::{
     process::ExitCode,
 };
 
+use crate::detached::passwords::{self, complete};
 use clap::ArgAction;
 use jiff::Timestamp;
 use pgdyno_core::{problem::Problem, span::Span, units};
-use pgdyno_detached::passwords::{self, complete};
-use pgdyno_join::{Joined, ObserveEvent, ObserveRequest, ObservedFile, join, observe};
+use pgdyno_lab::join::{Joined, ObserveEvent, ObserveRequest, ObservedFile, join, observe};
 use pgdyno_record::{JoinedRecord, ObserverHeader};
 
 use super::target::Target;

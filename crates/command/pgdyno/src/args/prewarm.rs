@@ -5,7 +5,7 @@ use std::process::ExitCode;
 use clap::ArgAction;
 use pgdyno_core::{probe::json, problem::Problem};
 use pgdyno_lab::operation::{self, On, OperationJob};
-use pgdyno_probe::PrewarmRequest;
+use pgdyno_postgres::probe::PrewarmRequest;
 use pgdyno_record::Found;
 
 use super::{

@@ -11,7 +11,7 @@ use pgdyno_core::{
     units,
 };
 use pgdyno_lab::operation::{On, OperationJob};
-use pgdyno_probe::{self as probe, CountRequest, DdlRequest, PartitionsRequest, TouchRequest};
+use pgdyno_postgres::probe::{self as probe, CountRequest, DdlRequest, PartitionsRequest, TouchRequest};
 use pgdyno_record::Found;
 use pgdyno_wire::ConnectOptions;
 

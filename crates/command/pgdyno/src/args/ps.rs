@@ -11,8 +11,8 @@ use pgdyno_provision::{Record, registry};
 use pgdyno_record::redact_setting;
 use serde_json::{Value, json};
 
+use crate::detached::entry::{self, Entry, Home};
 use crate::{context::Context, problem};
-use pgdyno_detached::entry::{self, Entry, Home};
 
 /// Flags of `pgdyno ps`.
 #[derive(Debug, clap::Args)]

@@ -5,15 +5,15 @@ use std::{fs, process::ExitCode};
 use pgdyno_core::problem::Problem;
 use pgdyno_host::procs::ProcessId;
 
+use crate::detached::{
+    entry::{Entry, Home, Status},
+    names,
+};
 use crate::{
     context::Context,
     exit::Exit,
     follow::{Followed, Viewer},
     interrupt,
-};
-use pgdyno_detached::{
-    entry::{Entry, Home, Status},
-    names,
 };
 
 /// Flags of `pgdyno stop`.

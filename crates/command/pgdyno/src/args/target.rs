@@ -6,7 +6,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_lab::named_server;
 use pgdyno_wire::{ConnectOptions, OsUser, Sources};
 
-use pgdyno_detached::passwords::complete;
+use crate::detached::passwords::complete;
 
 /// The server to connect to.
 #[derive(Debug, clap::Args)]

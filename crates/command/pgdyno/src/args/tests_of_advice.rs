@@ -16,10 +16,10 @@ const SERVERS: &[&str] = &["bench", "ab", "run", "tpcc run", "up"];
 const SPEAKERS: &[(&str, &[&str])] = &[
     ("pure/analysis/src/doubts/comparison.rs", &["ab"]),
     ("pure/analysis/src/doubts/machine.rs", &["ab"]),
-    ("command/detached/src/", LOADS),
-    ("server/driving/src/", &["tpcc run"]),
-    ("command/join/src/observer_file.rs", &["observe"]),
-    ("command/join/src/", MEASURING),
+    ("command/pgdyno/src/detached/", LOADS),
+    ("server/postgres/src/driving/", &["tpcc run"]),
+    ("lab/src/join/observer_file.rs", &["observe"]),
+    ("lab/src/join/", MEASURING),
     ("pure/layout/src/derive.rs", &["host layout"]),
     ("lab/src/existing_tables.rs", &["bench", "ab", "run"]),
     ("lab/src/experiment/command.rs", &["ab"]),
@@ -67,7 +67,7 @@ const OTHERS: &[&str] = &[
     // `useradd --system` is among its hints; --run-as is a flag of all that start servers.
     "server/provision/src/run_as.rs",
     "command/pgbench/",
-    "server/provision/src/builds/",
+    "server/build/src/",
     "server/provision/src/initdb.rs",
     // Options of systemctl in a unit that `up` prints.
     "server/provision/src/unit.rs",
@@ -132,8 +132,8 @@ fn every_hint_names_flags_that_its_command_has() {
         }
         let source = fs::read_to_string(&file).expect("it can be read");
         for text in literals(&source).iter().filter(|text| text.contains(' ')) {
-            let Some((_, speakers)) = SPEAKERS.iter().find(|(prefix, _)| name.starts_with(prefix)) else {
-                if flags(text).next().is_some() && !name.starts_with("server/probe/") {
+            let Some((_, speakers)) = speakers else {
+                if flags(text).next().is_some() && !name.starts_with("server/postgres/src/probe/") {
                     wrong.push(format!("{name}: who prints this? {text}"));
                 }
                 continue;

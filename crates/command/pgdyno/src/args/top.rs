@@ -7,9 +7,9 @@ use std::{
     time::Duration,
 };
 
+use crate::detached::passwords::{self, complete};
 use clap::ArgAction;
 use pgdyno_core::{problem::Problem, span::Span, units::printable_json};
-use pgdyno_detached::passwords::{self, complete};
 use pgdyno_document::Paint;
 use pgdyno_host::terminal::obeys_escapes;
 use pgdyno_top::{Listener, Request, reading::Reading};

@@ -8,8 +8,8 @@ use pgdyno_provision::{Dirs, Lifetime, Request, RunningServer, Wanted, registry,
 use pgdyno_record::redact_setting;
 
 use super::own_server::preset;
+use crate::detached::{entry::Entry, names};
 use crate::{context::Context, output, servers};
-use pgdyno_detached::{entry::Entry, names};
 
 /// Flags of `pgdyno up`.
 #[derive(Debug, clap::Args)]

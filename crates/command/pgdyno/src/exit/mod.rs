@@ -6,7 +6,7 @@ use std::process::{ExitCode, ExitStatus};
 
 use pgdyno_core::problem::ProblemKind;
 
-use pgdyno_detached::inside;
+use crate::detached::inside;
 
 /// Exit status of a sub-command.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

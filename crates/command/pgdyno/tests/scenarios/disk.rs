@@ -10,7 +10,7 @@ use pgdyno_core::{
     disk::{CellCost, Disk, DiskWork, io::IoEnd, sync::SyncVerdict},
     results::{ComparedRate, Verdict},
 };
-use pgdyno_layer::{Behaviour, Injection, Mount, mount};
+use pgdyno_disk::layer::{Behaviour, Injection, Mount, mount};
 use pgdyno_record::{Found, Run, Status};
 use testkit::left_out;
 

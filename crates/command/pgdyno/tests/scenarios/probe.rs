@@ -1,7 +1,7 @@
 //! `pgdyno prewarm` and `pgdyno probe`: what they say of real servers is so, and they leave tables as they were.
 
 use pgdyno_core::probe::ReadMethod;
-use pgdyno_probe::loaded::prewarm;
+use pgdyno_postgres::probe::loaded::prewarm;
 use pgdyno_wire::{Address, ConnectOptions, Session, connect};
 use serde_json::Value;
 

@@ -229,7 +229,7 @@ fn losetup(arguments: &[&str]) -> Option<String> {
 }
 
 mod alone {
-    use pgdyno_layer::{Behaviour, Delay, Injection, Share, mount};
+    use crate::layer::{Behaviour, Delay, Injection, Share, mount};
 
     use super::*;
 

@@ -1,5 +1,5 @@
 //! Results of probes of existing tables: how much is in shared buffers, what DDL costs, how fast rows are counted, how
-//! deep indexes are, and how large everything is. `pgdyno-probe` runs the probes.
+//! deep indexes are, and how large everything is. `probe` of `pgdyno-postgres` runs the probes.
 
 mod explain;
 mod held;

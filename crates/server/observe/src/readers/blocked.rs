@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_activity::{BlockedReader, Pace};
+use crate::activity::{BlockedReader, Pace};
 use pgdyno_core::observe::What;
 use pgdyno_wire::{Session, WireError};
 

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use pgdyno_activity::{ClockReader, Pace};
+use crate::activity::{ClockReader, Pace};
 use pgdyno_core::observe::{ClockSample, ServerIdentity, What};
 use pgdyno_wire::{Session, WireError};
 

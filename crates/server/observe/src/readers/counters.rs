@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_activity::{CounterReader, Pace, TableReader};
+use crate::activity::{CounterReader, Pace, TableReader};
 use pgdyno_core::observe::What;
 use pgdyno_wire::{Session, WireError};
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use pgdyno_activity::{Pace, ProgressReader};
+use crate::activity::{Pace, ProgressReader};
 use pgdyno_core::observe::What;
 use pgdyno_wire::{Session, WireError};
 

@@ -1,6 +1,6 @@
 //! What reads something from a server.
 
-use pgdyno_activity::Pace;
+use crate::activity::Pace;
 use pgdyno_core::observe::What;
 use pgdyno_wire::{Session, WireError};
 

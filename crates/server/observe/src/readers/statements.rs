@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use pgdyno_activity::{Pace, StatementChange, StatementReader, StatementSupport};
+use crate::activity::{Pace, StatementChange, StatementReader, StatementSupport};
 use pgdyno_core::observe::What;
 use pgdyno_wire::{Session, WireError};
 

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_activity::{ActivitySample, Pace, WaitReader, WaitTally};
+use crate::activity::{ActivitySample, Pace, WaitReader, WaitTally};
 use pgdyno_core::{
     measure::{WaitCount, Waits},
     observe::{WaitSample, What},

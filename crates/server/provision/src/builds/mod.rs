@@ -1,22 +1,10 @@
-//! PostgreSQL built from source: once for each recipe, cached, used under a name.
+//! Builds of PostgreSQL in the cache: found by name, listed, removed. `pgdyno-build` makes them.
 //!
-//! A build is identified by the digest of all its inputs: source, patches, options, flags and compiler. A name points
-//! to such a digest, so that the same recipe under a second name costs nothing. A complete build has a manifest,
-//! written last; an interrupted build keeps its work tree, in which the next call continues.
+//! A build is identified by the digest of all its inputs; a name points to such a digest, so that the same recipe under
+//! a second name costs nothing. A complete build has a manifest, written last.
 
-mod archive;
-mod build_store;
-mod debian;
-mod dependencies;
-mod digest_cache;
+pub mod build_store;
 mod kept;
-mod make;
-mod patch;
-mod recipe;
-mod run;
-mod source;
-mod tree;
-mod work;
 
 use std::{
     fs, io,
@@ -29,9 +17,7 @@ use strsim::jaro_winkler;
 
 pub use build_store::{Phase, Unfinished};
 pub use kept::{Kept, forget, kept};
-pub use make::make;
 pub use pgdyno_core::facts::PatchFacts as Patch;
-pub use recipe::{CFLAGS, Request};
 
 use super::Dirs;
 use build_store::BuildStore;
@@ -137,61 +123,6 @@ impl BuildSystem {
     }
 }
 
-/// Progress of a build, for the user.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Event {
-    /// Another pgdyno is making the same build; this one waits.
-    Waiting,
-    /// The build runs as a user that other programs may use too.
-    BuildingAsShared {
-        /// Name of that user.
-        user: String,
-    },
-    /// The distribution's source is being fetched.
-    Fetching {
-        /// Package and version.
-        source: String,
-    },
-    /// The source is being unpacked or copied, and patched.
-    Source {
-        /// Source as requested.
-        source: String,
-    },
-    /// An interrupted build continues.
-    Resuming {
-        /// Phase that was interrupted.
-        phase: Phase,
-    },
-    /// An optional library is not installed and is left out.
-    Absent {
-        /// Name of the library.
-        library: &'static str,
-        /// Package to install.
-        package: &'static str,
-    },
-    /// The source is being configured.
-    Configuring {
-        /// Version of PostgreSQL.
-        version: String,
-    },
-    /// The source is being compiled.
-    Compiling {
-        /// Objects compiled so far.
-        done: u64,
-        /// Approximate number of all objects.
-        total: u64,
-    },
-    /// The build is being installed.
-    Installing,
-    /// This recipe was built before; the build comes from the cache.
-    Cached,
-    /// The name pointed to another build until now.
-    Repointed {
-        /// The name.
-        name: String,
-    },
-}
-
 /// Finds the complete build of a name.
 ///
 /// # Errors
@@ -256,7 +187,7 @@ fn unknown(dirs: &Dirs, name: &str) -> Problem {
 }
 
 #[cfg(test)]
-pub(crate) mod tests {
+pub(super) mod tests {
     use super::*;
 
     /// Directories under a temporary directory.

@@ -9,7 +9,7 @@ use pgdyno_lab::{
     records,
 };
 use pgdyno_postgres::load::{BulkLoad, Proof};
-use pgdyno_probe::{Structure, check_structure};
+use pgdyno_postgres::probe::{Structure, check_structure};
 use pgdyno_record::{Found, VerificationRecord};
 use pgdyno_rows::load::{LoadPlan, Remains, Set};
 use pgdyno_wire::ConnectOptions;
