@@ -11,8 +11,10 @@ use super::{
 };
 use crate::workspace::Tracked;
 
-/// The floor of the pure crates: a folder a crate.
-const FLOOR: &str = "crates/pure/";
+/// The floors of the pure crates: a folder a crate.
+const FLOORS: [&str; 2] = ["crates/pure/", "crates/results/"];
+/// The one crate of these floors that reads and writes files.
+const RECORD: &str = "crates/results/record/";
 /// Methods that the clippy list of a pure crate must contain.
 const LISTED: [&str; 4] =
     ["std::time::Instant::now", "std::time::SystemTime::now", "std::fs::File::open", "std::env::var"];
@@ -27,8 +29,9 @@ pub fn check(files: &[Tracked], sources: &[Source]) -> Vec<Fault> {
 
 /// Directory of the pure crate that a file is in, with its last slash.
 fn dir_of(path: &str) -> Option<&str> {
-    let name = path.strip_prefix(FLOOR)?.split_once('/')?.0;
-    path.get(..=FLOOR.len() + name.len())
+    let floor = FLOORS.iter().find(|floor| path.starts_with(**floor))?;
+    let name_len = path.get(floor.len()..)?.find('/')?;
+    path.get(..=floor.len() + name_len).filter(|dir| *dir != RECORD)
 }
 
 fn lists(dir: &str, files: &[Tracked]) -> Vec<Fault> {

@@ -14,8 +14,8 @@ const SERVERS: &[&str] = &["bench", "ab", "run", "tpcc run", "up"];
 
 /// The commands that print the texts of a file; of several lines the first that fits.
 const SPEAKERS: &[(&str, &[&str])] = &[
-    ("pure/analysis/src/doubts/comparison.rs", &["ab"]),
-    ("pure/analysis/src/doubts/machine.rs", &["ab"]),
+    ("results/analysis/src/doubts/comparison.rs", &["ab"]),
+    ("results/analysis/src/doubts/machine.rs", &["ab"]),
     ("command/pgdyno/src/detached/", LOADS),
     ("server/postgres/src/driving/", &["tpcc run"]),
     ("lab/src/join/observer_file.rs", &["observe"]),
@@ -52,7 +52,7 @@ const SPEAKERS: &[(&str, &[&str])] = &[
     // `allow` is a flag of `up` and a key of plans.
     ("server/provision/src/conf.rs", &["up", "run", "ab"]),
     ("server/provision/src/up.rs", &["up"]),
-    ("pure/record/src/", MEASURING),
+    ("results/record/src/", MEASURING),
     ("pure/rows/src/load/table_options.rs", MEASURING),
     // A number of rows or warehouses is that of the load of these tables, or of a plan.
     ("pure/rows/src/load/plan.rs", &["run"]),
@@ -62,7 +62,7 @@ const SPEAKERS: &[(&str, &[&str])] = &[
 
 /// Files whose flags are those of other programs, or are read and not advised.
 const OTHERS: &[&str] = &[
-    "pure/analysis/src/doubts/keys.rs",
+    "results/analysis/src/doubts/keys.rs",
     "pure/core/src/facts/build.rs",
     // `useradd --system` is among its hints; --run-as is a flag of all that start servers.
     "server/provision/src/run_as.rs",
@@ -75,10 +75,10 @@ const OTHERS: &[&str] = &[
     "pure/layout/src/",
     // Options of initdb, configure, LVM and mkfs that pages explain.
     "pure/rules/src/",
-    "pure/record/src/redact.rs",
-    "pure/record/src/command.rs",
-    "pure/document/",
-    "pure/report/",
+    "results/record/src/redact.rs",
+    "results/record/src/command.rs",
+    "results/document/",
+    "results/report/",
     "command/pgdyno/",
     "testkit/",
 ];
