@@ -1,8 +1,8 @@
 //! PostgreSQL built from source: once for each recipe, cached, used under a name.
 //!
 //! A build is identified by the digest of all its inputs: source, patches, options, flags and compiler. An interrupted
-//! build keeps its work tree, in which the next call continues. What is in the cache, and which name points to it, is in
-//! [`pgdyno_provision::builds`].
+//! build keeps its work tree, in which the next call continues. [`pgdyno_provision::builds`] has what is in the cache,
+//! and which name points to it.
 
 mod archive;
 mod debian;
