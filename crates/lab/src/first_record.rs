@@ -5,8 +5,8 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use pgdyno_plan::{SqlText, WorkloadFiles, WorkloadPlan};
 use pgdyno_record::{
-    ComparisonRecord, FORMAT, LevelsRecord, PlanRecord, RunRecord, SetupRecord, Status, SubjectRecord,
-    TextRecord, TimedLoad, VERSION, WeightedText, WorkloadFilesRecord, WorkloadRecord, redact_sql,
+    ComparisonRecord, LevelsRecord, PlanRecord, RunRecord, SetupRecord, SubjectRecord, TextRecord, TimedLoad,
+    WeightedText, WorkloadFilesRecord, WorkloadRecord, redact_sql,
 };
 use pgdyno_script::Definition;
 use pgdyno_wire::Address;
@@ -22,49 +22,18 @@ pub fn first_record(
     id: &str,
     now: &Timestamp,
 ) -> RunRecord {
+    let command = command(job, prepared.seed);
+    let plan = plan_record(job, prepared);
     RunRecord {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        status: Status::Partial,
-        id: id.to_owned(),
-        tool: program.record(),
-        command: command(job, prepared.seed),
-        started_at: now.to_string(),
-        finished_at: None,
-        plan: plan_record(job, prepared),
-        host: prepared.host.clone(),
-        inventory: None,
-        host_findings: Vec::new(),
-        host_changes: None,
         storage: prepared.storage.clone(),
         instrument: prepared.instrument.clone(),
         subjects: first_subjects(job),
         choices: prepared.bench.choices.clone(),
-        stages: Vec::new(),
-        time: None,
-        starts: Vec::new(),
-        operations: Vec::new(),
         material: material(&job.workload_files, &prepared.plan.workload),
-        runs: Vec::new(),
-        cells: Vec::new(),
-        noise: None,
-        noise_by_script: Vec::new(),
-        pgbench: None,
         comparison: job.comparison().map(first_comparison),
         levels: (job.has_several() && job.comparison().is_none()).then(first_levels),
-        observers: None,
-        profiles: Vec::new(),
-        joined: Vec::new(),
-        published: Vec::new(),
         declared: prepared.plan.storage.declared(),
-        nominal_shares: Vec::new(),
-        costs: Vec::new(),
-        disk_shares: Vec::new(),
-        limits: Vec::new(),
-        doubts: Vec::new(),
-        error: None,
-        resumed: Vec::new(),
-        seal: None,
+        ..RunRecord::begin((id, now), program.record(), command, plan, prepared.host.clone())
     }
 }
 
@@ -198,8 +167,6 @@ pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
     };
     let balance_check = prepared.balance_checks.iter().flatten().next().map_or("off", |mode| mode.name());
     PlanRecord {
-        name: plan.name.clone(),
-        description: plan.description.clone(),
         seed: prepared.seed,
         scale: bench.scale,
         clients: bench.clients.clone(),
@@ -224,5 +191,6 @@ pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
         balance_check: balance_check.to_owned(),
         server: server.to_owned(),
         transport: transport.to_owned(),
+        ..PlanRecord::new(&plan.name, &plan.description)
     }
 }
