@@ -12,7 +12,7 @@ use pgdyno_script::Definition;
 use pgdyno_wire::Address;
 use sha2::{Digest, Sha256};
 
-use crate::{Compare, Job, Prepared, Program, SubjectJob, SubjectWork, Wanted, digest::digest};
+use crate::{Job, Prepared, Program, SubjectJob, SubjectWork, Wanted, digest::digest};
 
 /// Creates the record of a run before it starts.
 pub fn first_record(
@@ -30,8 +30,8 @@ pub fn first_record(
         subjects: first_subjects(job),
         choices: prepared.bench.choices.clone(),
         material: material(&job.workload_files, &prepared.plan.workload),
-        comparison: job.comparison().map(first_comparison),
-        levels: (job.has_several() && job.comparison().is_none()).then(first_levels),
+        comparison: first_comparison(job),
+        levels: first_levels(job),
         declared: prepared.plan.storage.declared(),
         ..RunRecord::begin((id, now), program.record(), command, plan, prepared.host.clone())
     }
@@ -118,11 +118,12 @@ fn text(of: &SqlText) -> TextRecord {
     }
 }
 
-/// Record of a comparison before anything is measured.
-fn first_comparison(compare: &Compare) -> ComparisonRecord {
-    ComparisonRecord {
+/// Record of a comparison before anything is measured; `None` for other questions.
+fn first_comparison(job: &Job) -> Option<ComparisonRecord> {
+    let compare = job.comparison()?;
+    Some(ComparisonRecord {
         by: compare.by,
-        margin: compare.margin,
+        margin: job.plan.measure.margin.share(),
         looks: compare.looks.clone(),
         blocks: Vec::new(),
         loads: Vec::new(),
@@ -136,14 +137,14 @@ fn first_comparison(compare: &Compare) -> ComparisonRecord {
         b_per_s: None,
         too_disturbed: false,
         floor: None,
-    }
+    })
 }
 
-/// Equivalence margin for levels.
-const MARGIN: f64 = 0.02;
-
-fn first_levels() -> LevelsRecord {
-    LevelsRecord { margin: MARGIN, judged: 0, scripts: Vec::new(), list: Vec::new() }
+/// Record of several subjects' levels before anything is measured; `None` with one subject, and for a comparison.
+fn first_levels(job: &Job) -> Option<LevelsRecord> {
+    let margin = job.plan.measure.margin.share();
+    let levels = LevelsRecord { margin, judged: 0, scripts: Vec::new(), list: Vec::new() };
+    (job.has_several() && job.comparison().is_none()).then_some(levels)
 }
 
 /// The command line with the seed, so that it reproduces the same rows and the same schedule.
@@ -192,5 +193,48 @@ pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
         server: server.to_owned(),
         transport: transport.to_owned(),
         ..PlanRecord::new(&plan.name, &plan.description)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_analysis::compare::{ComparedRate, looks};
+    use pgdyno_plan::{Plan, advice::bench::Level};
+
+    use super::*;
+    use crate::{Compare, Question};
+
+    fn job(question: Question) -> Job {
+        let text = "name = \"x\"\n[[workload]]\nscript = \"select-only\"\n[measure]\nmargin = \"5%\"\n";
+        let plan = Plan::from_toml(text, "x.toml").expect("it is a plan");
+        Job {
+            workload_files: WorkloadFiles::without_files(&plan).expect("built-in scripts alone"),
+            plan,
+            trust: false,
+            level: Level::Screening,
+            servers: Vec::new(),
+            subjects: vec![SubjectJob::only(), SubjectJob::only()],
+            question,
+            command: String::new(),
+            seed_given: false,
+            keep: false,
+            allow_host_changes: false,
+        }
+    }
+
+    #[test]
+    fn the_margin_of_a_plan_is_that_of_its_verdicts() {
+        let levels = job(Question::Levels);
+        assert_eq!(first_levels(&levels).expect("two subjects").margin, 0.05);
+        assert_eq!(first_comparison(&levels), None);
+        let compare = job(Question::Comparison(Compare {
+            looks: looks(16),
+            by: ComparedRate::Tps,
+            keep_disturbed: false,
+            slots: false,
+            fail_if_slower: false,
+        }));
+        assert_eq!(first_comparison(&compare).expect("a comparison").margin, 0.05);
+        assert_eq!(first_levels(&compare), None);
     }
 }

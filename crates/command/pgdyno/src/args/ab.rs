@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, thread};
 
 use clap::ArgAction;
 use pgdyno_analysis::compare::{Asked, ComparedRate, MAX_BLOCKS, MIN_BLOCKS, looks, only_look, slots};
-use pgdyno_core::{observe::ObserveLevel, problem::Problem, profile::Profiling, span::Span};
+use pgdyno_core::{margin::Margin, observe::ObserveLevel, problem::Problem, profile::Profiling, span::Span};
 use pgdyno_lab::{
     Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted, conninfo_of,
 };
@@ -199,10 +199,9 @@ pub struct Args {
     /// fdatasync), or reads (random ones of 8 KiB) [default: tps, or syncs with --dir]
     #[arg(long, value_name = "RATE", value_parser = by, help_heading = "Method")]
     by: Option<ComparedRate>,
-    /// Equivalence margin: a difference within ± this does not matter
-    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = margin, allow_hyphen_values = true,
-          help_heading = "Method")]
-    margin: Margin,
+    /// Equivalence margin: a difference within ± this does not matter [default: 2%]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Method")]
+    margin: Option<Margin>,
     /// Regular expression whose first group is the rate that a command prints [default: pgbench's `tps = …`]
     #[arg(long, value_name = "REGEX", value_parser = result, help_heading = "Method")]
     result: Option<Regex>,
@@ -255,19 +254,6 @@ fn by(text: &str) -> Result<ComparedRate, String> {
         "reads" => Ok(ComparedRate::Reads),
         _ => Err("it is tps, new-orders, loaded-rows, syncs or reads".to_owned()),
     }
-}
-
-/// Equivalence margin as a fraction of A's TPS, above 0.
-#[derive(Debug, Clone, Copy)]
-struct Margin(f64);
-
-/// Parses `2%`. The sign is required, since 0.02 without it may mean 2 % or 0.02 %.
-fn margin(text: &str) -> Result<Margin, String> {
-    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 50.0);
-    percent
-        .map(|percent| Margin(percent / 100.0))
-        .ok_or("a margin is written 2%, above 0% and at most 50%".into())
 }
 
 fn result(text: &str) -> Result<Regex, String> {
@@ -352,7 +338,6 @@ impl Args {
         let compare = Compare {
             looks: if self.one_look { only_look(self.blocks()) } else { looks(self.blocks()) },
             by: self.by(),
-            margin: self.margin.0,
             keep_disturbed: self.keep_disturbed,
             slots: self.slots,
             fail_if_slower: self.fail_if_slower,
@@ -729,6 +714,7 @@ impl Args {
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
         measure.blocks = 2 * self.blocks();
         measure.restart = self.restart.unwrap_or(measure.restart);
+        measure.margin = self.margin.unwrap_or(measure.margin);
         measure.observe = self.observe.unwrap_or(measure.observe);
         measure.profile = self.profile.unwrap_or(measure.profile);
         measure.driver_cpus = self.driver_cpus.clone().or(measure.driver_cpus.take());
