@@ -40,6 +40,8 @@ enum Chore {
     Schemas,
     /// Write the pages of all rules to `docs/host-rules.md`
     Rules,
+    /// Write the words of wait events to `docs/wait-events.md`
+    WaitEvents,
     /// Build the static release and pack it with man pages, completions and licences
     Dist,
     /// Compare pgdyno's driver with pgbench, alternating within one run; then measure the null target
@@ -67,7 +69,8 @@ fn main() -> ExitCode {
         Chore::Man(args) => generate::run("man", &args),
         Chore::Completions(args) => generate::run("completions", &args),
         Chore::Schemas => generate::schemas(),
-        Chore::Rules => generate::rules(),
+        Chore::Rules => generate::page("rules", "host-rules.md"),
+        Chore::WaitEvents => generate::page("wait-events", "wait-events.md"),
         Chore::Dist => dist::run(),
         Chore::BenchDriver(args) => bench::driver::run(&args),
         Chore::BenchKeeping(args) => bench::keeping::run(&args),

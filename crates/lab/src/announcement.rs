@@ -143,7 +143,7 @@ impl Announcement {
         self.starts(job, prepared);
         self.cpus(job, prepared);
         let looks: Vec<_> = compare.looks.iter().map(|look| look.blocks.to_string()).collect();
-        let margin = units::percent(compare.margin);
+        let margin = units::percent(measure.margin.share());
         let each = if compare.slots { "slot" } else { "run" };
         self.fact(
             "blocks",

@@ -17,6 +17,7 @@ use pgdyno_core::{
 };
 use pgdyno_engine::{Mark, MergedInterval, Phase, Report, ScriptReport, Settings};
 use pgdyno_postgres::driving::{Listening, Outcome, Part, Terms};
+use pgdyno_record::RunDir;
 use pgdyno_script::{Script, Scripts};
 
 use crate::{
@@ -160,13 +161,12 @@ fn drive(
     recording: &mut Recording,
     subject: &mut Subject,
     (clients, terms): (&mut Clients, &Terms),
-    (mut slowest, sampling): (SlowLog<'_>, &mut Sampling),
+    (slowest, sampling): (SlowLog<'_>, &mut Sampling),
 ) -> Result<Driven, Problem> {
-    let index = recording.record.runs.len() as u32;
+    let mut intervals = Intervals::new(recording.record.runs.len() as u32, slowest);
     let (mut begin, mut end) = (None, None);
     let mut observed = Observing::of(subject);
-    let first_s = f64::from(index) * prepared.run_s;
-    let (mut written, mut retries, mut rows, mut seconds) = (Ok(()), 0, 0, Vec::new());
+    let first_s = f64::from(intervals.run) * prepared.run_s;
     let subject = RefCell::new(subject);
     let mut on_interval = |interval: &MergedInterval| {
         events.measured(first_s + (interval.start_ns + interval.duration_ns) as f64 / 1e9);
@@ -176,19 +176,7 @@ fn drive(
         if let Some(death) = subject.borrow().death() {
             stop.request(death);
         }
-        let slow = slowest.of(interval);
-        if interval.phase == Phase::Measured {
-            retries += interval.tally.retries;
-            rows += interval.tally.rows;
-        }
-        if interval.phase != Phase::WarmUp {
-            keep_slowest(&mut seconds, interval.latency.max_ns());
-        }
-        if interval.phase == Phase::Drain {
-            recording.dir.drain(interval.start_ns, interval.duration_ns, slow);
-        } else if written.is_ok() {
-            written = recording.dir.interval(timeline(interval, index), &interval.latency, slow);
-        }
+        intervals.add(interval, &mut recording.dir);
     };
     let mut on_mark = |mark| {
         if mark == Mark::MeasureEnd {
@@ -209,8 +197,8 @@ fn drive(
     let Clients { parts, processes, .. } = clients;
     let Outcome { whole, each } =
         pgdyno_postgres::driving::run(parts, processes.as_mut(), terms, stop, listening)?;
+    let Intervals { slowest, written, retries, rows, seconds, .. } = intervals;
     written?;
-    let slowest = slowest.worst();
     let (waits, observed) = observed.found();
     Ok(Driven {
         report: whole,
@@ -219,10 +207,47 @@ fn drive(
         retries,
         rows,
         seconds,
-        slowest,
+        slowest: slowest.worst(),
         waits,
         observed,
     })
+}
+
+/// What is written and summed up of a run while its intervals arrive.
+struct Intervals<'a> {
+    /// Index of the run.
+    run: u32,
+    slowest: SlowLog<'a>,
+    /// The first error of the run directory; nothing is written after it.
+    written: Result<(), Problem>,
+    /// Retries within the measured interval.
+    retries: u64,
+    /// Rows of the measured interval.
+    rows: u64,
+    /// The largest latencies of the slowest seconds after the warm-up.
+    seconds: Vec<u64>,
+}
+
+impl<'a> Intervals<'a> {
+    fn new(run: u32, slowest: SlowLog<'a>) -> Self {
+        Self { run, slowest, written: Ok(()), retries: 0, rows: 0, seconds: Vec::new() }
+    }
+
+    fn add(&mut self, interval: &MergedInterval, dir: &mut RunDir) {
+        let slow = self.slowest.of(interval);
+        if interval.phase == Phase::Measured {
+            self.retries += interval.tally.retries;
+            self.rows += interval.tally.rows;
+        }
+        if interval.phase != Phase::WarmUp {
+            keep_slowest(&mut self.seconds, interval.latency.max_ns());
+        }
+        if interval.phase == Phase::Drain {
+            dir.drain(interval.start_ns, interval.duration_ns, slow);
+        } else if self.written.is_ok() {
+            self.written = dir.interval(timeline(interval, self.run), &interval.latency, slow);
+        }
+    }
 }
 
 /// Seconds whose largest latency is kept.

@@ -91,7 +91,6 @@ mod tests {
             question: Question::Comparison(Compare {
                 looks: looks(16),
                 by: ComparedRate::Tps,
-                margin: 0.02,
                 keep_disturbed: false,
                 slots: false,
                 fail_if_slower: false,

@@ -5,14 +5,14 @@ use std::collections::BTreeMap;
 use jiff::Timestamp;
 use pgdyno_plan::{SqlText, WorkloadFiles, WorkloadPlan};
 use pgdyno_record::{
-    ComparisonRecord, FORMAT, LevelsRecord, PlanRecord, RunRecord, SetupRecord, Status, SubjectRecord,
-    TextRecord, TimedLoad, VERSION, WeightedText, WorkloadFilesRecord, WorkloadRecord, redact_sql,
+    ComparisonRecord, LevelsRecord, PlanRecord, RunRecord, SetupRecord, SubjectRecord, TextRecord, TimedLoad,
+    WeightedText, WorkloadFilesRecord, WorkloadRecord, redact_sql,
 };
 use pgdyno_script::Definition;
 use pgdyno_wire::Address;
 use sha2::{Digest, Sha256};
 
-use crate::{Compare, Job, Prepared, Program, SubjectJob, SubjectWork, Wanted, digest::digest};
+use crate::{Job, Prepared, Program, SubjectJob, SubjectWork, Wanted, digest::digest};
 
 /// Creates the record of a run before it starts.
 pub fn first_record(
@@ -22,49 +22,18 @@ pub fn first_record(
     id: &str,
     now: &Timestamp,
 ) -> RunRecord {
+    let command = command(job, prepared.seed);
+    let plan = plan_record(job, prepared);
     RunRecord {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        status: Status::Partial,
-        id: id.to_owned(),
-        tool: program.record(),
-        command: command(job, prepared.seed),
-        started_at: now.to_string(),
-        finished_at: None,
-        plan: plan_record(job, prepared),
-        host: prepared.host.clone(),
-        inventory: None,
-        host_findings: Vec::new(),
-        host_changes: None,
         storage: prepared.storage.clone(),
         instrument: prepared.instrument.clone(),
         subjects: first_subjects(job),
         choices: prepared.bench.choices.clone(),
-        stages: Vec::new(),
-        time: None,
-        starts: Vec::new(),
-        operations: Vec::new(),
         material: material(&job.workload_files, &prepared.plan.workload),
-        runs: Vec::new(),
-        cells: Vec::new(),
-        noise: None,
-        noise_by_script: Vec::new(),
-        pgbench: None,
-        comparison: job.comparison().map(first_comparison),
-        levels: (job.has_several() && job.comparison().is_none()).then(first_levels),
-        observers: None,
-        profiles: Vec::new(),
-        joined: Vec::new(),
-        published: Vec::new(),
+        comparison: first_comparison(job),
+        levels: first_levels(job),
         declared: prepared.plan.storage.declared(),
-        nominal_shares: Vec::new(),
-        costs: Vec::new(),
-        disk_shares: Vec::new(),
-        limits: Vec::new(),
-        doubts: Vec::new(),
-        error: None,
-        resumed: Vec::new(),
-        seal: None,
+        ..RunRecord::begin((id, now), program.record(), command, plan, prepared.host.clone())
     }
 }
 
@@ -149,11 +118,12 @@ fn text(of: &SqlText) -> TextRecord {
     }
 }
 
-/// Record of a comparison before anything is measured.
-fn first_comparison(compare: &Compare) -> ComparisonRecord {
-    ComparisonRecord {
+/// Record of a comparison before anything is measured; `None` for other questions.
+fn first_comparison(job: &Job) -> Option<ComparisonRecord> {
+    let compare = job.comparison()?;
+    Some(ComparisonRecord {
         by: compare.by,
-        margin: compare.margin,
+        margin: job.plan.measure.margin.share(),
         looks: compare.looks.clone(),
         blocks: Vec::new(),
         loads: Vec::new(),
@@ -167,14 +137,14 @@ fn first_comparison(compare: &Compare) -> ComparisonRecord {
         b_per_s: None,
         too_disturbed: false,
         floor: None,
-    }
+    })
 }
 
-/// Equivalence margin for levels.
-const MARGIN: f64 = 0.02;
-
-fn first_levels() -> LevelsRecord {
-    LevelsRecord { margin: MARGIN, judged: 0, scripts: Vec::new(), list: Vec::new() }
+/// Record of several subjects' levels before anything is measured; `None` with one subject, and for a comparison.
+fn first_levels(job: &Job) -> Option<LevelsRecord> {
+    let margin = job.plan.measure.margin.share();
+    let levels = LevelsRecord { margin, judged: 0, scripts: Vec::new(), list: Vec::new() };
+    (job.has_several() && job.comparison().is_none()).then_some(levels)
 }
 
 /// The command line with the seed, so that it reproduces the same rows and the same schedule.
@@ -198,8 +168,6 @@ pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
     };
     let balance_check = prepared.balance_checks.iter().flatten().next().map_or("off", |mode| mode.name());
     PlanRecord {
-        name: plan.name.clone(),
-        description: plan.description.clone(),
         seed: prepared.seed,
         scale: bench.scale,
         clients: bench.clients.clone(),
@@ -224,5 +192,49 @@ pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
         balance_check: balance_check.to_owned(),
         server: server.to_owned(),
         transport: transport.to_owned(),
+        ..PlanRecord::new(&plan.name, &plan.description)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use pgdyno_analysis::compare::{ComparedRate, looks};
+    use pgdyno_plan::{Plan, advice::bench::Level};
+
+    use super::*;
+    use crate::{Compare, Question};
+
+    fn job(question: Question) -> Job {
+        let text = "name = \"x\"\n[[workload]]\nscript = \"select-only\"\n[measure]\nmargin = \"5%\"\n";
+        let plan = Plan::from_toml(text, "x.toml").expect("it is a plan");
+        Job {
+            workload_files: WorkloadFiles::without_files(&plan).expect("built-in scripts alone"),
+            plan,
+            trust: false,
+            level: Level::Screening,
+            servers: Vec::new(),
+            subjects: vec![SubjectJob::only(), SubjectJob::only()],
+            question,
+            command: String::new(),
+            seed_given: false,
+            keep: false,
+            allow_host_changes: false,
+        }
+    }
+
+    #[test]
+    fn the_margin_of_a_plan_is_that_of_its_verdicts() {
+        let levels = job(Question::Levels);
+        assert_eq!(first_levels(&levels).expect("two subjects").margin, 0.05);
+        assert_eq!(first_comparison(&levels), None);
+        let compare = job(Question::Comparison(Compare {
+            looks: looks(16),
+            by: ComparedRate::Tps,
+            keep_disturbed: false,
+            slots: false,
+            fail_if_slower: false,
+        }));
+        assert_eq!(first_comparison(&compare).expect("a comparison").margin, 0.05);
+        assert_eq!(first_levels(&compare), None);
     }
 }

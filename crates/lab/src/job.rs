@@ -127,8 +127,6 @@ pub struct Compare {
     pub looks: Vec<Look>,
     /// The rate that is compared.
     pub by: ComparedRate,
-    /// Equivalence margin, as a share.
-    pub margin: f64,
     /// Whether blocks that met other load count.
     pub keep_disturbed: bool,
     /// Whether runs are slots: one after the other over connections that stay open, with no work between them.

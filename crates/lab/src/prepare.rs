@@ -64,25 +64,18 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
     let each = if job.comparison().is_none() { job.subjects.len() as u64 } else { 1 };
     bench.cost = bench.cost.times(each);
     bench.choices.extend(there.iter().flat_map(|reached| reached.choices.clone()));
-    let workloads = if job.has_loads_of_workloads() { plan.workload.len() } else { 0 };
-    let loads_of_workloads = (0..workloads).map(|workload| loads(job, &plan, bench.scale, workload));
-    let loads_of_workloads = loads_of_workloads.collect::<Result<Vec<_>, _>>()?;
     let loads = loads(job, &plan, bench.scale, 0)?;
-    refuse_tables(job, &loads, &reached)?;
-    loads_of_workloads.iter().try_for_each(|loads| refuse_tables(job, loads, &reached))?;
-    let all_loads = if workloads == 0 { loads.clone() } else { loads_of_workloads.concat() };
-    let own = own_servers(job);
-    let has_preset = |wanted: &Wanted| matches!(wanted, Wanted::Own(request) if request.preset.is_some());
-    let chooses = job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_)) && !has_preset(wanted));
-    let shared_buffers_bytes = (own > 1 && chooses).then(|| shared_buffers_each(&host, own));
+    let loads_of_workloads = loads_of_workloads(job, &plan, bench.scale)?;
+    [&loads]
+        .into_iter()
+        .chain(&loads_of_workloads)
+        .try_for_each(|loads| refuse_tables(job, loads, &reached))?;
+    let all_loads = if loads_of_workloads.is_empty() { loads.clone() } else { loads_of_workloads.concat() };
     let programs = programs::foresee(job)?;
     let room = |request: &mut Request| make_room(request, job, &all_loads, &bench);
     let presets = presets::foresee(job, &programs, &host, &room)?;
-    bench.choices.extend(shared_buffers_bytes.map(|bytes| Choice {
-        name: "shared_buffers".into(),
-        value: format!("{}MB", bytes >> 20),
-        reason: format!("the {own} servers running side by side share a quarter of memory"),
-    }));
+    let shared_buffers_bytes = shared_buffers_of_several(job, &host);
+    bench.choices.extend(shared_buffers_bytes.map(|bytes| choice_of_shared_buffers(job, bytes)));
     let blocks_per_start =
         blocks_per_start(job, &estimated, &bench, &presets, (facts.page_bytes, facts.buffers_bytes()))?;
     let by = Measuring::of_command(&job.command);
@@ -177,6 +170,16 @@ fn loads(
     (0..job.servers.len()).map(load).collect()
 }
 
+/// The loads before each workload; empty if the tables are loaded once.
+fn loads_of_workloads(
+    job: &Job,
+    plan: &Plan,
+    scale: Option<u64>,
+) -> Result<Vec<Vec<Option<LoadPlan>>>, Problem> {
+    let workloads = if job.has_loads_of_workloads() { plan.workload.len() } else { 0 };
+    (0..workloads).map(|workload| loads(job, plan, scale, workload)).collect()
+}
+
 /// The lowest known `max_connections` of the job's servers, and the index of that server. A pooler has its own limit,
 /// which shows when the clients connect; an own server gets what it needs unless the setting is requested.
 fn lowest_max_connections(job: &Job, reached: &[Option<ExistingServer>]) -> Option<(u32, usize)> {
@@ -189,6 +192,22 @@ fn named(problem: Problem, job: &Job, lowest_max_connections: Option<(u32, usize
     match lowest_max_connections.filter(|_| problem.what.contains("max_connections")) {
         Some((_, at)) => Problem { what: job.of_subject(at, &problem.what), ..problem },
         None => problem,
+    }
+}
+
+/// Shared buffers of each of several own servers, in bytes; `None` for one, and if presets set all of them.
+fn shared_buffers_of_several(job: &Job, host: &HostFacts) -> Option<u64> {
+    let own = own_servers(job);
+    let chooses = |wanted: &Wanted| matches!(wanted, Wanted::Own(request) if request.preset.is_none());
+    (own > 1 && job.servers.iter().any(chooses)).then(|| shared_buffers_each(host, own))
+}
+
+fn choice_of_shared_buffers(job: &Job, bytes: u64) -> Choice {
+    let own = own_servers(job);
+    Choice {
+        name: "shared_buffers".into(),
+        value: format!("{}MB", bytes >> 20),
+        reason: format!("the {own} servers running side by side share a quarter of memory"),
     }
 }
 

@@ -5,7 +5,7 @@ use std::{
     path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     sync::{
-        OnceLock,
+        Arc, LazyLock, OnceLock,
         atomic::{AtomicBool, Ordering},
     },
     thread,
@@ -13,6 +13,10 @@ use std::{
 };
 
 use rustix::process::{Pid, Signal, kill_process};
+use signal_hook::{
+    consts::{SIGHUP, SIGINT, SIGTERM},
+    flag,
+};
 
 use super::cpu;
 use crate::Failure;
@@ -111,12 +115,13 @@ impl Drop for Program {
     }
 }
 
-static INTERRUPTED: AtomicBool = AtomicBool::new(false);
+static INTERRUPTED: LazyLock<Arc<AtomicBool>> = LazyLock::new(Arc::default);
 
-/// On Ctrl-C and SIGTERM, makes waits fail, so that all programs are ended.
+/// On Ctrl-C, SIGTERM and SIGHUP, makes waits fail, so that all programs are ended.
 fn die_gently() -> Result<(), Failure> {
     static HANDLER: OnceLock<Result<(), String>> = OnceLock::new();
-    let set = || ctrlc::set_handler(|| INTERRUPTED.store(true, Ordering::Relaxed)).map_err(|e| e.to_string());
+    let on = |signal| flag::register(signal, Arc::clone(&INTERRUPTED)).map(drop);
+    let set = || [SIGINT, SIGTERM, SIGHUP].into_iter().try_for_each(on).map_err(|error| error.to_string());
     HANDLER.get_or_init(set).clone().map_err(Failure::from)
 }
 

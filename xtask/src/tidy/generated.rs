@@ -1,4 +1,4 @@
-//! The committed JSON Schemas and the pages of rules match those that the program generates.
+//! The committed JSON Schemas, the pages of rules and that of wait events match those that the program generates.
 
 use std::{collections::BTreeMap, fs, path::Path, process::Command};
 
@@ -9,9 +9,10 @@ use crate::{
 };
 
 /// What the program generates: its name there, the directory that it belongs into, and how the files begin.
-const GENERATED: [(&str, &str, &str); 2] = [("schemas", "schemas/", ""), ("rules", "docs/", "host-rules")];
+const GENERATED: [(&str, &str, &str); 3] =
+    [("schemas", "schemas/", ""), ("rules", "docs/", "host-rules"), ("wait-events", "docs/", "wait-events")];
 
-/// Compares `schemas/` and `docs/host-rules.md` with the program's output.
+/// Compares `schemas/`, `docs/host-rules.md` and `docs/wait-events.md` with the program's output.
 pub fn check(files: &[Tracked], program: &Path) -> Result<Vec<Fault>, Failure> {
     let mut faults = Vec::new();
     for (kind, dir, start) in GENERATED {

@@ -8,7 +8,6 @@ mod dependencies;
 mod exceptions;
 mod fault;
 mod generated;
-mod hosts;
 mod lengths;
 mod links;
 mod modules;
@@ -62,8 +61,7 @@ fn check() -> Result<(Vec<Fault>, usize), Failure> {
     let files = tracked()?;
     thread::scope(|scope| {
         let of_program = scope.spawn(|| of_program(&files).map_err(|failure| failure.to_string()));
-        let of_texts =
-            scope.spawn(|| [hosts::check(&files), links::check(&files), words::check(&files)].concat());
+        let of_texts = scope.spawn(|| [links::check(&files), words::check(&files)].concat());
         let (mut faults, median) = of_sources(&files)?;
         faults.extend(arrows::check()?);
         faults.extend(of_texts.join().expect("a check does not panic"));

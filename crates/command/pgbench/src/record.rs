@@ -8,7 +8,10 @@ use std::{collections::BTreeSet, path::PathBuf, time::Instant};
 use jiff::Timestamp;
 use pgdyno_analysis::steady;
 use pgdyno_core::{
-    facts::{ConnectionFacts, RunDurability, ServerFacts, ServerSource, SessionsSeen, Transport, Weakness},
+    facts::{
+        ConnectionFacts, HostFacts, RunDurability, ServerFacts, ServerSource, SessionsSeen, Transport,
+        Weakness,
+    },
     measure::{CellRun, Histograms, StatementSummary, Workload},
     problem::Problem,
 };
@@ -31,9 +34,7 @@ use pgdyno_postgres::{
     observe::{postmaster_of, server_facts, weak_routines},
     targets::Sessions,
 };
-use pgdyno_record::{
-    FORMAT, PlanRecord, RunDir, RunRecord, Status, SubjectRecord, VERSION, command_line, redact_sql,
-};
+use pgdyno_record::{PlanRecord, RunDir, RunRecord, Status, SubjectRecord, command_line, redact_sql};
 use pgdyno_script::{Action, Script, Scripts};
 use pgdyno_wire::{Address, ConnectOptions, Session};
 
@@ -161,6 +162,22 @@ impl PendingRecord {
         }
     }
 
+    /// The record before anything is measured.
+    fn first_record(&self, options: &Options, scripts: &Scripts, scale: i64, host: HostFacts) -> RunRecord {
+        let begun = (self.dir.id(), &self.started_at);
+        // Neither driver nor server is pinned to CPUs.
+        let cores_shared = self.seen.postmaster.is_some();
+        let plan = PlanRecord { cores_shared, ..plan_record(options, scale, self.seen.transport) };
+        let mut record = RunRecord {
+            instrument: instrument::kept(&host, &self.program),
+            subjects: vec![self.subject()],
+            pgbench: Some(pgbench_record(options, scripts)),
+            ..RunRecord::begin(begun, self.program.record(), command(options), plan, host)
+        };
+        record.inventory = Some(inventory_of(&record));
+        record
+    }
+
     /// Begins the run, and makes its directory visible.
     ///
     /// # Errors
@@ -174,55 +191,7 @@ impl PendingRecord {
     ) -> ExitResult<Recorder<'a>> {
         let unreadable = |error| say.fatal(format!("could not read the facts of this machine: {error}"));
         let host = pgdyno_host::facts::host().or_else(unreadable)?;
-        let mut record = RunRecord {
-            format: FORMAT.to_owned(),
-            version: VERSION,
-            status: Status::Partial,
-            id: self.dir.id().to_owned(),
-            tool: self.program.record(),
-            command: command(options),
-            started_at: self.started_at.to_string(),
-            finished_at: None,
-            // Neither driver nor server is pinned to CPUs.
-            plan: PlanRecord {
-                cores_shared: self.seen.postmaster.is_some(),
-                ..plan_record(options, scale, self.seen.transport)
-            },
-            instrument: instrument::kept(&host, &self.program),
-            host,
-            inventory: None,
-            host_findings: Vec::new(),
-            host_changes: None,
-            storage: None,
-            subjects: vec![self.subject()],
-            choices: Vec::new(),
-            stages: Vec::new(),
-            starts: Vec::new(),
-            operations: Vec::new(),
-            runs: Vec::new(),
-            cells: Vec::new(),
-            noise: None,
-            noise_by_script: Vec::new(),
-            comparison: None,
-            levels: None,
-            time: None,
-            material: None,
-            pgbench: Some(pgbench_record(options, scripts)),
-            observers: None,
-            profiles: Vec::new(),
-            joined: Vec::new(),
-            published: Vec::new(),
-            declared: Vec::new(),
-            nominal_shares: Vec::new(),
-            costs: Vec::new(),
-            disk_shares: Vec::new(),
-            limits: Vec::new(),
-            doubts: Vec::new(),
-            error: None,
-            resumed: Vec::new(),
-            seal: None,
-        };
-        record.inventory = Some(inventory_of(&record));
+        let record = self.first_record(options, scripts, scale, host);
         let saved = self.dir.save(&record);
         let start_s = self.started.elapsed().as_secs_f64();
         let workload = workload(options, scripts);

@@ -8,7 +8,7 @@ use std::{
     sync::Arc,
 };
 
-use pgdyno_core::{measure::Interval, problem::Problem, units};
+use pgdyno_core::{problem::Problem, units};
 use pgdyno_document::{Document, Paint, SHORT_LINES, flame::Flame};
 use pgdyno_lab::{Job, Outcome};
 use pgdyno_record::{Run, RunRecord, Status};
@@ -74,19 +74,19 @@ pub fn conclude(job: &Job, output: &Output, outcome: Outcome) -> ExitCode {
 }
 
 /// Writes the report files and prints the report; returns what could not be written. Nothing is printed for a run that
-/// measured nothing. The report is made from the record in memory, since the file may be older.
+/// measured nothing.
 fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
-    let (document, record) = with_charts(record, path);
-    let record = &record;
-    let html_written = write_html(&document, path);
+    let finished = Finished::of(record, path);
+    let Finished { document, record, .. } = &finished;
+    let html_written = finished.write_html();
     let out = output.out.as_deref().and_then(|out| Some((out, Format::from_path(out)?)));
-    let out_written = out.map_or(Ok(()), |(out, format)| write(out, &format.render(&document, record)));
+    let out_written = out.map_or(Ok(()), |(out, format)| write(out, &format.render(document, record)));
     let printed = if output.json {
-        output::print(&Format::Json.render(&document, record))
+        finished.print_json()
     } else if record.measured_anything() {
         output::print(&match record.status {
-            Status::Complete => for_a_terminal(&document, output.full),
-            Status::Partial | Status::Stopped => stopped(record, &document, output.full),
+            Status::Complete => for_a_terminal(document, output.full),
+            Status::Partial | Status::Stopped => stopped(record, document, output.full),
         })
     } else {
         Ok(())
@@ -94,61 +94,76 @@ fn report(output: &Output, record: &RunRecord, path: &Path) -> Vec<Problem> {
     [html_written, out_written, printed].into_iter().filter_map(Result::err).collect()
 }
 
-/// Writes the report of a run into its directory, and says on stderr where it is.
-///
-/// # Errors
-/// The report cannot be written.
-pub fn write_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
-    write_html(&with_charts(record, path).0, path)
-}
-
 /// Writes the report of a run into its directory, and says nothing.
 ///
 /// # Errors
 /// The report cannot be written.
 pub fn keep_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
-    write(&path.join(PAGE), &pgdyno_document::html(&with_charts(record, path).0))
+    Finished::of(record, path).keep_html()
 }
 
-/// Prints the whole report of a run.
-///
-/// # Errors
-/// Stdout cannot be written.
-pub fn print_report(record: &RunRecord, path: &Path) -> Result<(), Problem> {
-    let (record, timeline) = as_written(record, path);
-    output::print(&for_a_terminal(
-        &pgdyno_report::report(Some(&kept(path, &record)), &record, &timeline, Details::default()),
-        true,
-    ))
+/// A run that has ended, with its report: the directory is read, and the report built, once for all its forms.
+#[derive(Debug)]
+pub struct Finished {
+    document: Document,
+    /// The record with its seal and without secrets.
+    record: RunRecord,
+    /// The run directory.
+    path: PathBuf,
 }
 
-/// The next commands after a run, as they stand at the end of its short report.
-pub fn next(record: &RunRecord, path: &Path) -> String {
-    let (record, timeline) = as_written(record, path);
-    let document = pgdyno_report::report(Some(&kept(path, &record)), &record, &timeline, Details::default());
-    pgdyno_document::next(&document, output::paint())
-}
+impl Finished {
+    /// The run with its report, which has all charts. The record is that of the directory, with its seal, or the given
+    /// one if the directory has an older one.
+    pub fn of(record: &RunRecord, path: &Path) -> Self {
+        let run = pgdyno_record::open(path).ok();
+        let timeline = run.as_ref().and_then(|run| run.timeline().ok()).map(|lines| lines.items);
+        let written = run.as_ref().map(|run| &run.record);
+        let written = written.filter(|written| written.finished_at == record.finished_at).cloned();
+        let record = written.unwrap_or_else(|| pgdyno_record::without_secrets(record));
+        let over_time = run.as_ref().map(over_time);
+        let tails = run.as_ref().and_then(tails::for_a_report);
+        let flames = run.as_ref().map(flames).unwrap_or_default();
+        let details = Details { over_time: over_time.as_ref(), tails: tails.as_ref(), flames: &flames };
+        let (kept, timeline) = (kept(path, &record), timeline.unwrap_or_default());
+        let document = pgdyno_report::report(Some(&kept), &record, &timeline, details);
+        Self { document, record, path: path.to_owned() }
+    }
 
-/// Prints `run.json` of a run.
-///
-/// # Errors
-/// Stdout cannot be written.
-pub fn print_json(record: &RunRecord, path: &Path) -> Result<(), Problem> {
-    let (record, timeline) = as_written(record, path);
-    output::print(
-        &Format::Json.render(&pgdyno_report::report(None, &record, &timeline, Details::default()), &record),
-    )
-}
+    /// Writes the report into the run directory, and says on stderr where it is.
+    ///
+    /// # Errors
+    /// The report cannot be written.
+    pub fn write_html(&self) -> Result<(), Problem> {
+        self.keep_html()?;
+        eprintln!("report: {}", self.path.join(PAGE).display());
+        Ok(())
+    }
 
-/// The report with all charts over time, and the record that it is of.
-fn with_charts(record: &RunRecord, path: &Path) -> (Document, RunRecord) {
-    let (record, timeline, run) = with_directory(record, path);
-    let over_time = run.as_ref().map(over_time);
-    let tails = run.as_ref().and_then(tails::for_a_report);
-    let flames = run.as_ref().map(flames).unwrap_or_default();
-    let details = Details { over_time: over_time.as_ref(), tails: tails.as_ref(), flames: &flames };
-    let document = pgdyno_report::report(Some(&kept(path, &record)), &record, &timeline, details);
-    (document, record)
+    fn keep_html(&self) -> Result<(), Problem> {
+        write(&self.path.join(PAGE), &pgdyno_document::html(&self.document))
+    }
+
+    /// Prints the whole report.
+    ///
+    /// # Errors
+    /// Stdout cannot be written.
+    pub fn print_whole(&self) -> Result<(), Problem> {
+        output::print(&for_a_terminal(&self.document, true))
+    }
+
+    /// Prints `run.json`.
+    ///
+    /// # Errors
+    /// Stdout cannot be written.
+    pub fn print_json(&self) -> Result<(), Problem> {
+        output::print(&Format::Json.render(&self.document, &self.record))
+    }
+
+    /// The next commands, as they are at the end of the short report.
+    pub fn next(&self) -> String {
+        pgdyno_document::next(&self.document, output::paint())
+    }
 }
 
 /// Observations and events of a run, for charts over time. Those that cannot be read are missing there.
@@ -168,29 +183,6 @@ pub fn flames(run: &Run) -> Vec<Arc<Flame>> {
     let all = run.record.profiles.len();
     let flame = |at: usize| run.stacks_of(at).map(|text| Arc::new(Flame::parse(at, &text, all)));
     (0..all).filter_map(flame).collect()
-}
-
-fn write_html(document: &Document, path: &Path) -> Result<(), Problem> {
-    let html = path.join(PAGE);
-    write(&html, &pgdyno_document::html(document))?;
-    eprintln!("report: {}", html.display());
-    Ok(())
-}
-
-/// A record as it is in its directory, with its seal and without secrets, and its timeline.
-fn as_written(record: &RunRecord, path: &Path) -> (RunRecord, Vec<Interval>) {
-    let (record, timeline, _) = with_directory(record, path);
-    (record, timeline)
-}
-
-/// As [`as_written`], with the directory if it can be read.
-fn with_directory(record: &RunRecord, path: &Path) -> (RunRecord, Vec<Interval>, Option<Run>) {
-    let run = pgdyno_record::open(path).ok();
-    let timeline = run.as_ref().and_then(|run| run.timeline().ok()).map(|lines| lines.items);
-    let written = run.as_ref().map(|run| &run.record);
-    let written = written.filter(|written| written.finished_at == record.finished_at).cloned();
-    let record = written.unwrap_or_else(|| pgdyno_record::without_secrets(record));
-    (record, timeline.unwrap_or_default(), run)
 }
 
 /// The report as a command prints it.

@@ -10,7 +10,7 @@ use pgdyno_lab::{
 
 use pgdyno_document::SHORT_LINES;
 
-use crate::{conclude, context::Context, output, progress::Progress};
+use crate::{conclude::Finished, context::Context, output, progress::Progress};
 
 /// Flags about the record of operations.
 #[derive(Debug, Clone, Default, clap::Args)]
@@ -109,8 +109,8 @@ fn or_unrecorded(problem: Problem) -> Problem {
     }
 }
 
-/// Ends the run directory of a command, and says where its report is. Then shows its result: the text of `told` with
-/// the next commands, the whole report, or with `json` `run.json`. Returns the exit status of `told`.
+/// Ends the run directory of a command, and says where its report is. Then shows its result: the text of `summary` with
+/// the next commands, the whole report, or with `json` `run.json`. Returns the exit status of `summary`.
 ///
 /// # Errors
 /// The problem that ended the operations, or what could not be written.
@@ -118,34 +118,27 @@ pub fn end<T>(
     operations: Operations,
     result: Result<T, Problem>,
     (json, flags): (bool, &RecordFlags),
-    told: impl FnOnce(T) -> (Option<String>, ExitCode),
+    summary: impl FnOnce(T) -> (Option<String>, ExitCode),
 ) -> Result<ExitCode, Problem> {
     let ended = operations.end(result.as_ref().map(drop).map_err(Problem::clone));
     let recorded = ended.map(|outcome| outcome.and_then(|outcome| outcome.recorded));
-    let unwritten = recorded.as_ref().ok().and_then(Option::as_ref).and_then(|recorded| {
-        let written = conclude::write_report(&recorded.record, &recorded.path);
-        recorded.unwritten.clone().or(written.err())
-    });
-    let (text, code) = match result {
-        Ok(value) => told(value),
-        Err(problem) => {
-            if let Ok(Some(recorded)) = &recorded {
-                eprintln!("partial record: {}", recorded.path.display());
-            }
-            return Err(problem);
+    let finished = recorded.as_ref().ok().and_then(Option::as_ref);
+    let finished = finished.map(|recorded| Finished::of(&recorded.record, &recorded.path));
+    let html = finished.as_ref().map_or(Ok(()), Finished::write_html);
+    let value = result.inspect_err(|_| {
+        if let Ok(Some(recorded)) = &recorded {
+            eprintln!("partial record: {}", recorded.path.display());
         }
-    };
-    match &recorded {
-        Ok(Some(recorded)) if json => conclude::print_json(&recorded.record, &recorded.path)?,
-        Ok(Some(recorded)) if flags.wants_report() => {
-            conclude::print_report(&recorded.record, &recorded.path)?;
-        }
-        Ok(Some(recorded)) => {
-            let next = || conclude::next(&recorded.record, &recorded.path);
-            text.map_or(Ok(()), |text| flags.print_with(&text, &next()))?;
-        }
-        Ok(None) | Err(_) => text.map_or(Ok(()), |text| flags.print(&text))?,
+    })?;
+    let (text, code) = summary(value);
+    match finished {
+        Some(finished) if json => finished.print_json()?,
+        Some(finished) if flags.wants_report() => finished.print_whole()?,
+        Some(finished) => text.map_or(Ok(()), |text| flags.print_with(&text, &finished.next()))?,
+        None => text.map_or(Ok(()), |text| flags.print(&text))?,
     }
-    recorded.map(drop)?;
-    unwritten.map_or(Ok(code), Err)
+    match recorded?.and_then(|recorded| recorded.unwritten) {
+        Some(unwritten) => Err(unwritten),
+        None => html.map(|()| code),
+    }
 }

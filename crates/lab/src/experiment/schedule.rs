@@ -161,7 +161,6 @@ mod tests {
         Compare {
             looks: looks(blocks),
             by: ComparedRate::Tps,
-            margin: 0.02,
             keep_disturbed: false,
             slots: false,
             fail_if_slower: false,

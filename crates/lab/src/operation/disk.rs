@@ -17,7 +17,7 @@ use pgdyno_core::{
 };
 use pgdyno_disk::{
     clock::{self, ClockRequest},
-    io::{self, CostsRequest, IoProgress, IoRequest, presets::Preset},
+    io::{self, CostsRequest, IoProgress, IoRequest},
     sync::{self, SyncProgress, SyncRequest},
 };
 
@@ -149,19 +149,8 @@ fn clock_source(name: &str) -> Change {
     Change { knob: Knob::Sysfs(clock::CURRENT_SOURCE.to_owned()), value: name.to_owned() }
 }
 
-/// Number of operations in flight up to which a stage looks for saturation.
-const SATURATING_DEPTH: u16 = 256;
-/// Size of a file of random reads, unless the stage says otherwise.
-const FILE_BYTES: u64 = 1 << 30;
-/// Length of the measured interval of random reads.
-const DURATION: Duration = Duration::from_secs(10);
 /// Bytes of a page.
 const PAGE_BYTES: u32 = 8_192;
-/// How often costs are measured, and for how long each time.
-const COST_BLOCKS: u32 = 3;
-const COST_DURATION: Duration = Duration::from_secs(2);
-/// Time before a measured interval.
-const RAMP: Duration = Duration::from_secs(1);
 
 /// The measurements of a stage of a plan, in its directories, or else in that of the server's data.
 ///
@@ -199,36 +188,30 @@ fn sync_request(stage: &StagePlan, dir: PathBuf) -> SyncRequest {
 }
 
 fn costs_request(stage: &StagePlan, path: PathBuf) -> CostsRequest {
+    let usual = CostsRequest::new(path);
     CostsRequest {
-        path,
-        block_bytes: PAGE_BYTES,
-        file_bytes: stage.file_bytes().unwrap_or(FILE_BYTES),
-        blocks: stage.blocks.unwrap_or(COST_BLOCKS),
-        duration: stage.interval.map_or(COST_DURATION, |span| span.as_duration()),
-        seed: 1,
+        file_bytes: stage.file_bytes().unwrap_or(usual.file_bytes),
+        blocks: stage.blocks.unwrap_or(usual.blocks),
+        duration: stage.interval.map_or(usual.duration, |span| span.as_duration()),
+        ..usual
     }
 }
 
 fn io_tasks(stage: &StagePlan, dir: &Path) -> Vec<DiskTask> {
-    let preset = stage.preset.and_then(|preset| Preset::named(preset.name()));
     let saturates = stage.saturate.unwrap_or(false);
-    let usual = preset.map_or(DURATION, |preset| Duration::from_secs(preset.duration_s()));
-    let patterns = match preset {
+    let patterns = match stage.preset {
         Some(preset) => preset.patterns(&io::queue_cpus(dir)),
         None => {
-            vec![IoPattern::random_read(PAGE_BYTES, if saturates { SATURATING_DEPTH } else { 1 }, FILE_BYTES)]
+            let depth = if saturates { io::SATURATING_DEPTH } else { 1 };
+            vec![IoPattern::random_read(PAGE_BYTES, depth, io::FILE_BYTES)]
         }
     };
     let task = |pattern: IoPattern| {
-        let request = IoRequest {
-            path: dir.to_owned(),
-            pattern: IoPattern { file_bytes: stage.file_bytes().unwrap_or(pattern.file_bytes), ..pattern },
-            ramp: RAMP,
-            duration: stage.interval.map_or(usual, |span| span.as_duration()),
-            may_buffer: true,
-            precondition: false,
-            seed: 1,
-        };
+        let file_bytes = stage.file_bytes().unwrap_or(pattern.file_bytes);
+        let usual = IoRequest::new(dir, IoPattern { file_bytes, ..pattern });
+        let of_preset = stage.preset.map(|preset| Duration::from_secs(preset.duration_s()));
+        let duration = stage.interval.map(|span| span.as_duration()).or(of_preset).unwrap_or(usual.duration);
+        let request = IoRequest { duration, may_buffer: true, ..usual };
         if saturates { DiskTask::Saturate(request) } else { DiskTask::Io(request) }
     };
     patterns.into_iter().map(task).collect()

@@ -10,7 +10,7 @@ use pgdyno_core::{
 };
 use pgdyno_observe::Watched;
 use pgdyno_postgres::observe::{postmaster_of, server_facts};
-use pgdyno_record::{FORMAT, PlanRecord, RunDir, RunRecord, Status, SubjectRecord, VERSION};
+use pgdyno_record::{PlanRecord, RunDir, RunRecord, SubjectRecord};
 use pgdyno_wire::{Address, ConnectOptions, Session, connect_unless};
 
 use super::job::{On, OperationJob, Seen};
@@ -105,76 +105,20 @@ fn record(
         Some(_) => "unix",
         None => "none",
     };
+    let plan = plan(job, transport);
     Ok(RunRecord {
-        format: FORMAT.to_owned(),
-        version: VERSION,
-        status: Status::Partial,
-        id: id.to_owned(),
-        tool: lab.program.record(),
-        command: job.command.clone(),
-        started_at: now.to_string(),
-        finished_at: None,
-        plan: plan(job, transport),
-        host,
-        inventory: None,
-        host_findings: Vec::new(),
-        host_changes: None,
         storage,
-        instrument: None,
         subjects: vec![subject],
-        choices: Vec::new(),
-        stages: Vec::new(),
-        time: None,
-        material: None,
-        starts: Vec::new(),
-        operations: Vec::new(),
-        runs: Vec::new(),
-        cells: Vec::new(),
-        noise: None,
-        noise_by_script: Vec::new(),
-        comparison: None,
-        levels: None,
-        pgbench: None,
-        observers: None,
-        profiles: Vec::new(),
-        joined: Vec::new(),
-        published: Vec::new(),
-        declared: Vec::new(),
-        nominal_shares: Vec::new(),
-        costs: Vec::new(),
-        disk_shares: Vec::new(),
-        limits: Vec::new(),
-        doubts: Vec::new(),
-        error: None,
-        resumed: Vec::new(),
-        seal: None,
+        ..RunRecord::begin((id, now), lab.program.record(), job.command.clone(), plan, host)
     })
 }
 
 /// A plan that drives nothing.
 fn plan(job: &OperationJob<'_>, transport: &str) -> PlanRecord {
     PlanRecord {
-        name: job.name.to_owned(),
-        description: job.description.clone(),
-        seed: 0,
-        scale: None,
-        clients: Vec::new(),
         jobs: u32::try_from(job.connections).unwrap_or(u32::MAX),
-        duration_ns: 0,
-        warmup_ns: 0,
-        blocks: 0,
-        blocks_per_start: None,
-        slots: false,
-        rate_per_s: None,
-        waiting: None,
-        driver_cpus: Vec::new(),
-        server_cpus: Vec::new(),
-        cores_shared: false,
-        thorough: false,
-        thorough_hint: None,
-        balance_check: "off".to_owned(),
-        digest: None,
         server: if transport == "none" { "none" } else { "external" }.to_owned(),
         transport: transport.to_owned(),
+        ..PlanRecord::new(job.name, &job.description)
     }
 }

@@ -60,26 +60,12 @@ pub fn carry_out(
             Ok((Found::Prewarm(warmed), Some(passed)))
         }
         Action::ProbeDdl => {
-            let request = DdlRequest {
-                tables: names,
-                may_change: tables.are_ours,
-                // Others may have tables in a database that is not that of the run.
-                are_ours: tables.are_ours && (tables.in_own_database || stage.tables.is_empty()),
-                commit: stage.commit.unwrap_or(false),
-                sessions: stage.sessions.unwrap_or(1),
-                rewrite: stage.rewrite.unwrap_or(false),
-                repeats: stage.repeats(),
-                lock_timeout_ms: LOCK_TIMEOUT_MS,
-            };
+            let request = ddl_request(stage, tables, names);
             probe::ddl(options, &request, stop, tell).map(Probe::Ddl).map(probed)
         }
         Action::ProbeCount => {
-            let request = CountRequest {
-                tables: names,
-                by: stage.by(),
-                workers: stage.parallel(),
-                repeats: stage.repeats(),
-            };
+            let (by, workers, repeats) = (stage.by(), stage.parallel(), stage.repeats());
+            let request = CountRequest { tables: names, by, workers, repeats };
             probe::count(options, &request, stop, tell).map(Probe::Count).map(probed)
         }
         Action::ProbeFirstTouch => {
@@ -104,6 +90,20 @@ pub fn carry_out(
         | Action::DiskClock => {
             Err(Problem::wrong_request(format!("`{}` is no operation on tables", stage.action.name())))
         }
+    }
+}
+
+fn ddl_request(stage: &StagePlan, tables: &Tables<'_>, names: Vec<String>) -> DdlRequest {
+    DdlRequest {
+        tables: names,
+        may_change: tables.are_ours,
+        // Others may have tables in a database that is not that of the run.
+        are_ours: tables.are_ours && (tables.in_own_database || stage.tables.is_empty()),
+        commit: stage.commit.unwrap_or(false),
+        sessions: stage.sessions.unwrap_or(1),
+        rewrite: stage.rewrite.unwrap_or(false),
+        repeats: stage.repeats(),
+        lock_timeout_ms: LOCK_TIMEOUT_MS,
     }
 }
 

@@ -33,7 +33,7 @@ pub use measure::{BalanceCheckMode, CheckPlan, MAX_RATE_PER_S, MeasurePlan, Rest
 pub use parse::MAX_PLAN_BYTES;
 pub use reference::published;
 pub use scale::Scale;
-pub use stage::{Action, IoPreset, StagePlan};
+pub use stage::{Action, StagePlan};
 pub use storage::{DeclaredPlan, StoragePlan};
 pub use subject::{MAX_SUBJECTS, ServerPlan};
 pub use tpcc::{Isolation, LOADED_AT_S, MAX_SETS, SetPlace, TpccPlan, TpccWork, divided};

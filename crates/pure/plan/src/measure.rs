@@ -1,6 +1,6 @@
 //! How a plan measures, and what it checks after the runs.
 
-use pgdyno_core::{observe::ObserveLevel, profile::Profiling, span::Span};
+use pgdyno_core::{margin::Margin, observe::ObserveLevel, profile::Profiling, span::Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -73,6 +73,8 @@ pub struct MeasurePlan {
     pub waiting: Waiting,
     /// When the servers of several subjects are started anew; a single subject has one start.
     pub restart: Restart,
+    /// Equivalence margin of several subjects: a difference within ± this share does not matter.
+    pub margin: Margin,
     /// What is observed during the run. `host`: CPUs, memory, devices, network, the server's processes. `all`: also the
     /// server, over a session of its own.
     pub observe: ObserveLevel,
@@ -95,6 +97,7 @@ impl Default for MeasurePlan {
             driver_cpus: None,
             waiting: Waiting::Auto,
             restart: Restart::Auto,
+            margin: Margin::default(),
             observe: ObserveLevel::All,
             profile: Profiling::None,
             thorough: false,

@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pgdyno_core::{facts::amount, probe::CountBy, span::Span};
+use pgdyno_core::{disk::IoPreset, facts::amount, probe::CountBy, span::Span};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -91,41 +91,6 @@ pub struct StagePlan {
     /// Whether more and more operations are kept in flight until throughput grows no more (`disk io`).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub saturate: Option<bool>,
-}
-
-/// Reads and writes as PostgreSQL has them, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-#[serde(rename_all = "kebab-case")]
-pub enum IoPreset {
-    /// As published: 8 KiB, 32 jobs with 8 in flight each, random and sequential, reads and writes.
-    Articles,
-    /// Sequential writes with fdatasync.
-    Wal,
-    /// Scattered writes through the page cache.
-    Checkpoint,
-    /// A sequential scan.
-    Seqscan,
-    /// Reads and writes of CREATE INDEX.
-    IndexBuild,
-    /// Writes of COPY.
-    BulkLoad,
-    /// Asynchronous reads of PostgreSQL 18.
-    Pg18Aio,
-}
-
-impl IoPreset {
-    /// Its name in plans and flags.
-    pub fn name(self) -> &'static str {
-        match self {
-            Self::Articles => "articles",
-            Self::Wal => "wal",
-            Self::Checkpoint => "checkpoint",
-            Self::Seqscan => "seqscan",
-            Self::IndexBuild => "index-build",
-            Self::BulkLoad => "bulk-load",
-            Self::Pg18Aio => "pg18-aio",
-        }
-    }
 }
 
 /// Actions that repeat what they time.

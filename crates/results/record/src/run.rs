@@ -2,6 +2,7 @@
 
 use std::borrow::Cow;
 
+use jiff::Timestamp;
 use pgdyno_core::{
     disk::{CellCost, DeclaredStorage, DiskShare, NominalShare, PublishedFigure},
     facts::{Choice, HostFacts, Instrument, StorageFacts},
@@ -208,6 +209,36 @@ pub struct PlanRecord {
     pub transport: String,
 }
 
+impl PlanRecord {
+    /// A plan that drives no clients, needs no server and makes no random choice.
+    pub fn new(name: &str, description: impl Into<String>) -> Self {
+        Self {
+            name: name.to_owned(),
+            description: description.into(),
+            seed: 0,
+            scale: None,
+            clients: Vec::new(),
+            jobs: 0,
+            duration_ns: 0,
+            warmup_ns: 0,
+            blocks: 0,
+            blocks_per_start: None,
+            slots: false,
+            rate_per_s: None,
+            waiting: None,
+            driver_cpus: Vec::new(),
+            server_cpus: Vec::new(),
+            cores_shared: false,
+            thorough: false,
+            thorough_hint: None,
+            balance_check: "off".to_owned(),
+            digest: None,
+            server: "none".to_owned(),
+            transport: "none".to_owned(),
+        }
+    }
+}
+
 /// Noise floor of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NoiseRecord {
@@ -275,6 +306,61 @@ pub struct ScriptNoise {
 }
 
 impl RunRecord {
+    /// The record of a run that has begun on this machine with this plan, and has done nothing yet. What not every kind
+    /// of run has is absent, and set by those that have it.
+    pub fn begin(
+        (id, started_at): (&str, &Timestamp),
+        tool: ToolRecord,
+        command: String,
+        plan: PlanRecord,
+        host: HostFacts,
+    ) -> Self {
+        Self {
+            format: FORMAT.to_owned(),
+            version: VERSION,
+            status: Status::Partial,
+            id: id.to_owned(),
+            tool,
+            command,
+            started_at: started_at.to_string(),
+            finished_at: None,
+            plan,
+            host,
+            inventory: None,
+            host_findings: Vec::new(),
+            host_changes: None,
+            storage: None,
+            instrument: None,
+            subjects: Vec::new(),
+            choices: Vec::new(),
+            stages: Vec::new(),
+            time: None,
+            material: None,
+            starts: Vec::new(),
+            operations: Vec::new(),
+            runs: Vec::new(),
+            cells: Vec::new(),
+            noise: None,
+            noise_by_script: Vec::new(),
+            comparison: None,
+            levels: None,
+            pgbench: None,
+            observers: None,
+            profiles: Vec::new(),
+            joined: Vec::new(),
+            published: Vec::new(),
+            declared: Vec::new(),
+            nominal_shares: Vec::new(),
+            costs: Vec::new(),
+            disk_shares: Vec::new(),
+            limits: Vec::new(),
+            doubts: Vec::new(),
+            error: None,
+            resumed: Vec::new(),
+            seal: None,
+        }
+    }
+
     /// Index of a workload's subject; 0 if the workload names none.
     pub fn place_of(&self, workload: &Workload) -> Option<usize> {
         match &workload.subject {

@@ -16,8 +16,6 @@ const SECOND_NS: u64 = 1_000_000_000;
 /// The command line as a plan.
 pub fn plan_record(options: &Options, scale: i64, transport: &str) -> PlanRecord {
     PlanRecord {
-        name: NAME.to_owned(),
-        description: "A run of pgdyno pgbench: one script or mix, one client count, once".to_owned(),
         seed: options.seed,
         scale: Some(scale.max(0) as u64),
         clients: vec![options.clients],
@@ -26,18 +24,10 @@ pub fn plan_record(options: &Options, scale: i64, transport: &str) -> PlanRecord
         duration_ns: options.time_s as u64 * SECOND_NS,
         warmup_ns: options.extras.warmup_ns,
         blocks: 1,
-        blocks_per_start: None,
-        slots: false,
         rate_per_s: options.rate_per_s,
-        driver_cpus: Vec::new(),
-        server_cpus: Vec::new(),
-        cores_shared: false,
-        thorough: false,
-        thorough_hint: None,
-        digest: None,
-        balance_check: "off".to_owned(),
         server: "external".to_owned(),
         transport: transport.to_owned(),
+        ..PlanRecord::new(NAME, "A run of pgdyno pgbench: one script or mix, one client count, once")
     }
 }
 

@@ -4,7 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf, process::ExitCode, thread};
 
 use clap::ArgAction;
 use pgdyno_analysis::compare::{Asked, ComparedRate, MAX_BLOCKS, MIN_BLOCKS, looks, only_look, slots};
-use pgdyno_core::{observe::ObserveLevel, problem::Problem, profile::Profiling, span::Span};
+use pgdyno_core::{margin::Margin, observe::ObserveLevel, problem::Problem, profile::Profiling, span::Span};
 use pgdyno_lab::{
     Compare, Job, Measured, PGBENCH_RESULT, Question, SubjectJob, SubjectWork, Wanted, conninfo_of,
 };
@@ -20,7 +20,7 @@ use regex_lite::Regex;
 use super::{
     ab_storage,
     arm::{Arm, builtin, clients, host, protocol},
-    arms_own,
+    arms_own::{self, Own},
     bench::{cpu_list, rate},
     detach::Detach,
     file,
@@ -199,10 +199,9 @@ pub struct Args {
     /// fdatasync), or reads (random ones of 8 KiB) [default: tps, or syncs with --dir]
     #[arg(long, value_name = "RATE", value_parser = by, help_heading = "Method")]
     by: Option<ComparedRate>,
-    /// Equivalence margin: a difference within ± this does not matter
-    #[arg(long, value_name = "SHARE", default_value = "2%", value_parser = margin, allow_hyphen_values = true,
-          help_heading = "Method")]
-    margin: Margin,
+    /// Equivalence margin: a difference within ± this does not matter [default: 2%]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true, help_heading = "Method")]
+    margin: Option<Margin>,
     /// Regular expression whose first group is the rate that a command prints [default: pgbench's `tps = …`]
     #[arg(long, value_name = "REGEX", value_parser = result, help_heading = "Method")]
     result: Option<Regex>,
@@ -257,19 +256,6 @@ fn by(text: &str) -> Result<ComparedRate, String> {
     }
 }
 
-/// Equivalence margin as a fraction of A's TPS, above 0.
-#[derive(Debug, Clone, Copy)]
-struct Margin(f64);
-
-/// Parses `2%`. The sign is required, since 0.02 without it may mean 2 % or 0.02 %.
-fn margin(text: &str) -> Result<Margin, String> {
-    let percent = text.strip_suffix('%').and_then(|number| number.trim().parse::<f64>().ok());
-    let percent = percent.filter(|percent| *percent > 0.0 && *percent <= 50.0);
-    percent
-        .map(|percent| Margin(percent / 100.0))
-        .ok_or("a margin is written 2%, above 0% and at most 50%".into())
-}
-
 fn result(text: &str) -> Result<Regex, String> {
     let regex = Regex::new(text).map_err(|error| error.to_string())?;
     if regex.captures_len() < 2 {
@@ -306,70 +292,92 @@ impl Args {
         self.refuse_rate(&plan)?;
         let arms = self.both_arms(&plan)?;
         self.refuse_several(&plan, &arms)?;
-        let storage = ab_storage::works(&arms, self.by(), self.beside_storage())?;
-        let is_storage = storage.is_some();
-        let works = match &files {
-            _ if let Some(works) = storage => works,
-            _ if self.by() == ComparedRate::LoadedRows => {
-                self.refuse_beside_loads(&arms, &plan)?;
-                [SubjectWork::Load, SubjectWork::Load]
-            }
-            Some(_) => {
-                self.refuse_other_work(&arms)?;
-                [SubjectWork::Plan, SubjectWork::Plan]
-            }
-            None => [self.work(&arms[0], &plan)?, self.work(&arms[1], &plan)?],
-        };
+        let works = self.works(&arms, &plan, files.as_ref())?;
         self.refuse_by(&plan)?;
         self.refuse_slots(&works, files.as_ref())?;
         self.apply(&mut plan, &works, files.is_some());
         let own = arms_own::apply(&arms, &mut plan)?;
         plan.validate()?;
-        // A command may use TPC-B's tables unseen.
-        let names = |work: &SubjectWork| work.own().is_none_or(Work::names_tpcb);
-        let loads_tpcb = self.by() == ComparedRate::LoadedRows && files.is_none();
-        let named = !is_storage
-            && (loads_tpcb
-                || files.as_ref().map_or_else(|| works.iter().any(names), WorkloadFiles::names_tpcb));
-        leave_out_unused(&mut plan, named || own.iter().any(|own| own.load.is_some()));
-        let Servers { servers, of_arm, drives } = self.servers(&arms, &plan)?;
-        arms_own::refuse_shared(&own, of_arm)?;
-        self.refuse_sessions_of_loads(&drives)?;
-        let said = [arms[0].said_beside(&arms[1]), arms[1].said_beside(&arms[0])];
+        let has_tables =
+            self.may_use_tpcb(&works, files.as_ref()) || own.iter().any(|own| own.load.is_some());
+        leave_out_unused(&mut plan, has_tables);
+        let servers = self.servers(&arms, &plan)?;
+        arms_own::refuse_shared(&own, servers.of_arm)?;
+        self.refuse_sessions_of_loads(&servers.drives)?;
         let named_servers = self.connections_by_name()?;
-        let asked = [Asked::default(), arms[0].asked(&arms[1])];
-        let states = [0, 1].map(|at: usize| arms[at].host.over(&plan.host));
-        self.refuse_host(&states)?;
-        let jobs = works.into_iter().zip(said).zip(of_arm).zip(asked).zip(own).zip(["A", "B"]).zip(drives);
-        let jobs = jobs.zip(states);
-        let subjects = jobs
-            .map(|(((((((work, said), server), asked), own), name), drive), host)| {
-                let said = with_names(pgdyno_record::redact(&said), &named_servers);
-                let (load, clients) = (own.load, own.clients);
-                SubjectJob { name: name.to_owned(), said, asked, server, work, load, clients, drive, host }
-            })
-            .collect();
-        let compare = Compare {
-            looks: if self.one_look { only_look(self.blocks()) } else { looks(self.blocks()) },
-            by: self.by(),
-            margin: self.margin.0,
-            keep_disturbed: self.keep_disturbed,
-            slots: self.slots,
-            fail_if_slower: self.fail_if_slower,
+        let hosts = [0, 1].map(|at: usize| arms[at].host.over(&plan.host));
+        self.refuse_host(&hosts)?;
+        let parts = works.into_iter().zip(own).zip(servers.drives).zip(hosts).enumerate();
+        let subject = |(at, (((work, own), drive), host)): (usize, (((SubjectWork, Own), _), HostPlan))| {
+            let (arm, other) = (&arms[at], &arms[1 - at]);
+            SubjectJob {
+                name: ["A", "B"][at].to_owned(),
+                said: with_names(pgdyno_record::redact(&arm.said_beside(other)), &named_servers),
+                asked: if at == 0 { Asked::default() } else { other.asked(arm) },
+                server: servers.of_arm[at],
+                work,
+                load: own.load,
+                clients: own.clients,
+                drive,
+                host,
+            }
         };
+        let subjects = parts.map(subject).collect();
         Ok(Job {
             workload_files: files.map_or_else(|| WorkloadFiles::without_files(&plan), Ok)?,
             trust: self.trust,
             plan,
             level: Level::Screening,
-            servers,
+            servers: servers.servers,
             subjects,
-            question: Question::Comparison(compare),
+            question: Question::Comparison(self.compare()),
             command: recorded::of_process(),
             seed_given: self.seed.is_some(),
             keep: self.keep,
             allow_host_changes: self.allow_host_changes,
         })
+    }
+
+    /// What both arms run.
+    fn works(
+        &self,
+        arms: &[Arm; 2],
+        plan: &Plan,
+        files: Option<&WorkloadFiles>,
+    ) -> Result<[SubjectWork; 2], Problem> {
+        if let Some(works) = ab_storage::works(arms, self.by(), self.beside_storage())? {
+            return Ok(works);
+        }
+        if self.by() == ComparedRate::LoadedRows {
+            self.refuse_beside_loads(arms, plan)?;
+            return Ok([SubjectWork::Load, SubjectWork::Load]);
+        }
+        if files.is_some() {
+            self.refuse_other_work(arms)?;
+            return Ok([SubjectWork::Plan, SubjectWork::Plan]);
+        }
+        Ok([self.work(&arms[0], plan)?, self.work(&arms[1], plan)?])
+    }
+
+    /// Whether an arm uses TPC-B's tables, as a command may, unseen.
+    fn may_use_tpcb(&self, works: &[SubjectWork; 2], files: Option<&WorkloadFiles>) -> bool {
+        let names = |work: &SubjectWork| work.own().is_none_or(Work::names_tpcb);
+        match files {
+            _ if works.iter().any(|work| matches!(work, SubjectWork::Storage(_))) => false,
+            Some(files) => files.names_tpcb(),
+            None => self.by() == ComparedRate::LoadedRows || works.iter().any(names),
+        }
+    }
+
+    /// The question of the comparison.
+    fn compare(&self) -> Compare {
+        Compare {
+            looks: if self.one_look { only_look(self.blocks()) } else { looks(self.blocks()) },
+            by: self.by(),
+            keep_disturbed: self.keep_disturbed,
+            slots: self.slots,
+            fail_if_slower: self.fail_if_slower,
+        }
     }
 
     /// The rate to compare.
@@ -729,6 +737,7 @@ impl Args {
         measure.warmup = self.warmup.unwrap_or(measure.warmup);
         measure.blocks = 2 * self.blocks();
         measure.restart = self.restart.unwrap_or(measure.restart);
+        measure.margin = self.margin.unwrap_or(measure.margin);
         measure.observe = self.observe.unwrap_or(measure.observe);
         measure.profile = self.profile.unwrap_or(measure.profile);
         measure.driver_cpus = self.driver_cpus.clone().or(measure.driver_cpus.take());

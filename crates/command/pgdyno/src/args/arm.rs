@@ -93,67 +93,70 @@ impl Arm {
 
     /// Parses one term. Returns the name of the setting if it sets one.
     fn term(&mut self, text: &str, term: &str) -> Result<Option<String>, Problem> {
+        let because = |why: String| wrong(text, &format!("`{term}`: {why}"));
         if let Some(assignment) = term.strip_prefix("set:") {
-            let (name, value) =
-                setting(assignment).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
-            if self.server.settings.insert(name.clone(), value).is_some() {
-                return Err(wrong(text, &format!("it sets {name} twice")));
-            }
-            return Ok(Some(name));
+            let (name, value) = setting(assignment).map_err(because)?;
+            return match self.server.settings.insert(name.clone(), value) {
+                Some(_) => Err(wrong(text, &format!("it sets {name} twice"))),
+                None => Ok(Some(name)),
+            };
         }
-        if let Some(option) = term.strip_prefix("load:") {
-            let option = load_option(option).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
-            let known = self.load.by_name();
-            if option.by_name().iter().any(|(name, _)| known.iter().any(|(other, _)| other == name)) {
-                return Err(wrong(text, &format!("`{term}` gives an option twice")));
-            }
-            self.load = option.over(&self.load);
-            return Ok(None);
-        }
-        if let Some(assignment) = term.strip_prefix("host:") {
-            let of = host(assignment).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
-            if of.set.keys().any(|name| self.host.set.contains_key(name)) {
-                return Err(wrong(text, &format!("`{term}` gives a value twice")));
-            }
-            self.host.apply = of.apply;
-            self.host.set.extend(of.set);
-            return Ok(None);
-        }
-        let (key, value) = match term.split_once('=') {
-            Some((key, value)) => (key, Some(given(text, key, value)?)),
-            None => (term, None),
+        let twice = if let Some(option) = term.strip_prefix("load:") {
+            let twice = self.adds_load_twice(option).map_err(because)?;
+            twice.then(|| format!("`{term}` gives an option twice"))
+        } else if let Some(assignment) = term.strip_prefix("host:") {
+            let twice = self.adds_host_twice(assignment).map_err(because)?;
+            twice.then(|| format!("`{term}` gives a value twice"))
+        } else {
+            let (key, value) = match term.split_once('=') {
+                Some((key, value)) => (key, Some(given(text, key, value)?)),
+                None => (term, None),
+            };
+            let known = self.sets_twice(key, value).map_err(because)?;
+            let twice = known.ok_or_else(|| wrong(text, &format!("`{term}` is not a term of an arm")))?;
+            twice.then(|| format!("`{key}` is given twice"))
         };
-        let twice = match (key, value) {
+        twice.map_or(Ok(None), |why| Err(wrong(text, &why)))
+    }
+
+    /// Adds an option of loads. Returns whether it was given before.
+    fn adds_load_twice(&mut self, option: &str) -> Result<bool, String> {
+        let option = load_option(option)?;
+        let known = self.load.by_name();
+        let is_known = |name: &str| known.iter().any(|(other, _)| *other == name);
+        let twice = option.by_name().iter().any(|(name, _)| is_known(name));
+        self.load = option.over(&self.load);
+        Ok(twice)
+    }
+
+    /// Adds a value of the host. Returns whether it was given before.
+    fn adds_host_twice(&mut self, assignment: &str) -> Result<bool, String> {
+        let of = host(assignment)?;
+        let twice = of.set.keys().any(|name| self.host.set.contains_key(name));
+        self.host.apply = of.apply;
+        self.host.set.extend(of.set);
+        Ok(twice)
+    }
+
+    /// Sets what a key names. Returns whether it was set before; `None` if there is no such key.
+    fn sets_twice(&mut self, key: &str, value: Option<&str>) -> Result<Option<bool>, String> {
+        Ok(Some(match (key, value) {
             ("default", None) => false,
             ("bundle", None) => std::mem::replace(&mut self.server.bundle, true),
             ("as-published", None) => std::mem::replace(&mut self.server.as_published, true),
             ("dir", Some(value)) => self.dir.replace(value.into()).is_some(),
             ("script", Some(value)) => self.script.replace(value.into()).is_some(),
-            ("builtin", Some(value)) => {
-                let builtin = builtin(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
-                self.builtin.replace(builtin).is_some()
-            }
-            ("protocol", Some(value)) => {
-                let protocol = protocol(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
-                self.protocol.replace(protocol).is_some()
-            }
-            ("host", Some(value)) => {
-                let of = state(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
-                !std::mem::replace(&mut self.host, of).is_default()
-            }
-            ("clients", Some(value)) => {
-                let clients = clients(value).map_err(|why| wrong(text, &format!("`{term}`: {why}")))?;
-                self.clients.replace(clients).is_some()
-            }
+            ("builtin", Some(value)) => self.builtin.replace(builtin(value)?).is_some(),
+            ("protocol", Some(value)) => self.protocol.replace(protocol(value)?).is_some(),
+            ("host", Some(value)) => !std::mem::replace(&mut self.host, state(value)?).is_default(),
+            ("clients", Some(value)) => self.clients.replace(clients(value)?).is_some(),
             _ => {
                 let of_server = self.server.terms().into_iter().find(|(name, _)| *name == key);
-                let (Some((_, slot)), Some(value)) = (of_server, value) else {
-                    return Err(wrong(text, &format!("`{term}` is not a term of an arm")));
-                };
-                slot.replace(value.to_owned()).is_some()
+                return Ok(of_server
+                    .zip(value)
+                    .map(|((_, slot), value)| slot.replace(value.to_owned()).is_some()));
             }
-        };
-        if twice { Err(wrong(text, &format!("`{key}` is given twice"))) } else { Ok(None) }
+        }))
     }
 
     /// This arm, with the properties of `base` that it does not set itself.

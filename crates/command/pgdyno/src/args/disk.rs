@@ -9,28 +9,23 @@ use std::{
 use clap::{ArgAction, Subcommand, ValueEnum};
 use pgdyno_core::{
     cpus::CpuList,
-    disk::io::{IoCache, IoFiles, IoOrder, IoPattern},
+    disk::{
+        IoPreset,
+        io::{IoCache, IoFiles, IoOrder, IoPattern},
+    },
     facts::amount,
     problem::Problem,
     span::Span,
 };
 use pgdyno_disk::{
     clock::ClockRequest,
-    io::{self, CostsRequest, IoRequest, presets::Preset},
+    io::{self, CostsRequest, IoRequest},
     sync::SyncRequest,
 };
 use pgdyno_lab::operation::disk::{self, DiskTask};
 
 use super::{bench::cpu_list, disk_delay, disk_run, file};
 use crate::{context::Context, operate::RecordFlags};
-
-/// Size of a file unless the preset or `--size` says otherwise.
-const FILE_BYTES: u64 = 1 << 30;
-/// Length of the measured interval in seconds, unless the preset or `--duration` says otherwise: five rounds and one
-/// before them, by which a steady state is found.
-const DURATION_S: u64 = 10;
-/// Most operations in flight of a job with `--saturate`, unless `--depth` says otherwise.
-const SATURATING_DEPTH: u16 = 256;
 
 /// Flags of `pgdyno disk`.
 #[derive(Debug, clap::Args)]
@@ -104,7 +99,7 @@ struct Io {
     /// Patterns of PostgreSQL
     #[arg(long, value_name = "NAME", value_parser = preset, help_heading = "What",
           conflicts_with_all = ["pattern", "block", "read_share", "sync_every", "one_each"])]
-    preset: Option<Preset>,
+    preset: Option<IoPreset>,
     /// Order and direction of operations
     #[arg(long, value_name = "NAME", default_value = "randread", help_heading = "What")]
     pattern: Pattern,
@@ -255,9 +250,9 @@ fn bytes(text: &str) -> Result<u64, String> {
     bytes.ok_or_else(|| "not a size such as 8kB or 16GB".to_owned())
 }
 
-fn preset(name: &str) -> Result<Preset, String> {
-    let all = Preset::ALL.map(Preset::name);
-    Preset::named(name).ok_or_else(|| format!("it is one of {}", all.join(", ")))
+fn preset(name: &str) -> Result<IoPreset, String> {
+    let all = IoPreset::ALL.map(IoPreset::name);
+    IoPreset::named(name).ok_or_else(|| format!("it is one of {}", all.join(", ")))
 }
 
 /// Runs `pgdyno disk`.
@@ -297,12 +292,11 @@ impl Costs {
     fn tasks(&self) -> Vec<DiskTask> {
         let task = |path: &PathBuf| {
             DiskTask::Costs(CostsRequest {
-                path: path.clone(),
                 block_bytes: u32::try_from(self.block).unwrap_or(u32::MAX),
                 file_bytes: self.size,
                 blocks: self.blocks,
                 duration: self.duration.as_duration(),
-                seed: 1,
+                ..CostsRequest::new(path)
             })
         };
         self.paths.iter().map(task).collect()
@@ -346,7 +340,7 @@ impl Io {
             Pattern::Rw => ("sequential read and write", IoOrder::Sequential, self.read_share),
             Pattern::Randrw => ("random read and write", IoOrder::Random, self.read_share),
         };
-        let depth = if self.saturate { SATURATING_DEPTH } else { 1 };
+        let depth = if self.saturate { io::SATURATING_DEPTH } else { 1 };
         let block_bytes = u32::try_from(self.block).unwrap_or(u32::MAX);
         IoPattern {
             name: name.to_owned(),
@@ -354,7 +348,7 @@ impl Io {
             read_share,
             files: if self.one_each { IoFiles::OneEach } else { IoFiles::Shared },
             sync_after_writes: self.sync_every,
-            ..IoPattern::random_read(block_bytes, depth, FILE_BYTES)
+            ..IoPattern::random_read(block_bytes, depth, io::FILE_BYTES)
         }
     }
 
@@ -374,20 +368,46 @@ impl Io {
         }
     }
 
-    /// Length of the measured interval unless `--duration` says otherwise.
-    fn usual(&self) -> Duration {
-        Duration::from_secs(self.preset.map_or(DURATION_S, Preset::duration_s))
-    }
-
     fn request(&self, path: &Path, pattern: IoPattern) -> IoRequest {
+        let usual = IoRequest::new(path, pattern);
+        let of_preset = self.preset.map(|preset| Duration::from_secs(preset.duration_s()));
         IoRequest {
-            path: path.to_owned(),
-            pattern,
             ramp: self.ramp.as_duration(),
-            duration: self.duration.map_or_else(|| self.usual(), |span| span.as_duration()),
+            duration: self.duration.map(Span::as_duration).or(of_preset).unwrap_or(usual.duration),
             may_buffer: self.may_buffer,
             precondition: self.precondition,
             seed: self.seed,
+            ..usual
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use clap::Parser;
+
+    use super::*;
+
+    #[derive(Debug, Parser)]
+    struct Command {
+        #[command(flatten)]
+        args: Args,
+    }
+
+    /// Help shows the defaults as text; stages of plans take them from the requests.
+    #[test]
+    fn flags_and_stages_have_the_same_defaults() {
+        let parsed =
+            |what: &str| Command::try_parse_from(["disk", what, "dir"]).expect("they are flags").args.what;
+        let What::Sync(sync) = parsed("sync") else { panic!() };
+        assert_eq!(sync.tasks(), [DiskTask::Sync(SyncRequest::new("dir"))]);
+        let What::Costs(costs) = parsed("costs") else { panic!() };
+        assert_eq!(costs.tasks(), [DiskTask::Costs(CostsRequest::new("dir"))]);
+        let What::Io(io) = parsed("io") else { panic!() };
+        let read = IoPattern::random_read(8_192, 1, io::FILE_BYTES);
+        assert_eq!(io.tasks(), [DiskTask::Io(IoRequest::new("dir", read))]);
+        let clock = Command::try_parse_from(["disk", "clock"]).expect("they are flags").args.what;
+        let What::Clock(clock) = clock else { panic!() };
+        assert_eq!(clock.tasks().expect("it is possible"), [DiskTask::Clock(ClockRequest::default())]);
     }
 }

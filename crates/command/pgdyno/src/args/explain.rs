@@ -2,6 +2,7 @@
 
 use std::process::ExitCode;
 
+use pgdyno_analysis::{WAIT_EVENTS, WaitEvent};
 use pgdyno_core::{problem::Problem, units::printable};
 use pgdyno_document::{
     block::{Block, Fact},
@@ -15,10 +16,9 @@ use pgdyno_rules::{
 use crate::{context::Context, output};
 
 /// Documents whose tables explain a name in each row, and what such a name is.
-const TABLES: [(&str, &str); 3] = [
+const TABLES: [(&str, &str); 2] = [
     ("doubt", include_str!("../../../../../docs/method.md")),
     ("bottleneck", include_str!("../../../../../docs/bottlenecks.md")),
-    ("wait event", include_str!("../../../../../docs/wait-events.md")),
 ];
 
 /// Flags of `pgdyno explain`.
@@ -98,34 +98,32 @@ fn list() -> String {
     all.map(|(name, what)| format!("{name:<44} {what}\n")).collect()
 }
 
-/// A row of a document that explains a name.
+/// What explains a name of reports.
 struct Entry {
     kind: &'static str,
     name: String,
     what: String,
-    /// What older majors call it.
-    older: Vec<String>,
+    /// The wait event, if it is one.
+    event: Option<&'static WaitEvent>,
 }
 
 impl Entry {
     /// The entry of a table's row; `None` for other lines.
-    fn of(kind: &'static str, line: &str) -> Option<Self> {
-        let cells: Vec<String> =
-            line.strip_prefix("| ")?.trim_end_matches('|').split(" | ").map(plain).collect();
-        let (name, what) = (cells.first()?, cells.get(1)?);
-        Some(Self {
-            kind,
-            name: name.clone(),
-            what: what.clone(),
-            older: cells.get(2).map_or_else(Vec::new, |older| names_in(older)),
-        })
+    fn of_row(kind: &'static str, line: &str) -> Option<Self> {
+        let mut cells = line.strip_prefix("| ")?.trim_end_matches('|').split(" | ").map(plain);
+        Some(Self { kind, name: cells.next()?, what: cells.next()?, event: None })
+    }
+
+    fn of_event(event: &'static WaitEvent) -> Self {
+        let (name, what) = (event.name.to_owned(), plain(event.waits_for));
+        Self { kind: "wait event", name, what, event: Some(event) }
     }
 
     fn is_of(&self, name: &str) -> bool {
-        let is_it = |own: &String| {
-            own.eq_ignore_ascii_case(name) || own.split(':').nth(1).is_some_and(|own| own == name)
-        };
-        [&self.name].into_iter().chain(&self.older).any(is_it)
+        match self.event {
+            Some(event) => event.is_of(name),
+            None => self.name.eq_ignore_ascii_case(name),
+        }
     }
 
     fn text(&self) -> String {
@@ -134,15 +132,11 @@ impl Entry {
             "bottleneck" => "seen in",
             _ => "waits for",
         };
-        let older = (!self.older.is_empty()).then(|| Fact::new("older names", self.older.join(", ")));
+        let older = self.event.map(|event| event.older).filter(|older| !older.is_empty());
+        let older = older.map(|older| Fact::new("older names", older.join(", ")));
         let facts = [Fact::new(label, self.what.clone())].into_iter().chain(older).collect();
         text_of_blocks(&[Block::text(format!("{} ({})", self.name, self.kind)), Block::facts(facts)])
     }
-}
-
-/// Names in a cell, separated by commas.
-fn names_in(cell: &str) -> Vec<String> {
-    cell.split(',').map(|name| name.trim().to_owned()).filter(|name| !name.is_empty()).collect()
 }
 
 /// Text of a table's cell without its marks: code, links, and the star of doubts that a comparison has.
@@ -157,7 +151,7 @@ fn plain(cell: &str) -> String {
     text.replace(['`', '['], "").trim_end_matches(" *").trim().to_owned()
 }
 
-/// The tables whose first column is called like a kind, in all documents.
+/// Doubts and bottlenecks, from the tables whose first column is called so; and wait events.
 fn entries() -> Vec<Entry> {
     let of_document = |(kind, text): (&'static str, &'static str)| {
         let head = format!("| {kind} | ");
@@ -165,10 +159,10 @@ fn entries() -> Vec<Entry> {
         text.lines().filter_map(move |line| {
             inside = if line.starts_with(&head) { true } else { inside && line.starts_with('|') };
             let is_row = inside && !line.starts_with(&head) && !line.starts_with("|---");
-            is_row.then(|| Entry::of(kind, line)).flatten()
+            is_row.then(|| Entry::of_row(kind, line)).flatten()
         })
     };
-    TABLES.into_iter().flat_map(of_document).collect()
+    TABLES.into_iter().flat_map(of_document).chain(WAIT_EVENTS.iter().map(Entry::of_event)).collect()
 }
 
 fn nothing_of(name: &str) -> Problem {

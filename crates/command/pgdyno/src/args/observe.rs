@@ -14,7 +14,7 @@ use pgdyno_record::{JoinedRecord, ObserverHeader};
 
 use super::target::Target;
 use crate::{
-    conclude,
+    conclude::Finished,
     context::{Context, PROGRAM},
     interrupt, output,
 };
@@ -135,7 +135,7 @@ fn add(file: &Path, run: &str, context: &Context) -> Result<ExitCode, Problem> {
             );
         }
     }
-    conclude::write_report(&joined.record, &directory)?;
+    Finished::of(&joined.record, &directory).write_html()?;
     Ok(ExitCode::SUCCESS)
 }
 

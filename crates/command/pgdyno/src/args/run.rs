@@ -2,7 +2,7 @@
 
 use std::{path::PathBuf, process::ExitCode};
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{margin::Margin, problem::Problem};
 use pgdyno_lab::Job;
 use pgdyno_plan::{Restart, advice::bench::Level};
 
@@ -25,6 +25,10 @@ pub struct Args {
     /// When the servers of several subjects are started anew: auto, always (before every block), never
     #[arg(long, value_name = "WHEN", value_parser = measure::restart)]
     restart: Option<Restart>,
+    /// Equivalence margin of several subjects: a difference within ± this does not matter [default: that of the plan,
+    /// or 2%]
+    #[arg(long, value_name = "SHARE", allow_hyphen_values = true)]
+    margin: Option<Margin>,
     /// Allow SQL that reaches beyond tables: programs (`\shell`), files and settings of the server
     #[arg(long)]
     trust: bool,
@@ -47,6 +51,7 @@ impl Args {
         let (mut plan, files) = file::read(&self.file, self.size.as_deref(), self.trust)?;
         let level = Level::of(&plan);
         plan.measure.restart = self.restart.unwrap_or(plan.measure.restart);
+        plan.measure.margin = self.margin.unwrap_or(plan.measure.margin);
         let Task { job, output, .. } = self.measure.task(&self.subject, plan, files, level)?;
         let job = Job { trust: self.trust, allow_host_changes: self.allow_host_changes, ..job };
         Ok(Task { job, dry_run: self.dry_run, output })

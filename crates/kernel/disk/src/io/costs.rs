@@ -14,7 +14,7 @@ use pgdyno_core::{
 use super::{
     measure::run_all,
     planner::{PageTimes, page_patterns, planner_costs},
-    request::{IoProgress, IoRequest},
+    request::{FILE_BYTES, IoProgress, IoRequest},
     saturate::saturate,
 };
 
@@ -43,6 +43,18 @@ pub struct CostsRequest {
 }
 
 impl CostsRequest {
+    /// Pages of PostgreSQL's usual size, three times for 2 s each.
+    pub fn new(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            block_bytes: 8_192,
+            file_bytes: FILE_BYTES,
+            blocks: 3,
+            duration: Duration::from_secs(2),
+            seed: 1,
+        }
+    }
+
     /// Checks the limits.
     ///
     /// # Errors

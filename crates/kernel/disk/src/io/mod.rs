@@ -14,7 +14,6 @@ mod measure;
 mod offsets;
 mod place;
 pub mod planner;
-pub mod presets;
 mod report;
 mod request;
 mod saturate;
@@ -25,8 +24,8 @@ pub use cpus::queue_cpus;
 pub use files::WorkFiles;
 pub use knee::{effective_io_concurrency, knee};
 pub use measure::{run, run_all, run_on};
-pub use request::{IoProgress, IoRequest};
-pub use saturate::saturate;
+pub use request::{FILE_BYTES, IoProgress, IoRequest};
+pub use saturate::{SATURATING_DEPTH, saturate};
 
 #[cfg(test)]
 mod tests;

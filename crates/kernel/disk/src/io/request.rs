@@ -11,6 +11,8 @@ use pgdyno_core::{
 const BLOCK_BYTES: (u32, u32, u32) = (4 << 10, 1 << 20, 512);
 const MOST_DEPTH: u16 = 1_024;
 const MOST_JOBS: u16 = 256;
+/// Size of a file in bytes, unless another is requested.
+pub const FILE_BYTES: u64 = 1 << 30;
 const LONGEST: Duration = Duration::from_secs(7 * 24 * 3_600);
 
 /// A measurement of reads and writes at depth.
@@ -63,6 +65,19 @@ pub enum IoProgress {
 }
 
 impl IoRequest {
+    /// A pattern for 10 s, which are five rounds to find a steady state by, after 1 s.
+    pub fn new(path: impl Into<PathBuf>, pattern: IoPattern) -> Self {
+        Self {
+            path: path.into(),
+            pattern,
+            ramp: Duration::from_secs(1),
+            duration: Duration::from_secs(10),
+            may_buffer: false,
+            precondition: false,
+            seed: 1,
+        }
+    }
+
     /// Checks everything that can be checked without the storage.
     ///
     /// # Errors
@@ -129,7 +144,9 @@ fn require(holds: bool, rule: &str, value: &impl std::fmt::Debug) -> Result<(), 
 
 #[cfg(test)]
 pub(super) mod tests {
-    use pgdyno_core::disk::io::IoMethod;
+    use std::collections::HashSet;
+
+    use pgdyno_core::disk::{IoPreset, io::IoMethod};
 
     use super::*;
 
@@ -201,5 +218,29 @@ pub(super) mod tests {
         assert!(request.check().is_err());
         request.pattern.files = IoFiles::OneEach;
         assert_eq!((request.check(), request.files()), (Ok(()), 128));
+    }
+
+    #[test]
+    fn every_pattern_of_every_preset_can_be_requested() {
+        let mut names = HashSet::new();
+        for preset in IoPreset::ALL {
+            for pattern in preset.patterns(&[0, 1]) {
+                assert!(
+                    names.insert((preset.name(), pattern.name.clone())),
+                    "{} is there twice",
+                    pattern.name
+                );
+                assert_eq!(IoRequest { pattern, ..sample() }.check(), Ok(()));
+            }
+        }
+    }
+
+    #[test]
+    fn what_is_read_only_writes_nothing() {
+        for (preset, expected) in
+            [(IoPreset::Seqscan, false), (IoPreset::Pg18Aio, false), (IoPreset::Wal, true)]
+        {
+            assert!(preset.patterns(&[]).iter().all(|pattern| writes(pattern) == expected));
+        }
     }
 }

@@ -15,6 +15,8 @@ use super::{
 
 /// Largest depth of a job.
 const MOST_DEPTH: u16 = 1_024;
+/// Operations in flight up to which a single job looks for saturation, unless another number is requested.
+pub const SATURATING_DEPTH: u16 = 256;
 
 /// Measures the pattern of a request with 1, 2, 4, … operations in flight, up to its depth times its jobs, until the
 /// [`knee`] is passed. Operations are divided among as many jobs as possible: with one job, which is one backend of
