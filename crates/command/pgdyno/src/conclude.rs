@@ -251,10 +251,7 @@ impl Format {
             Self::Markdown => pgdyno_document::markdown(document),
             Self::Text => pgdyno_document::text(document, Paint::Plain),
             Self::Csv => pgdyno_document::csv(document),
-            Self::Json => {
-                let json = serde_json::to_string_pretty(record).map(|json| json + "\n").unwrap_or_default();
-                units::printable_json(&json).into_owned()
-            }
+            Self::Json => output::json(record),
         }
     }
 }

@@ -5,9 +5,10 @@ use std::{
     io::{self, ErrorKind, IsTerminal, Write},
 };
 
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{problem::Problem, units::printable_json};
 use pgdyno_document::Paint;
 use pgdyno_host::terminal::obeys_escapes;
+use serde::Serialize;
 
 use crate::exit::Exit;
 
@@ -23,6 +24,13 @@ pub fn print(text: &str) -> Result<(), Problem> {
         }
         _ => Ok(()),
     }
+}
+
+/// A value as JSON, indented, that is safe for a terminal.
+pub fn json(value: &impl Serialize) -> String {
+    // serde's code for writing into a `Value` is there already, for reports; each other writer compiles it again.
+    let json = serde_json::to_value(value).unwrap_or_default();
+    printable_json(&format!("{json:#}\n")).into_owned()
 }
 
 /// Writes part of a result to stdout. If that fails, exits with [`Exit::NotCompleted`].

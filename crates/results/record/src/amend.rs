@@ -74,7 +74,7 @@ impl Amendment {
             let mut lines = LineReader::new(stream::open(&path).map_err(|e| unreadable(e.to_string()))?);
             while let Some(line) = lines.next_line().map_err(unreadable)? {
                 let known: Observed =
-                    serde_json::from_str(&line).map_err(|error| unreadable(lines.at(&error)))?;
+                    serde_json::from_slice(line.as_bytes()).map_err(|error| unreadable(lines.at(&error)))?;
                 while let Some(next) =
                     more.next_if(|next| !next.as_ref().is_ok_and(|next| next.at_s >= known.at_s))
                 {

@@ -522,10 +522,10 @@ fn read_slice(from: &mut [impl BufRead; 3]) -> io::Result<Option<Slice>> {
             return Ok(None);
         }
     }
-    let interval = serde_json::from_str(&lines[0]).map_err(io::Error::other)?;
+    let interval = serde_json::from_slice(lines[0].as_bytes()).map_err(io::Error::other)?;
     let logged = hlog::parse(lines[1].trim_end()).map_err(io::Error::other)?;
     let logged = logged.ok_or_else(|| io::Error::other("an interval is missing from the histogram log"))?;
-    let slow: SlowInterval = serde_json::from_str(&lines[2]).map_err(io::Error::other)?;
+    let slow: SlowInterval = serde_json::from_slice(lines[2].as_bytes()).map_err(io::Error::other)?;
     Ok(Some(Slice { interval, latency: logged.latency, slowest: slow.attempts }))
 }
 

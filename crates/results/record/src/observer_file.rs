@@ -84,7 +84,7 @@ impl ObserverFile {
         let mut lines = opened(path)?;
         let no_header = || not_ours(path, "its first line is no header of `pgdyno observe`");
         let first = lines.next_line().map_err(|why| unreadable(path, &why))?.ok_or_else(no_header)?;
-        let json: serde_json::Value = serde_json::from_str(&first).map_err(|_| no_header())?;
+        let json: serde_json::Value = serde_json::from_slice(first.as_bytes()).map_err(|_| no_header())?;
         if json["format"] != OBSERVER_FORMAT {
             return Err(no_header());
         }
@@ -96,7 +96,7 @@ impl ObserverFile {
             }
             None => return Err(no_header()),
         }
-        let header = serde_json::from_value(json);
+        let header = serde_json::from_slice(first.as_bytes());
         let header = header.map_err(|error| not_ours(path, &format!("its header is invalid ({error})")))?;
         Ok(Self { path: path.to_path_buf(), header })
     }
@@ -132,7 +132,8 @@ impl Iterator for ObserverLines {
     fn next(&mut self) -> Option<Self::Item> {
         let line = self.reader.next_line().map_err(|why| unreadable(&self.path, &why)).transpose()?;
         let parse = |line: String| {
-            serde_json::from_str(&line).map_err(|error| unreadable(&self.path, &self.reader.at(&error)))
+            serde_json::from_slice(line.as_bytes())
+                .map_err(|error| unreadable(&self.path, &self.reader.at(&error)))
         };
         Some(line.and_then(parse))
     }

@@ -125,7 +125,7 @@ impl Run {
 }
 
 fn json_line<T: serde::de::DeserializeOwned>(line: &str) -> Result<Option<T>, String> {
-    serde_json::from_str(line).map(Some).map_err(|e| e.to_string())
+    serde_json::from_slice(line.as_bytes()).map(Some).map_err(|e| e.to_string())
 }
 
 /// Reads the run in a directory. If it was edited after it was written, the record and its JSON have a
@@ -153,7 +153,8 @@ fn read_record(file: &Path) -> Result<(RunRecord, Value), String> {
         return Err("it is not a regular file, or larger than any record that pgdyno writes".to_owned());
     }
     let text = fs::read_to_string(file).map_err(|e| reason(&e))?;
-    let json: Value = serde_json::from_str(&text).map_err(|e| format!("it is not complete JSON ({e})"))?;
+    let json: Value =
+        serde_json::from_slice(text.as_bytes()).map_err(|e| format!("it is not complete JSON ({e})"))?;
     if json["format"] != FORMAT {
         return Err("it is not the record of a pgdyno run".to_owned());
     }
@@ -163,7 +164,7 @@ fn read_record(file: &Path) -> Result<(RunRecord, Value), String> {
         None => return Err("it has no format version".to_owned()),
     }
     // From the text and not from the value, so that errors include the line number.
-    serde_json::from_str(&text)
+    serde_json::from_slice(text.as_bytes())
         .map(|record| (record, json))
         .map_err(|e| format!("its content is invalid ({e})"))
 }

@@ -239,7 +239,8 @@ pub fn printable_record(record: &RunRecord) -> Cow<'_, RunRecord> {
         return Cow::Borrowed(record);
     }
     // Texts remain texts, so the value is still a valid record.
-    serde_json::from_value(json).map_or(Cow::Borrowed(record), Cow::Owned)
+    let text = serde_json::to_vec(&json).unwrap_or_default();
+    serde_json::from_slice(&text).map_or(Cow::Borrowed(record), Cow::Owned)
 }
 
 /// Escapes all texts but their line ends; returns whether something was changed.

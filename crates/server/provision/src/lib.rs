@@ -6,6 +6,7 @@
 pub mod builds;
 pub mod bundle;
 pub mod bundle_archive;
+mod bundle_repository;
 pub mod child;
 mod conf;
 mod dirs;

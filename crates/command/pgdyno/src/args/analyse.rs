@@ -38,8 +38,7 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         eprintln!("changed: {change}");
     }
     if args.json {
-        let json = serde_json::to_string_pretty(&record).unwrap_or_default() + "\n";
-        output::print(&pgdyno_core::units::printable_json(&json))?;
+        output::print(&output::json(&record))?;
     } else {
         let timeline = run.timeline().map(|lines| lines.items).unwrap_or_default();
         let kept = conclude::kept(&run.path, &record);

@@ -139,7 +139,7 @@ fn recommend(args: &Recommend, context: &Context) -> Result<ExitCode, Problem> {
         let present = facts.present(file.as_deref())?;
         output::print(&differences(&settings::difference(&settings::wanted(&inputs), &present, &inputs)))?;
     } else if args.json {
-        output::print(&(serde_json::to_string_pretty(&choices).unwrap_or_default() + "\n"))?;
+        output::print(&output::json(&choices))?;
     } else {
         let head = format!(
             "# PostgreSQL {} for {}, {}, on {}, by pgdyno {}\n{}\n",
@@ -201,7 +201,7 @@ fn explain(args: &Explain, context: &Context) -> Result<ExitCode, Problem> {
     let name = args.file.display().to_string();
     let findings = settings::explain_file(&conf_file::read(&args.file)?, &facts.inputs(&args.of));
     output::print(&if args.json {
-        serde_json::to_string_pretty(&findings).unwrap_or_default() + "\n"
+        output::json(&findings)
     } else {
         let title = format!("{name}, for PostgreSQL {} on {}", major_of(facts.version_num), facts.name);
         pgdyno_report::config_findings(&title, &findings, args.all)

@@ -65,10 +65,7 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         Format::Markdown => pgdyno_document::markdown(&document),
         Format::Html => pgdyno_document::html(&document),
         Format::Csv | Format::CsvBlocks => pgdyno_document::csv(&document),
-        Format::Json => {
-            let json = serde_json::to_string_pretty(&found).unwrap_or_default() + "\n";
-            units::printable_json(&json).into_owned()
-        }
+        Format::Json => output::json(&found),
     };
     match out {
         None => output::print(&text)?,

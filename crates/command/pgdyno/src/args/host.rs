@@ -97,14 +97,14 @@ fn facts(args: &FactsArgs, context: &Context) -> Result<ExitCode, Problem> {
     if let Some([a, b]) = args.diff.as_deref() {
         let (one, other) = (kept(a, context)?, kept(b, context)?);
         output::print(&match args.json {
-            true => json(&pgdyno_inventory::differences(&one, &other)),
+            true => output::json(&pgdyno_inventory::differences(&one, &other)),
             false => pgdyno_document::text(&pgdyno_report::host_differences(&one, &other), output::paint()),
         })?;
         return Ok(ExitCode::SUCCESS);
     }
     let host = args.of.inventory(context)?;
     output::print(&match args.json {
-        true => json(&host),
+        true => output::json(&host),
         false => pgdyno_document::text(&pgdyno_report::host_facts(&host), output::paint()),
     })?;
     Ok(ExitCode::SUCCESS)
@@ -116,12 +116,11 @@ fn check(args: &CheckArgs, context: &Context) -> Result<ExitCode, Problem> {
         pgdyno_host::inventory::wait_for_blocked(&mut host);
     }
     let check = Check::of(&host, args.purpose.into());
-    output::print(&if args.json { json(&check) } else { pgdyno_report::host_check(&check, args.all) })?;
+    output::print(&if args.json {
+        output::json(&check)
+    } else {
+        pgdyno_report::host_check(&check, args.all)
+    })?;
     let dangerous = check.count(pgdyno_rules::Standing::Dangerous) > 0;
     Ok(Exit::of_check(!dangerous).into())
-}
-
-fn json(value: &impl serde::Serialize) -> String {
-    let text = serde_json::to_string_pretty(value).unwrap_or_default() + "\n";
-    pgdyno_core::units::printable_json(&text).into_owned()
 }

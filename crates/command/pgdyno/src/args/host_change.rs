@@ -118,7 +118,7 @@ impl Wanted {
 pub fn plan(args: &PlanArgs) -> Result<ExitCode, Problem> {
     let plan = args.wanted.plan()?;
     output::print(&if args.json {
-        serde_json::to_string_pretty(&plan).unwrap_or_default() + "\n"
+        output::json(&plan)
     } else if args.files {
         plan.files().iter().map(|(path, text)| format!("# {}\n{text}\n", path.display())).collect()
     } else {

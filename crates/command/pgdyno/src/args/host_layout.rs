@@ -162,7 +162,7 @@ pub fn run(args: &Args) -> Result<ExitCode, Problem> {
     }
     let layout = derive(&args.request()?)?;
     output::print(&if args.json {
-        serde_json::to_string_pretty(&layout).unwrap_or_default() + "\n"
+        output::json(&layout)
     } else if args.script {
         script(&layout)
     } else if args.fstab {

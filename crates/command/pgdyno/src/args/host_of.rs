@@ -102,7 +102,7 @@ pub fn kept(name: &str, context: &Context) -> Result<Inventory, Problem> {
                 .hint("`pgdyno host facts --json` writes such a file")
         };
         let text = fs::read_to_string(path).map_err(|error| problem(&error))?;
-        return serde_json::from_str(&text).map_err(|error| problem(&error));
+        return serde_json::from_slice(text.as_bytes()).map_err(|error| problem(&error));
     }
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, name)?)?;
     run.record.inventory.map(|host| *host).ok_or_else(|| {

@@ -49,9 +49,7 @@ pub fn run(args: &Args, _context: &Context) -> Result<ExitCode, Problem> {
     progress.finish();
     let instrument = measured?;
     if args.json {
-        let json = serde_json::to_string_pretty(&instrument)
-            .map_err(|error| Problem::could_not(format!("could not write the result: {error}")))?;
-        output::print(&(json + "\n"))?;
+        output::print(&output::json(&instrument))?;
     } else {
         output::print(&pgdyno_report::instrument(&instrument))?;
     }

@@ -7,7 +7,7 @@ use pgdyno_core::{
     observe::ObserveLevel,
     problem::Problem,
     results::{Tail, Tails},
-    units::{plural, printable, printable_json},
+    units::{plural, printable},
 };
 use pgdyno_record::{Run, RunRecord};
 
@@ -54,8 +54,7 @@ pub fn run(args: &Args, context: &Context) -> Result<ExitCode, Problem> {
         return Err(nothing_recorded(&run));
     }
     if args.json {
-        let json = serde_json::to_string_pretty(&tails).unwrap_or_default() + "\n";
-        output::print(&printable_json(&json))?;
+        output::print(&output::json(&tails))?;
         return Ok(ExitCode::SUCCESS);
     }
     let kept = conclude::kept(&run.path, &run.record);

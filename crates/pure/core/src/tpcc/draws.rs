@@ -42,20 +42,24 @@ impl Draws {
     }
 
     /// Appends a random a-string of `low` to `high` characters (clause 4.3.2.2): letters and digits.
+    #[inline]
     pub fn characters(&mut self, low: u64, high: u64, out: &mut Vec<u8>) {
         self.of(CHARACTERS, low, high, out);
     }
 
     /// Appends a random string of `low` to `high` letters.
+    #[inline]
     pub fn letters(&mut self, low: u64, high: u64, out: &mut Vec<u8>) {
         self.of(&CHARACTERS[..52], low, high, out);
     }
 
     /// Appends a random string of `low` to `high` digits: an n-string.
+    #[inline]
     pub fn digits(&mut self, low: u64, high: u64, out: &mut Vec<u8>) {
         self.of(&CHARACTERS[52..], low, high, out);
     }
 
+    #[inline]
     fn of(&mut self, from: &[u8], low: u64, high: u64, out: &mut Vec<u8>) {
         let len = if low == high { low } else { self.within(low, high) };
         let mut bits = 0;

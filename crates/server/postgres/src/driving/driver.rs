@@ -59,7 +59,7 @@ struct Obey {
 impl Obey {
     fn all(self, orders: impl BufRead) {
         for order in orders.lines() {
-            let order = order.ok().and_then(|line| serde_json::from_str(&line).ok());
+            let order = order.ok().and_then(|line| serde_json::from_slice(line.as_bytes()).ok());
             match order {
                 Some(Order::Begin { at_ns }) => self.line.set(at_ns),
                 Some(Order::Stop { reason }) => self.stop.request(&reason),

@@ -160,7 +160,7 @@ impl Process {
 /// Passes on what a process says until it closes its output, or says what cannot be understood.
 fn listen(index: usize, output: ChildStdout, tell: &Sender<Heard>) {
     for line in BufReader::new(output).lines() {
-        let told = line.ok().and_then(|line| serde_json::from_str(&line).ok());
+        let told = line.ok().and_then(|line| serde_json::from_slice(line.as_bytes()).ok());
         let is_over = told.is_none();
         if tell.send((index, told)).is_err() || is_over {
             return;

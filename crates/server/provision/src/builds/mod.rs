@@ -153,7 +153,8 @@ pub fn unfinished(dirs: &Dirs) -> Vec<Unfinished> {
 fn open(name: &str, dir: &Path) -> Result<Build, Problem> {
     let path = dir.join(build_store::MANIFEST);
     let text = fs::read_to_string(&path).map_err(|error| unreadable(name, &path, &error))?;
-    let manifest = serde_json::from_str(&text).map_err(|error| unreadable(name, &path, &error.into()))?;
+    let manifest =
+        serde_json::from_slice(text.as_bytes()).map_err(|error| unreadable(name, &path, &error.into()))?;
     Ok(Build { name: name.to_owned(), dir: dir.to_owned(), manifest })
 }
 

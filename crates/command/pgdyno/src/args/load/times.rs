@@ -121,7 +121,7 @@ impl KeptTimes {
     fn parse(path: PathBuf, text: &str) -> Self {
         let (mut loads, mut damaged) = (Vec::new(), Vec::new());
         for (number, line) in (1..).zip(text.lines()) {
-            match serde_json::from_str(line) {
+            match serde_json::from_slice(line.as_bytes()) {
                 Ok(load) => loads.push(load),
                 Err(_) => damaged.push(number),
             }

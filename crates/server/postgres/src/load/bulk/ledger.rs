@@ -95,7 +95,7 @@ pub(in crate::load) fn find(session: &mut Session, target: &str) -> Result<Optio
             .detail("pgdyno_load.job was written by another version of pgdyno, or by hand")
             .hint("finish the load with the version that began it, or drop its tables and the schema pgdyno_load")
     };
-    let plan = row.get(1).and_then(|text| serde_json::from_str(text).ok()).ok_or_else(unread)?;
+    let plan = row.get(1).and_then(|text| serde_json::from_slice(text.as_bytes()).ok()).ok_or_else(unread)?;
     let layout: Option<u32> = row.parse(3);
     let (Some(id), Some(LAYOUT)) = (row.parse(0), layout) else { return Err(unread()) };
     let relations = row.get(2).unwrap_or_default().to_owned();
