@@ -13,10 +13,10 @@ use tempfile::TempDir;
 /// A temporary directory that all users may pass through, removed when it is dropped. Ext4 keeps what is in it apart
 /// from what is in others.
 ///
-/// Ext4 uses no inode again within minutes of its removal, and looks past all of these for every new file. It looks for
-/// room near the directory of the file, and makes directories near their parent, unless that is marked as the top of
-/// trees that have nothing to do with each other: then their names decide. Tests make and remove clusters of a thousand
-/// files each: near each other, that takes them four times as long. Other file systems need no mark, and refuse it.
+/// Ext4 uses no inode again within minutes of its removal, and scans past all of these for every new file. It allocates
+/// near the directory of the file, and makes directories near their parent, unless that is marked as the top of trees
+/// that have nothing to do with each other: then their names decide. Tests make and remove clusters of a thousand files
+/// each: near each other, that takes them four times as long. Other file systems need no mark, and refuse it.
 #[derive(Debug)]
 pub struct Spread {
     /// Removed first.

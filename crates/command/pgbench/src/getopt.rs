@@ -8,7 +8,7 @@ use std::collections::VecDeque;
 /// One option.
 #[derive(Debug, Clone, Copy)]
 pub struct Flag<O> {
-    /// The option that it stands for.
+    /// The option that it sets.
     pub option: O,
     /// Letter, if there is one.
     pub short: Option<u8>,

@@ -100,7 +100,7 @@ mod tests {
         let path = dir.path().join("a.json");
         fs::write(&path, "").expect("it can be made");
         let mut held = NewFile::make(&path).expect("a run that was killed left it");
-        assert!(refused(&path), "a run under way holds it");
+        assert!(refused(&path), "a running run holds it");
         held.write(b"[]").expect("it can be written");
         drop(held);
         assert_eq!(fs::read(&path).expect("it is there"), b"[]");

@@ -378,7 +378,7 @@ fn run(results: &Results<'_>, workload: Workload, start_s: f64) -> CellRun {
         counts: report.counts,
         counts_whole: report.counts_whole,
         tps: report.counts.committed as f64 * 1e9 / report.duration_ns as f64,
-        // Its tally goes on after the measured interval.
+        // Its tally continues after the measured interval.
         rows: None,
         latency: report.latency.summary(),
         slowest_seconds_ns: Vec::new(),

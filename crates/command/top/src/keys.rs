@@ -6,19 +6,19 @@ use ratatui_crossterm::crossterm::event::{self, Event, KeyCode, KeyEvent, KeyEve
 
 use crate::{model::Key, news::News};
 
-/// Tells keys and changes of the terminal's size from now on.
+/// Sends keys and changes of the terminal's size from now on.
 ///
 /// # Errors
 /// The thread cannot be started.
 pub(crate) fn listen(news: mpsc::Sender<News>) -> std::io::Result<()> {
     let read = move || {
         loop {
-            let told = match event::read() {
+            let read = match event::read() {
                 Ok(event) => meaning(&event),
                 Err(error) => Some(News::Deaf { why: error.to_string() }),
             };
-            let is_last = matches!(told, Some(News::Deaf { .. }));
-            if told.is_some_and(|told| news.send(told).is_err()) || is_last {
+            let is_last = matches!(read, Some(News::Deaf { .. }));
+            if read.is_some_and(|read| news.send(read).is_err()) || is_last {
                 return;
             }
         }
@@ -64,18 +64,18 @@ fn of_key(key: &KeyEvent) -> Option<News> {
 mod tests {
     use super::*;
 
-    fn told(code: KeyCode, modifiers: KeyModifiers) -> String {
+    fn meaning_of(code: KeyCode, modifiers: KeyModifiers) -> String {
         format!("{:?}", meaning(&Event::Key(KeyEvent::new(code, modifiers))))
     }
 
     #[test]
     fn control_characters_are_no_letters() {
         let plain = KeyModifiers::NONE;
-        assert_eq!(told(KeyCode::Char('c'), plain), "Some(Key(Char('c')))");
-        assert_eq!(told(KeyCode::Char('c'), KeyModifiers::CONTROL), "Some(Interrupt)");
-        assert_eq!(told(KeyCode::Char('z'), KeyModifiers::CONTROL), "Some(Suspend)");
-        assert_eq!(told(KeyCode::Char('x'), KeyModifiers::CONTROL), "None");
-        assert_eq!(told(KeyCode::BackTab, KeyModifiers::SHIFT), "Some(Key(Previous))");
+        assert_eq!(meaning_of(KeyCode::Char('c'), plain), "Some(Key(Char('c')))");
+        assert_eq!(meaning_of(KeyCode::Char('c'), KeyModifiers::CONTROL), "Some(Interrupt)");
+        assert_eq!(meaning_of(KeyCode::Char('z'), KeyModifiers::CONTROL), "Some(Suspend)");
+        assert_eq!(meaning_of(KeyCode::Char('x'), KeyModifiers::CONTROL), "None");
+        assert_eq!(meaning_of(KeyCode::BackTab, KeyModifiers::SHIFT), "Some(Key(Previous))");
         assert_eq!(format!("{:?}", meaning(&Event::Resize(1, 1))), "Some(Redraw)");
     }
 }

@@ -1,8 +1,8 @@
 //! A live view of a server: readings, panels, and the terminal that shows them.
 //!
 //! One thread reads the server over a session of its own, one the machine, one the terminal, one takes signals. They
-//! tell the calling thread, which puts a reading together and draws it: a server that hangs does not stop the keys.
-//! What is shown is [a pure function](model) of a reading and of what the user wants to see.
+//! send messages to the calling thread, which puts a reading together and draws it: a server that hangs does not stop
+//! the keys. What is shown is [a pure function](model) of a reading and of what the user wants to see.
 
 mod draw;
 mod keys;

@@ -68,7 +68,7 @@ fn read(interval: Duration, to_watch: &mpsc::Receiver<Watched>, news: &mpsc::Sen
                 watcher.forget(SERVER);
                 is_here = server.is_some();
                 server.into_iter().for_each(|server| watcher.watch(SERVER, server));
-                // What was counted before belongs to nobody.
+                // What was counted before belongs to no server.
                 watcher.read();
                 (at, cpu, due) = (Instant::now(), cpu_time(), Instant::now() + interval);
             }

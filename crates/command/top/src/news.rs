@@ -1,4 +1,4 @@
-//! What threads tell the view, and the reading that follows from it.
+//! Messages from threads to the view, and the reading that is made of them.
 
 use std::time::{Duration, Instant};
 
@@ -19,15 +19,15 @@ pub(crate) type Watched = Option<WatchedServer>;
 /// A signal.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Signalled {
-    /// It asks for the end.
+    /// The program must end.
     End,
-    /// It asks to stop until it is continued.
+    /// The program must stop until it is continued.
     Suspend,
-    /// The process goes on after it was stopped.
+    /// The process was continued after a stop.
     Continued,
 }
 
-/// What a thread tells.
+/// A message from a thread.
 #[derive(Debug)]
 pub(crate) enum News {
     /// There is a session with this server.

@@ -53,9 +53,9 @@ pub(crate) fn databases(session: &mut Session) -> Result<Vec<String>, WireError>
 /// The server's processes and files on this machine; `None` if it is elsewhere, or its processes are hidden.
 pub(crate) fn watched(session: &mut Session) -> Option<WatchedServer> {
     let postmaster = postmaster_of(session)?;
-    let told = session.value("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'");
+    let setting = session.value("SELECT setting FROM pg_catalog.pg_settings WHERE name = 'data_directory'");
     // Without the right to see the setting: the postmaster works in its data directory.
-    let data = told
+    let data = setting
         .ok()
         .flatten()
         .map(PathBuf::from)

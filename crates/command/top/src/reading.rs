@@ -159,7 +159,7 @@ pub struct Standby {
     pub replay_lag_s: Option<f64>,
 }
 
-/// A command under way.
+/// A running command.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Progress {
     /// How far it is.

@@ -98,15 +98,12 @@ pub fn old() -> Reading {
         ],
     });
     reading.absent = vec![
-        lacks(
-            Subject::Waits,
-            "9.5 tells that a session waits for a lock, and no other wait: those came with 9.6",
-        ),
+        lacks(Subject::Waits, "9.5 reports waits for locks only; other wait events came with 9.6"),
         lacks(
             Subject::Progress,
             "9.5 has no progress views: VACUUM has one since 9.6, the others came later",
         ),
-        lacks(Subject::Wal, "9.5 does not tell when the last checkpoint was: 9.6 does"),
+        lacks(Subject::Wal, "9.5 does not report when the last checkpoint was; 9.6 does"),
         lacks(Subject::Statements, "start the server with shared_preload_libraries = pg_stat_statements"),
         lacks(Subject::Machine, "the server's processes are not visible on this machine"),
     ];

@@ -23,11 +23,11 @@ use crate::{
 
 /// Name of the session in `pg_stat_activity`.
 const APPLICATION_NAME: &str = "pgdyno top";
-/// Settings of the session: it waits for nobody.
+/// Settings of the session: it does not wait for others.
 const SETTINGS: [(&str, &str); 2] = [("statement_timeout", "5000"), ("lock_timeout", "1000")];
 /// SQLSTATE of a startup parameter that a pooler refuses.
 const REFUSED: &str = "08P01";
-/// Longest wait for an answer. A server that hangs does not heed its own timeouts.
+/// Longest wait for an answer. A server that hangs does not enforce its own timeouts.
 const LONGEST_ANSWER: Duration = Duration::from_secs(6);
 /// Longest time to connect again.
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);
@@ -35,13 +35,13 @@ const LONGEST_CONNECT: Duration = Duration::from_secs(5);
 const BACK_OFF: [Duration; 2] = [Duration::from_millis(250), Duration::from_secs(5)];
 /// Time between two samples of what sessions wait for.
 const SAMPLE_EVERY: Duration = Duration::from_millis(100);
-/// Least time between two readings of `pg_stat_statements` while a view goes on.
+/// Least time between two readings of `pg_stat_statements` while a view is shown.
 const STATEMENTS_EVERY: Duration = Duration::from_secs(5);
-/// Statements that are told.
+/// Most statements of a reading.
 const MOST_STATEMENTS: usize = 50;
 /// Most texts of statements that are remembered.
 const MOST_TEXTS: usize = 10_000;
-/// Time after which the list of databases is asked for again.
+/// Time after which the list of databases is read again.
 const LIST_AGAIN: Duration = Duration::from_secs(30);
 
 /// The running thread.
@@ -132,7 +132,7 @@ impl State {
                 }
                 Err(error) => error.to_string(),
             };
-            if self.tell(News::Lost { why }).is_none() || self.waits(back_off).is_none() {
+            if self.send(News::Lost { why }).is_none() || self.waits(back_off).is_none() {
                 return;
             }
             back_off = (back_off * 2).min(BACK_OFF[1]);
@@ -157,21 +157,21 @@ impl State {
         session.within(Some(LONGEST_ANSWER));
         let facts = place::facts(&mut session, &self.options)?;
         let watched = place::watched(&mut session);
-        let is_told = self.tell(News::Connected { shown: Box::new(facts.shown.clone()), watched });
+        let is_sent = self.send(News::Connected { shown: Box::new(facts.shown.clone()), watched });
         let mut readers = Readers::begin(&mut session, facts.shown.version_num, facts.databases, self)?;
-        if is_told.is_none() {
+        if is_sent.is_none() {
             return Ok(());
         }
         loop {
             let Some(part) = readers.round(&mut session, self)? else { return Ok(()) };
-            if self.tell(News::Server(Box::new(part))).is_none() {
+            if self.send(News::Server(Box::new(part))).is_none() {
                 return Ok(());
             }
         }
     }
 
-    /// `None` if nobody listens any more.
-    fn tell(&self, news: News) -> Option<()> {
+    /// `None` if the view has ended.
+    fn send(&self, news: News) -> Option<()> {
         self.news.send(news).ok().filter(|()| !self.stop.requested())
     }
 
@@ -410,17 +410,13 @@ impl ServerPart {
     /// Says what the major version lacks.
     fn explain(&mut self, version_num: u32) {
         let lacks: [(u32, Subject, &str); 5] = [
-            (
-                90_600,
-                Subject::Waits,
-                "9.5 tells that a session waits for a lock, and no other wait: those came with 9.6",
-            ),
+            (90_600, Subject::Waits, "9.5 reports waits for locks only; other wait events came with 9.6"),
             (
                 90_600,
                 Subject::Progress,
                 "9.5 has no progress views: VACUUM has one since 9.6, the others came later",
             ),
-            (90_600, Subject::Wal, "9.5 does not tell when the last checkpoint was: 9.6 does"),
+            (90_600, Subject::Wal, "9.5 does not report when the last checkpoint was; 9.6 does"),
             (100_000, Subject::Waits, "background processes are not listed before 10"),
             (140_000, Subject::Wal, "records and full-page images are counted since 14"),
         ];

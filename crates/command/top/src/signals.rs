@@ -11,8 +11,8 @@ use signal_hook::{
 
 use crate::news::{News, Signalled};
 
-/// Tells signals from now on. One that is ignored when the program starts, as HUP is after `nohup`, stays ignored. The
-/// first one that asks for the end also stops what waits for the server.
+/// Sends signals from now on. One that is ignored when the program starts, as HUP is after `nohup`, stays ignored. The
+/// first that ends the program also stops waits for the server.
 ///
 /// # Errors
 /// The signals cannot be handled.
@@ -20,7 +20,7 @@ pub(crate) fn listen(news: mpsc::Sender<News>, stop: Stop, has_terminal: bool) -
     let ends = [SIGINT, SIGTERM, SIGHUP].into_iter().filter(|signal| !ignores_signal(*signal));
     let of_terminal = [SIGTSTP, SIGCONT].into_iter().filter(|_| has_terminal);
     let mut signals = Signals::new(ends.chain(of_terminal))?;
-    let tell = move || {
+    let forward = move || {
         for signal in &mut signals {
             let signalled = match signal {
                 SIGTSTP => Signalled::Suspend,
@@ -35,5 +35,5 @@ pub(crate) fn listen(news: mpsc::Sender<News>, stop: Stop, has_terminal: bool) -
             }
         }
     };
-    thread::Builder::new().name("signals".to_owned()).spawn(tell).map(drop)
+    thread::Builder::new().name("signals".to_owned()).spawn(forward).map(drop)
 }

@@ -79,8 +79,8 @@ impl Taken {
         Ok(())
     }
 
-    /// Stops this process and those with it, as Ctrl-Z does elsewhere, and goes on when it is continued. Returns
-    /// `false` if nobody is there who could continue it.
+    /// Stops the process group, as Ctrl-Z does elsewhere, until it is continued. Returns `false` if no shell could
+    /// continue it.
     pub(crate) fn suspend(&mut self) -> io::Result<bool> {
         if is_orphaned() {
             return Ok(false);

@@ -38,7 +38,7 @@ pub struct Request {
     pub listener: Listener,
 }
 
-/// Hears signals from now on: INT, TERM and HUP ask for the end.
+/// Handles signals from now on: INT, TERM and HUP end the program.
 #[derive(Debug)]
 pub struct Listener {
     sender: mpsc::Sender<News>,
@@ -58,13 +58,13 @@ impl Listener {
         Ok(Self { sender, news, stop })
     }
 
-    /// Is requested when a signal asks for the end.
+    /// Is requested by a signal that ends the program.
     pub fn stop(&self) -> Stop {
         self.stop.clone()
     }
 }
 
-/// The threads, and what they tell.
+/// The threads, and their messages.
 struct Sources {
     listener: Listener,
     interval: Duration,
@@ -88,8 +88,8 @@ impl Sources {
         self.latest.reading(Instant::now(), self.interval + PATIENCE, at)
     }
 
-    /// The next news that a thread tells within this time and that is no part of a reading; `None` if there is none.
-    /// `is_new` tells whether the server was read.
+    /// The next message within this time that is no part of a reading; `None` if there is none. `is_new` is set if the
+    /// server was read.
     ///
     /// # Errors
     /// A thread has ended.
@@ -205,7 +205,7 @@ impl From<io::Error> for Ended {
     }
 }
 
-/// A view that goes on. The terminal is before the threads, so that it is given back before they are waited for.
+/// A running view. The terminal is before the threads, so that it is restored before they are joined.
 struct Watching {
     terminal: Taken,
     sources: Sources,
@@ -226,7 +226,7 @@ impl Watching {
             let screen = model::screen(&self.reading, &self.view, self.hint.as_deref(), size);
             self.view.from_line = screen.from_line;
             self.terminal.draw(&screen)?;
-            // The clock and the age of an answer go on.
+            // The clock and the age of an answer advance.
             let news = self.sources.next(Instant::now() + Duration::from_secs(1), &mut false)?;
             if let Some(news) = news {
                 self.obey(news, screen.page, screen.columns)?;
@@ -241,13 +241,13 @@ impl Watching {
                 self.hint = None;
                 self.view.obey(key, page, columns);
                 if key == Key::Char('s') && columns == 0 && !self.view.types_filter {
-                    self.hint = Some("this panel has an order of its own".to_owned());
+                    self.hint = Some("this panel cannot be sorted".to_owned());
                 }
             }
             News::Interrupt | News::Signal(Signalled::End) => self.view.ends = true,
             News::Suspend | News::Signal(Signalled::Suspend) => {
                 if !self.terminal.suspend()? {
-                    self.hint = Some("nobody could continue it".to_owned());
+                    self.hint = Some("cannot suspend: no shell could continue it".to_owned());
                 }
             }
             News::Redraw => self.terminal.forget()?,

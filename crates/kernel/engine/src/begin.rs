@@ -12,7 +12,7 @@ use crate::Clock;
 
 /// Leaves all threads time to get from a barrier to their first read of the clock.
 const LEAD_NS: u64 = 1_000_000;
-/// How often a wait looks for a request to stop.
+/// How often a waiting thread checks for a stop request.
 const POLL: Duration = Duration::from_millis(50);
 
 /// Says when the schedule of a run begins; by default as soon as all its workers are ready.
@@ -71,7 +71,7 @@ impl StartLine {
         }
     }
 
-    /// Sets the instant that another process has told.
+    /// Sets the instant, as received from another process.
     pub fn set(&self, begin_ns: u64) {
         self.state().begin_ns = begin_ns;
         self.changed.notify_all();

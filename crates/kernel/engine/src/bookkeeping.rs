@@ -4,7 +4,7 @@ use pgdyno_core::{measure::Ending, random::Random};
 
 use crate::{Begin, LoadStep, Messages, Mix, Population};
 
-/// What a run records beside the counting equation and its histograms; by default nothing.
+/// What a run records in addition to the counting equation and its histograms; by default nothing.
 #[derive(Debug, Clone, Default)]
 pub struct Bookkeeping {
     /// Weights of the scripts, by which every attempt's script is drawn.

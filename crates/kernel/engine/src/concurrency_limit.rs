@@ -38,7 +38,7 @@ impl ConcurrencyLimit {
         self
     }
 
-    /// Whether another client may become active beside those in flight.
+    /// Whether another client may become active in addition to those in flight.
     #[inline]
     pub(crate) fn admits(&mut self, in_flight: u64, now_ns: u64) -> bool {
         in_flight < self.open || (now_ns >= self.until_ns && self.admits_after_looking(in_flight, now_ns))

@@ -1,5 +1,5 @@
-//! Reconnects clients in a thread beside a worker's loop, so that slow steps (name lookup, handshake, password hashing,
-//! an unresponsive server) do not delay other clients.
+//! Reconnects clients in a separate thread, outside a worker's loop, so that slow steps (name lookup, handshake,
+//! password hashing, an unresponsive server) do not delay other clients.
 //!
 //! The thread starts with the first lost connection. It reports a new connection by a byte on a socket that the loop
 //! waits for like any other.

@@ -13,7 +13,7 @@ pub enum Level {
     Warning,
     /// Failure.
     Error,
-    /// Output that a script or the server asked for, printed as it is.
+    /// Output of a script or the server, printed as it is.
     Plain,
 }
 

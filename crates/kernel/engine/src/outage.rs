@@ -16,7 +16,7 @@ const LONGEST_WAIT_NS: u64 = 1_000_000_000;
 /// Time between two tries of the whole run while tries fail, in nanoseconds: 50 a second. Every try costs a recovering
 /// or full server a process; after a successful try there is no such limit.
 const PACE_NS: u64 = 20_000_000;
-/// How long the run goes on without any connected client, in nanoseconds. Restarts and failovers end within it, crash
+/// How long the run continues without any connected client, in nanoseconds. Restarts and failovers end within it, crash
 /// recovery seldom takes longer, and a server that is gone for good should not cost a night.
 pub(crate) const LONGEST_OUTAGE_NS: u64 = 30_000_000_000;
 

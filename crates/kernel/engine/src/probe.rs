@@ -1,4 +1,4 @@
-//! What a target reports beside the outcome: latency of statements, and errors.
+//! What a target reports in addition to the outcome: latency of statements, and errors.
 
 use std::collections::BTreeMap;
 
@@ -140,7 +140,7 @@ impl Probe {
         }
     }
 
-    /// Makes a probe that also records what `bookkeeping` asks for.
+    /// Makes a probe that also records what `bookkeeping` requests.
     pub fn keeping(statements: usize, bookkeeping: &Bookkeeping) -> Self {
         let commands = vec![CommandTally::default(); bookkeeping.commands];
         Self { commands, messages: bookkeeping.messages.clone(), ..Self::new(statements) }
@@ -236,7 +236,7 @@ impl Probe {
         self.note.rows = rows;
     }
 
-    /// Reports why the attempt that ends now failed, if its client goes on. An attempt that fails without this call
+    /// Reports why the attempt that ends now failed, if its client continues. An attempt that fails without this call
     /// took its client with it or was cut off by the end: it is counted, and pgbench's sums leave it out.
     #[inline]
     pub fn failed_by(&mut self, failure: Failure) {
@@ -304,7 +304,7 @@ impl Probe {
         self.errors.add(code, message, Some(took_ns));
     }
 
-    /// Requests the end of the whole run because it cannot go on sensibly. The first reason is kept.
+    /// Requests the end of the whole run because it cannot sensibly continue. The first reason is kept.
     pub fn stop_run(&mut self, reason: &str) {
         self.stop.get_or_insert_with(|| reason.to_owned());
     }

@@ -116,7 +116,7 @@ pub struct MergedInterval {
     /// CPU time of all workers within the interval, in nanoseconds.
     pub cpu_ns: u64,
     /// Time for which workers were ready to run and waited for a CPU, in nanoseconds, summed over them; `None` if the
-    /// kernel does not tell.
+    /// kernel does not report it.
     pub waited_ns: Option<u64>,
 }
 
@@ -145,7 +145,7 @@ pub struct Report {
     /// CPU time of all workers in the measured interval, in nanoseconds.
     pub cpu_ns: u64,
     /// Time for which workers were ready to run and waited for a CPU in the measured interval, in nanoseconds, summed
-    /// over them; `None` if the kernel does not tell.
+    /// over them; `None` if the kernel does not report it.
     pub waited_ns: Option<u64>,
     /// CPU time of the busiest worker as a share of the measured interval.
     pub busiest_worker: f64,

@@ -49,7 +49,7 @@ pub fn run<T: Target + 'static>(
     run_keeping(driver, workers, settings, &Bookkeeping::default(), stop, listeners)
 }
 
-/// Like [`run`], and records what `bookkeeping` asks for. If clients end by number of attempts
+/// Like [`run`], and records what `bookkeeping` requests. If clients end by number of attempts
 /// ([`Bookkeeping::by_number`]), `settings` must have a duration that the run does not reach.
 ///
 /// # Errors
@@ -69,8 +69,8 @@ pub fn run_keeping<T: Target + 'static>(
 pub type ClientsOfWorkers<T> = Vec<Vec<Client<T>>>;
 
 /// Like [`run_keeping`], and returns the clients of every worker for another run, with their connections, if
-/// [`Bookkeeping::returns_clients`] asks for it. Clients that lost their connection, or whose last answer did not come,
-/// are not among them.
+/// [`Bookkeeping::returns_clients`] is set. Clients that lost their connection, or whose last answer did not come, are
+/// not among them.
 ///
 /// # Errors
 /// As [`run_keeping`].
@@ -263,13 +263,13 @@ impl Job {
     /// Waits for the other workers, and returns the schedule when it begins. Not inlined into `work`: its temporaries
     /// would stay on the stack of every worker for the whole run, and there may be hundreds of workers.
     #[inline(never)]
-    #[expect(clippy::boxed_local, reason = "out of the box it would be on the stack of whoever calls this")]
+    #[expect(clippy::boxed_local, reason = "out of the box it would be on the caller's stack")]
     fn start(self: Box<Self>, clients: usize) -> io::Result<Box<WorkerSchedule>> {
         let pinned = self.pin();
         // Lets sleeps end within a microsecond of their instant, as far as the kernel can.
         let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
         let probe = Probe::keeping(self.settings.statements, &self.bookkeeping);
-        // Done before the barrier: creating a million users takes a while.
+        // Done before the barrier: creating a million users takes time.
         let mut chooser = Chooser::new(&self.bookkeeping.mix, self.channel.worker);
         let users = self.users(&mut chooser);
         let timeline = self.gate.pass();

@@ -13,7 +13,7 @@ impl RunDelay {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// Nanoseconds since the thread began; `None` if the kernel does not tell.
+    /// Nanoseconds since the thread began; `None` if the kernel does not report it.
     pub(crate) fn read_ns(&self) -> Option<u64> {
         let mut text = [0; 96];
         let length = self.0.as_ref()?.read_at(&mut text, 0).ok()?;
@@ -52,11 +52,11 @@ mod tests {
         let busy = || {
             pin_current_thread(&[cpu]).expect("this thread runs there");
             let delay = RunDelay::of_this_thread();
-            let before = delay.read_ns().expect("it was told before");
+            let before = delay.read_ns().expect("it was readable before");
             while !over.load(Ordering::Relaxed) {
                 std::hint::spin_loop();
             }
-            delay.read_ns().expect("it was told before") - before
+            delay.read_ns().expect("it was readable before") - before
         };
         let begun = Instant::now();
         let waited: u64 = thread::scope(|scope| {

@@ -19,7 +19,7 @@ pub struct Settings {
     pub duration_ns: u64,
     /// Length of the reported intervals in nanoseconds.
     pub interval_ns: u64,
-    /// Time limit for attempts under way at the end, in nanoseconds.
+    /// Time limit for attempts in progress at the end, in nanoseconds.
     pub drain_ns: u64,
     /// Attempts per second over all workers; `None` is a closed loop.
     pub rate_per_s: Option<f64>,
@@ -64,7 +64,7 @@ pub struct Listeners<'a> {
     /// Called at the edges of the measured interval.
     pub on_mark: &'a mut dyn FnMut(Mark),
     /// Called with a worker's number and single attempts, in the order in which they ended, if
-    /// [`Bookkeeping::log`](crate::Bookkeeping::log) asks for them.
+    /// [`Bookkeeping::log`](crate::Bookkeeping::log) is set.
     pub on_log: &'a mut dyn FnMut(usize, &[LogRecord]),
 }
 

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn clients_at_work_are_dealt_out_to_the_workers() {
+    fn active_clients_are_distributed_among_the_workers() {
         for clients in 0..9 {
             let profile = profile(&[Load::Clients(clients)]);
             let shares: Vec<u64> = (0..4).map(|worker| profile.clients_at(0, worker, 4)).collect();

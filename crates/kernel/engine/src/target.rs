@@ -18,12 +18,12 @@ pub enum Event<'a> {
     /// The instant of a [`Step::WaitUntil`] has come.
     Woken,
     /// The connection of a [`Step::Connect`] or [`Step::Reconnect`] is made. After a [`Step::Reconnect`] no attempt is
-    /// under way, and the returned step is ignored.
+    /// in progress, and the returned step is ignored.
     Connected,
     /// The connection was closed by the peer (`None`), broke, or could not be made.
     Gone(Option<io::Error>),
-    /// The run is over and no attempt is under way: the target may send a final query. It answers [`Step::Send`] if it
-    /// has one, and [`Step::Done`] with any outcome once it has the answer. The query belongs to no attempt, is not
+    /// The run is over and no attempt is in progress: the target may send a final query. It answers [`Step::Send`] if
+    /// it has one, and [`Step::Done`] with any outcome once it has the answer. The query belongs to no attempt, is not
     /// counted, and has little time.
     Parting,
 }
@@ -40,8 +40,9 @@ pub enum Step {
     /// Close the connection, if there is one, and make another by [`Target::connect`]; then report
     /// [`Event::Connected`], or [`Event::Gone`] with the error.
     Connect,
-    /// The attempt has ended, if one was under way, and the connection is unusable: the client can go on over a new
-    /// one, which [`Target::dial`] makes outside the loop. After an [`Event::Gone`] for a failed try: try again later.
+    /// The attempt has ended, if one was in progress, and the connection is unusable: the client can continue over a
+    /// new one, which [`Target::dial`] makes outside the loop. After an [`Event::Gone`] for a failed try: try again
+    /// later.
     Reconnect(Outcome),
     /// The attempt has ended and the client can begin another.
     Done(Outcome),

@@ -9,7 +9,7 @@ pub enum Phase {
     WarmUp,
     /// The measured interval.
     Measured,
-    /// Drain, after the measured interval: attempts under way end, none begins.
+    /// Drain, after the measured interval: attempts in progress end, none begins.
     Drain,
 }
 

@@ -48,7 +48,7 @@ pub(crate) struct Due {
 pub(crate) struct Users {
     paces: Vec<Pace>,
     random: Xoshiro256PlusPlus,
-    /// Start of the schedule. All other instants count from it, because creating many users takes a while.
+    /// Start of the schedule. All other instants count from it, because creating many users takes time.
     start_ns: u64,
     /// Attempts being keyed, or keyed after the thinking; the earliest first.
     coming: BinaryHeap<Reverse<Due>>,
@@ -73,7 +73,7 @@ impl Users {
             waiting: VecDeque::new(),
         };
         for user in (worker as u64..population.users).step_by(workers.max(1)) {
-            let (script, round_ns) = users.round_under_way(chooser);
+            let (script, round_ns) = users.present_round(chooser);
             let at_ns = (round_ns as f64 * users.uniform()) as u64;
             users.coming.push(Reverse(Due { at_ns, user, script }));
         }
@@ -103,7 +103,7 @@ impl Users {
 
     /// Draws the cycle that a random instant falls into: a longer cycle contains more instants and is likelier in
     /// proportion. Otherwise the first users would come too soon.
-    fn round_under_way(&mut self, chooser: &mut Chooser) -> (u32, u64) {
+    fn present_round(&mut self, chooser: &mut Chooser) -> (u32, u64) {
         let most = |of: fn(&Pace) -> u64| self.paces.iter().map(of).max().unwrap_or(0) as f64;
         let longest_ns = most(|pace| pace.keying_ns) + most(|pace| pace.think_ns) * LONGEST_THOUGHT;
         loop {
@@ -117,7 +117,7 @@ impl Users {
     }
 
     /// Starts a user's next cycle, after an answer or without waiting for one: think, then key the next attempt.
-    fn go_on(&mut self, user: u64, script: u32, now_ns: u64, chooser: &mut Chooser) {
+    fn start_cycle(&mut self, user: u64, script: u32, now_ns: u64, chooser: &mut Chooser) {
         let think_ns = self.think_ns(script);
         let script = chooser.choose();
         let at_ns = now_ns.saturating_add(think_ns).saturating_add(self.pace(script).keying_ns);
@@ -137,7 +137,7 @@ impl Users {
             self.waiting.push_back(due);
             count += 1;
             if self.pace(due.script).queued {
-                self.go_on(due.user, due.script, due.at_ns, chooser);
+                self.start_cycle(due.user, due.script, due.at_ns, chooser);
             }
         }
         count
@@ -152,7 +152,7 @@ impl Users {
     /// Notes that a user's attempt has ended.
     pub(crate) fn answered(&mut self, user: u64, script: u32, end_ns: u64, chooser: &mut Chooser) {
         if !self.pace(script).queued {
-            self.go_on(user, script, end_ns.saturating_sub(self.start_ns), chooser);
+            self.start_cycle(user, script, end_ns.saturating_sub(self.start_ns), chooser);
         }
     }
 

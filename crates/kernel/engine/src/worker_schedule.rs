@@ -15,7 +15,7 @@ use crate::{
     users::Due,
 };
 
-/// Time limit for attempts under way after a stop request, in nanoseconds.
+/// Time limit for attempts in progress after a stop request, in nanoseconds.
 const STOPPED_DRAIN_NS: u64 = 1_000_000_000;
 
 /// What an idle client does next.
@@ -192,7 +192,7 @@ impl WorkerSchedule {
         self.recorder.boundary_ns().min(now_ns + 100_000_000)
     }
 
-    /// Instant at which attempts under way get no more time; `None` while attempts may still begin.
+    /// Instant at which attempts in progress get no more time; `None` while attempts may still begin.
     pub(crate) fn give_up_at_ns(&self, now_ns: u64) -> Option<u64> {
         match self.stopped_at_ns {
             Some(stopped_ns) => Some(stopped_ns + STOPPED_DRAIN_NS),

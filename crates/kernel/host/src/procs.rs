@@ -58,8 +58,8 @@ impl ProcessId {
     }
 }
 
-/// The kernel's identifier of the time since the machine was started; empty if the kernel does not tell. Start times of
-/// processes are comparable within it.
+/// The kernel's identifier of the time since the machine was started; empty if the kernel does not report it. Start
+/// times of processes are comparable within it.
 pub fn boot_id() -> String {
     let id = fs::read_to_string("/proc/sys/kernel/random/boot_id");
     id.map(|id| id.trim().to_owned()).unwrap_or_default()
@@ -120,7 +120,7 @@ pub fn age_s(pid: u32) -> Option<f64> {
 }
 
 /// Whether this process ignores a signal, such as HUP after `nohup` (`SigIgn` of `/proc/self/status`, one bit for each
-/// signal from 1); `false` if the kernel does not tell.
+/// signal from 1); `false` if the kernel does not report it.
 pub fn ignores_signal(signal: i32) -> bool {
     fs::read_to_string("/proc/self/status").is_ok_and(|status| is_among_ignored(&status, signal))
 }

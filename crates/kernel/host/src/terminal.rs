@@ -34,7 +34,7 @@ const POLL: Timespec = Timespec { tv_sec: 0, tv_nsec: 100_000_000 };
 /// `cancelled` returned true, or at the end of input.
 ///
 /// # Errors
-/// The terminal cannot be read, or cannot be told not to echo.
+/// The terminal cannot be read, or its echo cannot be switched off.
 pub fn ask_secret(prompt: &str, cancelled: &dyn Fn() -> bool) -> io::Result<Option<String>> {
     let Ok(mut terminal) = OpenOptions::new().read(true).write(true).open("/dev/tty") else {
         return Ok(None);
@@ -42,7 +42,7 @@ pub fn ask_secret(prompt: &str, cancelled: &dyn Fn() -> bool) -> io::Result<Opti
     let modes = tcgetattr(&terminal)?;
     let mut silent = modes.clone();
     silent.local_modes.remove(LocalModes::ECHO);
-    // What was typed ahead was echoed: it is dropped.
+    // What was typed before was echoed: it is dropped.
     tcsetattr(&terminal, OptionalActions::Flush, &silent)?;
     let typed = write!(terminal, "{prompt}").and_then(|()| typed_line(&terminal, cancelled));
     tcsetattr(&terminal, OptionalActions::Now, &modes)?;

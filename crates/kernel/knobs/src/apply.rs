@@ -57,9 +57,8 @@ pub(crate) fn apply_with(
     place.refuse_others("change")?;
     plan.refuse_objections()?;
     if plan.root != place.root {
-        return Err(
-            Problem::wrong_request("the plan is of another root").hint("plan again. Nothing was changed.")
-        );
+        return Err(Problem::wrong_request("the plan was made for another root directory")
+            .hint("plan again. Nothing was changed."));
     }
     let mut journal = steps::journal(plan, place)?;
     if journal.steps.is_empty() {

@@ -92,7 +92,7 @@ impl Calls<'_> {
             Ok(renameat(&dir.fd, &new, &dir.fd, name)?)
         });
         if written.is_err() {
-            // The first error is the one to tell.
+            // The first error is the one to report.
             let _ = self.remove(dir, &new);
         }
         written.and_then(|()| self.sync(dir))

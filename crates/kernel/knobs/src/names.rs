@@ -56,8 +56,8 @@ pub enum SideEffect {
     AllIn(String),
 }
 
-/// The file of a kernel parameter. As sysctl.d(5) has it: if the first separator is a slash, the rest stands as it is;
-/// if it is a dot, dots and slashes change places, as in `net.ipv4.conf.eth0/1.rp_filter`.
+/// The file of a kernel parameter. As sysctl.d(5) has it: if the first separator is a slash, the rest is taken as it
+/// is; if it is a dot, dots and slashes change places, as in `net.ipv4.conf.eth0/1.rp_filter`.
 ///
 /// # Errors
 /// Why it is no such name.

@@ -1,4 +1,4 @@
-//! Makes a state out of whatever is there, and tells whether it came out as wanted.
+//! Changes whatever is there to a wanted state, and reports whether that succeeded.
 
 use std::io;
 

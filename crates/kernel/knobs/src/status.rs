@@ -18,7 +18,7 @@ pub struct Status {
     pub found: bool,
     /// Whether the host was rebooted since, which ended all values but those that files set again.
     pub rebooted: bool,
-    /// Whether `apply` or `undo` was interrupted, or is at work.
+    /// Whether `apply` or `undo` was interrupted, or is running.
     pub unfinished: bool,
     /// What was changed.
     pub items: Vec<StatusItem>,
@@ -35,11 +35,11 @@ pub struct StatusItem {
     pub ours: Option<String>,
     /// What is there, in words.
     pub present: String,
-    /// How it stands.
+    /// Its state now.
     pub standing: Standing,
 }
 
-/// How a change stands.
+/// The state of a change now.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {

@@ -65,10 +65,10 @@ fn file(place: &Place, path: &str, text: String, planned: Option<&str>) -> Resul
     }
     if let Some((dir, name)) = read::parent(place, path)? {
         let new = new_name(name);
-        if dir.has(&new).map_err(|error| Problem::could_not(format!("could not look for {new}: {error}")))? {
+        if dir.has(&new).map_err(|error| Problem::could_not(format!("could not check for {new}: {error}")))? {
             return Err(not_replaced(
                 path,
-                &format!("about to be replaced by something: {new} is beside it"),
+                &format!("about to be replaced by something: {new} is next to it"),
             ));
         }
     }

@@ -128,7 +128,7 @@ fn remove_new_files(journal: &Journal, place: &Place, calls: &Calls<'_>) -> Resu
         if let Some((dir, name)) = read::parent(place, &step.path)? {
             calls.remove(&dir, &new_name(name)).map_err(|error| {
                 Problem::could_not(format!(
-                    "could not remove {} beside {}: {error}",
+                    "could not remove {} next to {}: {error}",
                     new_name(name),
                     step.name
                 ))

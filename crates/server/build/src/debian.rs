@@ -19,7 +19,7 @@ use crate::{
     run::{Failure, Step, relevant_lines, run},
 };
 
-/// Majors to ask for when listing what a distribution has.
+/// Majors to query when listing what a distribution has.
 const MAJORS: std::ops::RangeInclusive<u32> = 10..=40;
 /// Environment variables that apt needs to reach the network.
 const OF_NETWORK: [&str; 5] = ["http_proxy", "https_proxy", "no_proxy", "ftp_proxy", "APT_CONFIG"];
@@ -260,7 +260,7 @@ mod tests {
     }
 
     #[test]
-    fn majors_and_versions_are_told_apart() {
+    fn majors_and_versions_are_distinguished() {
         assert_eq!(parse("debian:18"), Some(("18".into(), None)));
         assert_eq!(parse("debian:18.6"), Some(("18".into(), Some("18.6".into()))));
         assert_eq!(parse("debian:9.6"), Some(("9.6".into(), None)));

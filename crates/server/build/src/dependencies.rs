@@ -347,7 +347,7 @@ mod tests {
     }
 
     #[test]
-    fn versions_and_systems_are_told_from_the_source() {
+    fn versions_and_systems_are_read_from_the_source() {
         let dir = source(&[("configure", NINE)]);
         assert_eq!(Source::at(dir.path(), "x").expect("it is one").version, "9.6.24");
         let meson = [

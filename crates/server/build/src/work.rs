@@ -39,7 +39,7 @@ const HALF_WRITTEN_S: i64 = 10;
 /// Last file that `configure` writes.
 const CONFIGURED: &str = "config.log";
 
-/// A build under way; its owner holds the lock of its digest.
+/// A running build; its owner holds the lock of its digest.
 #[derive(Debug)]
 pub struct Work<'a> {
     recipe: &'a Recipe<'a>,
@@ -422,7 +422,7 @@ impl<'a> Work<'a> {
         tree::give(path, user.uid, user.gid).map_err(|error| unwritable(path, &error))
     }
 
-    /// Makes a directory anew for the user who builds.
+    /// Removes a directory and makes it again for the user who builds.
     fn renew(&self, dir: &Path) -> Result<(), Problem> {
         remove(dir).and_then(|()| make_open_dir(dir)).map_err(|error| unwritable(dir, &error))?;
         self.give(dir)
@@ -450,7 +450,7 @@ impl<'a> Work<'a> {
 
 fn interrupted(what: &str) -> Problem {
     Problem::could_not(format!("interrupted while {what}"))
-        .hint("the same command goes on where it stopped; `pgdyno clean --yes` removes what is there")
+        .hint("the same command continues where it stopped; `pgdyno clean --yes` removes what is there")
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Problem {
@@ -558,7 +558,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn ninja_tells_how_far_it_is() {
+    fn ninja_reports_its_progress() {
         assert_eq!(counted("[12/345] Compiling C object x.o"), Some((12, 345)));
         for other in ["gcc -c x.c", "[x/y] z", "[12] z", ""] {
             assert_eq!(counted(other), None, "{other}");
@@ -584,7 +584,7 @@ mod tests {
     }
 
     #[test]
-    fn all_of_the_last_seconds_is_made_anew() {
+    fn all_of_the_last_seconds_is_made_again() {
         let files = [
             ("config.log", 90),
             ("Makefile", 91),
@@ -601,7 +601,7 @@ mod tests {
 
     /// The output of `configure` cannot be remade by make.
     #[test]
-    fn a_build_that_was_hardly_begun_is_configured_anew() {
+    fn a_build_that_was_hardly_begun_is_configured_again() {
         let begun = |configured_s| swept(&[("config.log", configured_s), ("new.o", 1), ("last.o", 0)]).0;
         assert_eq!((begun(5), begun(12)), (None, Some(0)));
         assert_eq!(swept(&[("old.o", 60), ("new.o", 1)]).0, None, "nothing says when it was configured");

@@ -1,4 +1,4 @@
-//! What the readers cost the server: CPU time of the answering backend for one reading, beside many idle connections.
+//! What the readers cost the server: CPU time of the answering backend for one reading, with many idle connections.
 //!
 //! `cargo run --release --example costs -- SOCKET_DIRECTORY PORT USER CONNECTIONS`, on the server's machine.
 

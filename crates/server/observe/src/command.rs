@@ -1,11 +1,11 @@
-//! What the threads are told.
+//! Commands to the threads.
 
 use std::sync::mpsc;
 
 use pgdyno_core::observe::{Digest, ServerDigest};
 use pgdyno_host::observe::{ServerId, WatchedServer};
 
-/// What the thread of the host is told.
+/// A command to the thread of the host.
 #[derive(Debug)]
 pub(crate) enum Command {
     Watch(ServerId, Option<String>, Box<WatchedServer>),
@@ -15,7 +15,7 @@ pub(crate) enum Command {
     Finish,
 }
 
-/// What a thread of a server is told.
+/// A command to a thread of a server.
 #[derive(Debug)]
 pub(crate) enum Mark {
     /// A time of this number begins.

@@ -53,18 +53,18 @@ impl HostThread {
     }
 
     pub(crate) fn watch(&self, id: ServerId, subject: Option<String>, server: WatchedServer) {
-        self.tell(Command::Watch(id, subject, Box::new(server)));
+        self.send(Command::Watch(id, subject, Box::new(server)));
     }
 
     pub(crate) fn forget(&self, id: ServerId) {
-        self.tell(Command::Forget(id));
+        self.send(Command::Forget(id));
     }
 
-    /// `begin` tells the threads of servers, by the number of the time.
+    /// `begin` notifies the threads of servers, given the number of the span.
     pub(crate) fn span(&self, servers: Vec<ServerId>, begin: impl FnOnce(u64) -> Vec<ServerSpan>) -> Span {
         let id = self.spans.fetch_add(1, Ordering::Relaxed);
         let (sender, digest) = mpsc::channel();
-        self.tell(Command::Begin { id, servers, digest: sender });
+        self.send(Command::Begin { id, servers, digest: sender });
         Span {
             id,
             commands: self.commands.clone(),
@@ -74,7 +74,7 @@ impl HostThread {
         }
     }
 
-    fn tell(&self, command: Command) {
+    fn send(&self, command: Command) {
         let _ = self.commands.send(command); // a thread that has ended observes nothing
     }
 }
@@ -82,7 +82,7 @@ impl HostThread {
 /// Ends the thread, which writes what it has.
 impl Drop for HostThread {
     fn drop(&mut self) {
-        self.tell(Command::Finish);
+        self.send(Command::Finish);
         if let Some(thread) = self.thread.take() {
             let _ = thread.join(); // a panic is printed already
         }

@@ -97,7 +97,7 @@ impl WatchedBy {
 
 impl Observers {
     /// Begins to observe a run that `started` then; lines are appended to `file`. With [`ObserveLevel::None`] no thread
-    /// is started, and the onlooker is told nothing.
+    /// is started, and the onlooker is never called.
     pub fn begin(
         level: ObserveLevel,
         started: Instant,

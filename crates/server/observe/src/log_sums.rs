@@ -1,4 +1,4 @@
-//! What a log told over several times, for events that another program read.
+//! Sums of a log over several time spans, for events that another program read.
 
 use pgdyno_core::observe::{LogEvent, ServerDigest};
 
@@ -18,7 +18,7 @@ pub struct LogSums {
 }
 
 impl LogSums {
-    /// Of a log that tells so much, over times between two instants in seconds.
+    /// Of a log with these gaps, over times between two instants in seconds.
     pub fn new(log: ServerLog, times: &[(f64, f64)]) -> Self {
         let each = times.iter().enumerate();
         let mut edges: Vec<_> = each.flat_map(|(index, (from, to))| [(*from, index), (*to, index)]).collect();
@@ -33,7 +33,7 @@ impl LogSums {
         self.logged.add(at_s, event);
     }
 
-    /// What was told in each time.
+    /// The sums of each time.
     pub fn digests(mut self) -> Vec<ServerDigest> {
         self.pass(f64::INFINITY);
         self.found
@@ -82,7 +82,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_log_does_not_tell_stays_absent() {
+    fn what_a_log_does_not_contain_stays_absent() {
         let log = ServerLog::of_another(vec!["log_lock_waits = off".to_owned()], false);
         let found = LogSums::new(log, &[(0.0, 1.0)]).digests();
         assert_eq!((found[0].lock_waits, found[0].checkpoints), (None, Some(0)));

@@ -1,4 +1,4 @@
-//! The thread that follows the log of one server. It needs no session, so it also tells how a server ended.
+//! The thread that follows the log of one server. It needs no session, so it also reports how a server ended.
 
 use std::{
     collections::BTreeMap,
@@ -22,12 +22,12 @@ use crate::{
     totals::Logged,
 };
 
-/// Time between two looks.
+/// Time between two readings.
 const EVERY: Duration = Duration::from_secs(1);
-/// Most events that are told of one look, and most errors among them.
+/// Most events that are recorded of one reading, and most errors among them.
 const MOST_EVENTS: usize = 100;
 const MOST_ERRORS: usize = 20;
-/// After so many looks that did not reach the end of the log, the rest is skipped.
+/// After so many readings that did not reach the end of the log, the rest is skipped.
 const MOST_BEHIND: u32 = 5;
 /// An event is at most so old when it is read, by the clock of the server, which is that of this machine.
 const OLDEST_S: f64 = 60.0;
@@ -52,7 +52,7 @@ impl LogThread {
         Self { marks, thread: Some(thread) }
     }
 
-    /// What tells the thread of times that begin and end.
+    /// Notifies the thread of times that begin and end.
     pub(crate) fn marks(&self) -> mpsc::Sender<Mark> {
         self.marks.clone()
     }
@@ -75,7 +75,7 @@ struct State {
     logged: Logged,
     /// The sums at the begin of times.
     begun: BTreeMap<u64, Logged>,
-    /// Looks one after the other that did not reach the end of the log.
+    /// Successive readings that did not reach the end of the log.
     behind: u32,
     /// Why it cannot be read at present.
     failed: Option<String>,
@@ -94,7 +94,7 @@ impl State {
             cost.count();
             let mark = marked.recv_timeout(EVERY);
             if !matches!(mark, Err(RecvTimeoutError::Timeout)) {
-                // The last message ends with a second look that finds nothing behind it.
+                // The last message ends with a second reading that finds nothing after it.
                 reader = self.look_at(&path, reader);
                 reader = self.look_at(&path, reader);
             }
@@ -122,7 +122,7 @@ impl State {
         }
     }
 
-    /// Notes a time that begins, or tells what was logged in one that ends, if the log could be read.
+    /// Notes a time that begins, or sends what was logged in one that ends, if the log could be read.
     fn mark(&mut self, mark: Mark) {
         let now = self.logged.until(self.started.elapsed().as_secs_f64());
         match mark {
@@ -138,7 +138,7 @@ impl State {
         }
     }
 
-    /// Tells what is new. Returns whether the log is to be followed from here.
+    /// Records what is new. Returns whether the log is to be followed from here.
     fn look(&mut self, reader: &mut LogFollower) -> bool {
         let news = match reader.look() {
             Ok(news) => news,
@@ -149,7 +149,7 @@ impl State {
         };
         self.failed = None;
         self.unknown_lines += news.unknown_lines;
-        self.tell(news.entries);
+        self.record(news.entries);
         if news.lost {
             self.gap("it was cut before it was read");
         }
@@ -162,22 +162,22 @@ impl State {
         follows
     }
 
-    fn tell(&mut self, entries: Vec<LogEntry>) {
-        let (mut events, mut errors, mut untold) = (0, 0, 0_u64);
+    fn record(&mut self, entries: Vec<LogEntry>) {
+        let (mut events, mut errors, mut left_out) = (0, 0, 0_u64);
         for entry in entries {
             let at_s = self.at_s(entry.at_unix_s);
             self.logged.add(at_s, &entry.sample.event);
             let is_error = entry.sample.event == LogEvent::Error;
             if events >= MOST_EVENTS || (is_error && errors >= MOST_ERRORS) {
-                untold += 1;
+                left_out += 1;
                 continue;
             }
             events += 1;
             errors += usize::from(is_error);
             self.lines.send(at_s, 0.0, What::Log(entry.sample));
         }
-        if untold > 0 {
-            self.gap(&format!("{untold} more events of a second are left out"));
+        if left_out > 0 {
+            self.gap(&format!("{left_out} more events of a second are left out"));
         }
     }
 
@@ -219,8 +219,8 @@ mod tests {
         file.write_all(text.as_bytes()).expect("it is written");
     }
 
-    /// What is told of a log while something happens to it.
-    fn told(log: &ServerLog, happens: impl FnOnce()) -> Vec<Observed> {
+    /// What is recorded of a log while something happens to it.
+    fn recorded_of(log: &ServerLog, happens: impl FnOnce()) -> Vec<Observed> {
         let mut out = tempfile::tempfile().expect("there is room");
         let mut queue = Queue::begin(out.try_clone().ok(), None, Account::default());
         let started = Instant::now() - Duration::from_secs(100);
@@ -235,9 +235,10 @@ mod tests {
         text.lines().map(|line| serde_json::from_str(line).expect("a whole line")).collect()
     }
 
-    fn gaps(told: &[Observed]) -> Vec<&str> {
+    fn gaps(recorded: &[Observed]) -> Vec<&str> {
         let why = |line: &Observed| matches!(&line.what, What::Gap { missing, .. } if missing == LOG);
-        told.iter()
+        recorded
+            .iter()
             .filter(|line| why(line))
             .filter_map(|line| match &line.what {
                 What::Gap { why, .. } => Some(why.as_str()),
@@ -256,22 +257,22 @@ mod tests {
             silent: vec!["log_lock_waits = off".to_owned()],
             is_foreign: true,
         };
-        let told = told(&log, || {
+        let recorded = recorded_of(&log, || {
             let unix_s = SystemTime::now().duration_since(UNIX_EPOCH).expect("it is later").as_secs();
             let at = jiff::Timestamp::from_second(unix_s as i64 - 30).expect("it is a time");
             let at = at.to_string().replace('T', " ").replace('Z', "");
             append(&path, &format!("{at}.000 UTC [7] LOG:  checkpoint starting: known\n"));
             append(&path, "LOG:  checkpoint starting: unknown\nnonsense\n");
         });
-        let lacks = "it does not tell everything: messages in English (lc_messages), log_lock_waits = off";
-        assert_eq!(gaps(&told), [lacks, "not understood: 1 line"]);
+        let lacks = "it is incomplete: messages are not in English (lc_messages), log_lock_waits = off";
+        assert_eq!(gaps(&recorded), [lacks, "not understood: 1 line"]);
         let at = |reason: &str| {
             let is = |line: &&Observed| matches!(&line.what, What::Log(of) if of.message.ends_with(reason));
-            told.iter().find(is).map(|line| line.at_s)
+            recorded.iter().find(is).map(|line| line.at_s)
         };
         assert_eq!(at("old"), None);
-        assert!(at("known").is_some_and(|at_s| (69.0..73.0).contains(&at_s)), "{told:?}");
-        assert!(at("unknown").is_some_and(|at_s| at_s >= 100.0), "{told:?}");
+        assert!(at("known").is_some_and(|at_s| (69.0..73.0).contains(&at_s)), "{recorded:?}");
+        assert!(at("unknown").is_some_and(|at_s| at_s >= 100.0), "{recorded:?}");
     }
 
     #[test]
@@ -280,23 +281,25 @@ mod tests {
         let path = place.path().join("server.log");
         append(&path, "");
         let log = ServerLog { path: Some(path.clone()), ..ServerLog::default() };
-        let told = told(&log, || {
+        let recorded = recorded_of(&log, || {
             append(&path, &format!("{}LOG:  checkpoint starting: x\n", "ERROR:  no\n".repeat(1_000)));
         });
         let errors =
-            told.iter().filter(|line| matches!(&line.what, What::Log(of) if of.event == LogEvent::Error));
+            recorded.iter().filter(|line| matches!(&line.what, What::Log(of) if of.event == LogEvent::Error));
         assert_eq!(errors.count(), MOST_ERRORS);
-        assert!(told.iter().any(|line| matches!(&line.what, What::Log(of) if of.event != LogEvent::Error)));
-        assert_eq!(gaps(&told), ["980 more events of a second are left out"]);
+        assert!(
+            recorded.iter().any(|line| matches!(&line.what, What::Log(of) if of.event != LogEvent::Error))
+        );
+        assert_eq!(gaps(&recorded), ["980 more events of a second are left out"]);
     }
 
     #[test]
-    fn a_log_that_cannot_be_read_is_told_once() {
+    fn a_log_that_cannot_be_read_is_reported_once() {
         let place = tempfile::tempdir().expect("there is room");
         let not_a_directory = place.path().join("file/log");
         fs::write(place.path().join("file"), "").expect("it can be written");
         let log = ServerLog { path: Some(not_a_directory), ..ServerLog::default() };
-        let told = told(&log, || thread::sleep(Duration::from_millis(1_500)));
-        assert_eq!(gaps(&told), ["Not a directory (os error 20)"]);
+        let recorded = recorded_of(&log, || thread::sleep(Duration::from_millis(1_500)));
+        assert_eq!(gaps(&recorded), ["Not a directory (os error 20)"]);
     }
 }

@@ -18,7 +18,7 @@ use crate::cost::{Account, ThreadCost};
 /// Most lines that wait to be written: minutes of a slow disk.
 const MOST_LINES: usize = 1_000;
 
-/// Is told what was seen, once a second, by the thread that writes.
+/// Called once a second with what was seen, by the thread that writes.
 pub type Onlooker = Box<dyn FnMut(&Live) + Send>;
 
 /// The writing end: a thread that appends lines to the file.
@@ -57,14 +57,16 @@ struct Dropped {
 }
 
 impl Queue {
-    /// Starts the thread; without a file, lines go nowhere, and nobody is told of them.
+    /// Starts the thread; without a file, lines are dropped, and the onlooker is never called.
     pub(crate) fn begin(file: Option<File>, onlooker: Option<Onlooker>, account: Account) -> Self {
         let (lines, received) = sync_channel(MOST_LINES);
         let written = Arc::new(Mutex::new(Written::default()));
-        let told = Arc::clone(&written);
+        let filled = Arc::clone(&written);
         let write = |file| {
             let mut shown = Shown { live: Live::default(), is_due: false, onlooker };
-            thread::spawn(move || write_lines(&received, (file, &mut shown), ThreadCost::new(account), &told))
+            thread::spawn(move || {
+                write_lines(&received, (file, &mut shown), ThreadCost::new(account), &filled)
+            })
         };
         let writer = file.map(write);
         let sender = Sender { lines, dropped: Arc::default(), subject: None };
@@ -130,7 +132,7 @@ impl Sender {
     }
 }
 
-/// What an onlooker is told.
+/// What an onlooker is shown.
 struct Shown {
     live: Live,
     is_due: bool,
@@ -145,8 +147,8 @@ impl Shown {
         }
     }
 
-    /// Tells it after lines of which one was the host's: that comes every second, and at edges of intervals.
-    fn tell(&mut self) {
+    /// Calls it after lines of which one was the host's: that comes every second, and at edges of intervals.
+    fn show(&mut self) {
         if let Some(onlooker) = self.onlooker.as_mut().filter(|_| self.is_due) {
             self.is_due = false;
             onlooker(&self.live);
@@ -181,7 +183,7 @@ fn write_lines(
             written.failed = file.write_all(&text).err().map(|error| error.to_string());
         }
         drop(written);
-        shown.tell();
+        shown.show();
         cost.count();
     }
 }

@@ -54,13 +54,13 @@ impl ServerLog {
         if self.path.is_none() {
             return Some("the server writes it to no file that is known here".to_owned());
         }
-        let language = self.is_foreign.then(|| "messages in English (lc_messages)".to_owned());
+        let language = self.is_foreign.then(|| "messages are not in English (lc_messages)".to_owned());
         let lacks: Vec<String> = language.into_iter().chain(self.silent.iter().cloned()).collect();
-        (!lacks.is_empty()).then(|| format!("it does not tell everything: {}", lacks.join(", ")))
+        (!lacks.is_empty()).then(|| format!("it is incomplete: {}", lacks.join(", ")))
     }
 
     /// Whether it has the events that a setting is for.
-    pub(crate) fn tells(&self, setting: &str) -> bool {
+    pub(crate) fn has(&self, setting: &str) -> bool {
         !self.is_foreign && !self.silent.iter().any(|silent| silent.starts_with(setting))
     }
 }

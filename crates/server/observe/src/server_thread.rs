@@ -26,9 +26,9 @@ use crate::{
 
 /// Name of the session in `pg_stat_activity`.
 const APPLICATION_NAME: &str = "pgdyno observer";
-/// Settings of the session: it waits for nobody.
+/// Settings of the session: it does not wait for others.
 const SETTINGS: [(&str, &str); 2] = [("statement_timeout", "5000"), ("lock_timeout", "1000")];
-/// Longest wait for an answer. A server that hangs does not heed its own timeouts.
+/// Longest wait for an answer. A server that hangs does not enforce its own timeouts.
 const LONGEST_ANSWER: Duration = Duration::from_secs(6);
 /// Longest time to connect.
 const LONGEST_CONNECT: Duration = Duration::from_secs(5);
@@ -86,7 +86,7 @@ impl ServerThread {
         *self.own.lock().unwrap_or_else(PoisonError::into_inner) = pids(server);
     }
 
-    /// What tells the thread of times that begin and end: what is counted is read then.
+    /// Notifies the thread of times that begin and end: what is counted is read then.
     pub(crate) fn marks(&self) -> mpsc::Sender<Mark> {
         self.marks.clone()
     }
@@ -119,7 +119,7 @@ impl Drop for ServerThread {
     }
 }
 
-/// What readers are told of the server.
+/// What readers know about the server.
 fn read(options: &SessionOptions) -> Server {
     let mut databases = options.databases.clone();
     if options.stays_out {
@@ -147,7 +147,7 @@ struct State {
     counted: Arc<Counted>,
     /// The sums at the begin of times.
     begun: BTreeMap<u64, Counts>,
-    /// Whether the thread was told to end.
+    /// Whether the thread was requested to end.
     finished: bool,
     stop: Stop,
 }
@@ -217,7 +217,7 @@ impl State {
             if let Err(error) = self.read_due(&mut session, now, mark.is_ok()) {
                 self.count();
                 self.backend = None;
-                // An answer that nobody waits for any more is not missing.
+                // An answer that is no longer awaited is not missing.
                 if !self.stop.requested() {
                     self.gaps.begin("session", &error.to_string());
                 }
@@ -233,7 +233,7 @@ impl State {
         }
     }
 
-    /// Notes a time that begins, or tells what was counted in one that ends; neither, if that was not read now.
+    /// Notes a time that begins, or sends what was counted in one that ends; neither, if that was not read now.
     fn note(&mut self, mark: Result<Mark, RecvTimeoutError>, is_read: bool) {
         match mark {
             Ok(Mark::Begin(id)) if is_read => drop(self.begun.insert(id, self.counted.now())),

@@ -30,12 +30,12 @@ pub struct Span {
 #[derive(Debug)]
 pub(crate) struct ServerSpan {
     subject: Option<String>,
-    /// What its threads are told with, and what they tell.
+    /// Of each thread: the sender of marks, and the channel of its digest.
     threads: Vec<(Sender<Mark>, Sender<ServerDigest>, Receiver<ServerDigest>)>,
 }
 
 impl ServerSpan {
-    /// Tells threads that the time of this number begins.
+    /// Notifies threads that the time of this number begins.
     pub(crate) fn begin(
         id: u64,
         subject: Option<String>,
@@ -57,12 +57,12 @@ impl ServerSpan {
 
     /// What is known of the server; `None` if nothing is.
     fn digest(self, is_named: bool) -> Option<ServerDigest> {
-        let told = |(_, sender, digest): (_, Sender<ServerDigest>, Receiver<ServerDigest>)| {
+        let received = |(_, sender, digest): (_, Sender<ServerDigest>, Receiver<ServerDigest>)| {
             // Without another sender a thread that ended is not waited for.
             drop(sender);
             digest.recv_timeout(PATIENCE).ok()
         };
-        let all = self.threads.into_iter().filter_map(told).reduce(ServerDigest::or)?;
+        let all = self.threads.into_iter().filter_map(received).reduce(ServerDigest::or)?;
         let nothing = ServerDigest::default();
         (all != nothing).then(|| ServerDigest { subject: self.subject.filter(|_| is_named), ..all })
     }

@@ -82,15 +82,15 @@ impl Summed {
     }
 }
 
-/// Sums of what the log told until some time, in seconds since the start of the run.
+/// Sums over the log until some time, in seconds since the start of the run.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Logged {
     at_s: f64,
     checkpoints: u64,
     checkpoint_s: f64,
-    /// When the last ones were under way.
+    /// Beginning and end of the last ones.
     times: VecDeque<(f64, f64)>,
-    /// When the checkpoint began that is under way.
+    /// When the running checkpoint began.
     began_s: Option<f64>,
     autovacuums: u64,
     lock_waits: u64,
@@ -115,10 +115,10 @@ impl Logged {
         }
     }
 
-    /// The sums until now, a checkpoint under way included.
+    /// The sums until now, a running checkpoint included.
     pub(crate) fn until(&self, at_s: f64) -> Self {
-        let under_way_s = self.began_s.map_or(0.0, |began_s| (at_s - began_s).max(0.0));
-        let mut sums = Self { at_s, checkpoint_s: self.checkpoint_s + under_way_s, ..self.clone() };
+        let running_s = self.began_s.map_or(0.0, |began_s| (at_s - began_s).max(0.0));
+        let mut sums = Self { at_s, checkpoint_s: self.checkpoint_s + running_s, ..self.clone() };
         self.began_s.into_iter().for_each(|began_s| sums.add_time(began_s, at_s));
         sums
     }
@@ -139,18 +139,18 @@ impl Logged {
         within.map(|(from_s, to_s)| ((from_s - begin_s).max(0.0), to_s - begin_s)).collect()
     }
 
-    /// What a log that tells this much told in between.
+    /// What was logged in between, as far as the log has it.
     pub(crate) fn since(&self, earlier: &Self, log: &ServerLog) -> ServerDigest {
         let over_s = self.at_s - earlier.at_s;
-        let tells = |setting: &str| log.tells(setting);
+        let has = |setting: &str| log.has(setting);
         ServerDigest {
-            checkpoints: tells("log_checkpoints").then(|| self.checkpoints - earlier.checkpoints),
+            checkpoints: has("log_checkpoints").then(|| self.checkpoints - earlier.checkpoints),
             // Of one that began before the log was followed, its begin was not known yet.
-            checkpoint_s: tells("log_checkpoints")
+            checkpoint_s: has("log_checkpoints")
                 .then(|| (self.checkpoint_s - earlier.checkpoint_s).clamp(0.0, over_s.max(0.0))),
-            autovacuums: tells("log_autovacuum_min_duration").then(|| self.autovacuums - earlier.autovacuums),
-            lock_waits: tells("log_lock_waits").then(|| self.lock_waits - earlier.lock_waits),
-            checkpoint_times: if tells("log_checkpoints") {
+            autovacuums: has("log_autovacuum_min_duration").then(|| self.autovacuums - earlier.autovacuums),
+            lock_waits: has("log_lock_waits").then(|| self.lock_waits - earlier.lock_waits),
+            checkpoint_times: if has("log_checkpoints") {
                 self.times_since(earlier.at_s)
             } else {
                 Vec::new()
@@ -197,10 +197,10 @@ mod tests {
     }
 
     #[test]
-    fn checkpoints_count_for_the_time_in_which_they_were_under_way() {
+    fn checkpoints_count_for_the_time_in_which_they_ran() {
         let log = ServerLog::default();
         let mut logged = Logged::default();
-        let seconds = |now: &Logged, then: &Logged| now.since(then, &log).checkpoint_s.expect("it tells");
+        let seconds = |now: &Logged, then: &Logged| now.since(then, &log).checkpoint_s.expect("it is logged");
         let at_5 = logged.until(5.0);
         // It began 8 s before, 3 s before the first mark.
         logged.add(10.0, &ended(8.0));
@@ -209,7 +209,7 @@ mod tests {
         assert_eq!((seconds(&at_12, &at_5), at_12.since(&at_5, &log).checkpoints), (7.0, Some(1)));
         logged.add(13.0, &LogEvent::CheckpointBegan { reason: "time".to_owned() });
         let at_14 = logged.until(14.0);
-        assert_eq!(at_14.since(&at_12, &log).checkpoint_times, [(1.0, 2.0)], "it is under way");
+        assert_eq!(at_14.since(&at_12, &log).checkpoint_times, [(1.0, 2.0)], "it is running");
         assert_eq!((seconds(&at_14, &at_12), at_14.since(&at_12, &log).checkpoints), (1.0, Some(0)));
         logged.add(16.0, &ended(3.0));
         assert_eq!(seconds(&logged.until(20.0), &at_14), 2.0);
@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn what_a_log_does_not_tell_is_not_zero() {
+    fn what_a_log_does_not_contain_is_not_zero() {
         let silent = ServerLog { silent: vec!["log_checkpoints = off".to_owned()], ..ServerLog::default() };
         let mut logged = Logged::default();
         logged.add(1.0, &LogEvent::LockWait { waited_s: 1.0, acquired: false });

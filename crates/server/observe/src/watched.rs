@@ -1,4 +1,4 @@
-//! What observers are told about a server.
+//! What observers know about a server.
 
 use pgdyno_host::observe::WatchedServer;
 use pgdyno_wire::ConnectOptions;

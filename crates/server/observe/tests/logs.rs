@@ -36,7 +36,7 @@ fn word(event: &LogEvent) -> &'static str {
 const MAJORS: [&str; 11] = ["9.5", "9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"];
 
 #[test]
-fn every_major_tells_every_event() {
+fn every_major_reports_every_event() {
     for major in MAJORS {
         let entries = entries(&format!("{major}.log"));
         let words: Vec<_> = entries.iter().map(|entry| word(&entry.sample.event)).collect();
@@ -81,12 +81,12 @@ fn reason(entry: &LogEntry) -> Option<&str> {
 }
 
 #[test]
-fn durations_are_told_by_every_major() {
+fn durations_are_reported_by_every_major() {
     for major in MAJORS {
         for entry in entries(&format!("{major}.log")) {
             match entry.sample.event {
                 LogEvent::CheckpointEnded { write_s, sync_s, total_s, longest_sync_s, .. } => {
-                    let longest_s = longest_sync_s.expect("every major tells it");
+                    let longest_s = longest_sync_s.expect("every major reports it");
                     assert!(write_s + sync_s <= total_s + 0.002 && longest_s <= sync_s + 0.001, "{major}");
                 }
                 LogEvent::AutoVacuum { elapsed_s, table } | LogEvent::AutoAnalyze { elapsed_s, table } => {

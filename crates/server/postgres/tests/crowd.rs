@@ -194,9 +194,9 @@ fn crowd(server: &Server, driver: SocketDriver, clients: u32, intervals: u64, ho
     let mut intervals_bytes = Vec::new();
     let mut all_are_warm = false;
     let on_interval = |interval: &pgdyno_engine::MergedInterval| {
-        // From the next interval on, as all buffers have their size then. One without work tells nothing.
-        let tells = all_are_warm && interval.counts.committed >= COMMITS;
-        if tells && intervals_bytes.len() < intervals as usize {
+        // From the next interval on, as all buffers have their size then. One without work proves nothing.
+        let counts = all_are_warm && interval.counts.committed >= COMMITS;
+        if counts && intervals_bytes.len() < intervals as usize {
             intervals_bytes.push(resident_bytes());
         }
         all_are_warm = warm.load(Ordering::Relaxed) == clients;

@@ -26,7 +26,7 @@ fn main() -> Result<(), Box<dyn Error>> {
         let build = installation::build(&dir.join("bin"));
         let flags = build.telling_flags().map(|flags| flags.into_iter().collect::<Vec<_>>().join(" "));
         let flags = flags.unwrap_or_else(|| "-".to_owned());
-        let compiler = build.compiler_in_short().ok_or("the program does not tell its compiler")?;
+        let compiler = build.compiler_in_short().ok_or("the program does not report its compiler")?;
         println!("{version} {} {digest} {files} {compiler} {flags}", std::env::consts::ARCH);
         if let Some(directory) = &keep {
             std::fs::write(directory.join(format!("{version}.jar")), &bytes)?;

@@ -356,7 +356,7 @@ fn runs(dir: &Path) -> Result<(), String> {
     inspected.map(drop).map_err(|problem| problem.detail.unwrap_or(problem.what))
 }
 
-/// Stores the SHA-256 of the archive beside the files.
+/// Stores the SHA-256 of the archive next to the files.
 fn kept(dir: &Path, archive: &str) -> String {
     let file = dir.join(DIGEST_FILE);
     if fs::read_to_string(&file).is_ok_and(|kept| kept.trim() == archive) {
@@ -404,7 +404,7 @@ mod tests {
         let majors: Vec<String> = pins.iter().map(|pin| major_of(version_num_of(&pin.version))).collect();
         assert_eq!(majors, ["9.5", "9.6", "10", "11", "12", "13", "14", "15", "16", "17", "18"]);
         assert!(pins.iter().all(|pin| pin.sha256.len() == 64));
-        assert_eq!(pins[0].build.telling_flags(), None, "programs of 9.5 do not tell their flags");
+        assert_eq!(pins[0].build.telling_flags(), None, "programs of 9.5 do not report their flags");
         // Compiler flags by pin: 9.6 and 10 were compiled differently from the later ones.
         let flags = pins[1..].iter().map(|pin| (pin.build.compiler.clone(), pin.build.telling_flags()));
         let flags: Vec<_> = flags.collect();
@@ -526,15 +526,15 @@ mod tests {
     ];
 
     #[test]
-    fn a_damaged_bundle_is_fetched_anew() {
+    fn a_damaged_bundle_is_fetched_again() {
         for (damage, words) in DAMAGES {
             let cache = Cache::new(false);
             cache.is_whole(1);
             cache.is_whole(1);
             damage(&cache.place()).expect("it can be damaged");
-            let (bundle, told) = cache.obtain();
+            let (bundle, message) = cache.obtain();
             assert!(bundle.expect("it heals").pinned);
-            assert!(told.as_ref().is_some_and(|told| told.contains(words)), "{told:?} {words}");
+            assert!(message.as_ref().is_some_and(|message| message.contains(words)), "{message:?} {words}");
             cache.is_whole(2);
         }
     }
@@ -546,9 +546,9 @@ mod tests {
         fs::write(cache.place().join("bin/postgres"), "").expect("it can be damaged");
         cache.reachable = false;
         let problem = cache.obtain().0.expect_err("it cannot be fetched");
-        let told = format!("{} {}", problem.what, problem.detail.unwrap_or_default());
+        let message = format!("{} {}", problem.what, problem.detail.unwrap_or_default());
         for words in ["18.6.0 in the cache is damaged", "bin/postgres has 0 bytes", "there is no network"] {
-            assert!(told.contains(words), "{told}");
+            assert!(message.contains(words), "{message}");
         }
         assert!(cache.place().exists(), "what there is stays");
     }
@@ -580,8 +580,10 @@ mod tests {
         cache.is_whole(1);
         fs::remove_file(cache.place().join("files.json")).expect("it can be removed");
         fs::write(cache.place().join("postgres.bki"), "").expect("it can be damaged");
-        let (bundle, told) = cache.obtain();
-        assert!(bundle.is_ok() && told.is_some_and(|told| told.contains("not those of its archive")));
+        let (bundle, message) = cache.obtain();
+        assert!(
+            bundle.is_ok() && message.is_some_and(|message| message.contains("not those of its archive"))
+        );
         cache.is_whole(2);
     }
 }

@@ -121,8 +121,7 @@ fn inherited_descriptors() -> Vec<RawFd> {
     let open = entries.filter_map(|entry| entry.file_name().to_str()?.parse::<RawFd>().ok());
     open.filter(|fd| *fd > 2)
         .filter(|fd| {
-            // SAFETY: the descriptor is only asked for its flags; where it is closed by now, the answer is an
-            // error.
+            // SAFETY: only the flags of the descriptor are read; where it is closed by now, the answer is an error.
             let flags = fcntl_getfd(unsafe { BorrowedFd::borrow_raw(*fd) });
             flags.is_ok_and(|flags| !flags.contains(FdFlags::CLOEXEC))
         })
@@ -167,7 +166,7 @@ mod tests {
     #[test]
     fn a_signal_that_is_ignored_here_ends_a_child_all_the_same() {
         #[allow(unsafe_code)]
-        // SAFETY: no other test of this process asks for SIGQUIT, and no handler is replaced.
+        // SAFETY: no other test of this process handles SIGQUIT, and no handler is replaced.
         unsafe {
             libc::signal(libc::SIGQUIT, libc::SIG_IGN);
         }

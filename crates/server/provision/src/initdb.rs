@@ -77,8 +77,8 @@ pub fn initdb(cluster: &Cluster<'_>) -> Result<(), Problem> {
     Err(Problem::could_not("could not make the cluster: initdb failed").detail(last_output(&output)))
 }
 
-/// The time zone that a link into the system's database means. `initdb` of 9.5.3 does not read the link: it looks for a
-/// zone with the same rules, and clusters of several versions would be set to several names.
+/// The time zone that a link into the system's database means. `initdb` of 9.5.3 does not read the link but searches a
+/// zone with the same rules, so that clusters of different versions would get different names.
 fn zone_of(link: &Path) -> Option<String> {
     let (_, zone) = link.to_str()?.split_once("/zoneinfo/")?;
     Some(zone.to_owned())
@@ -255,7 +255,7 @@ mod tests {
     }
 
     #[test]
-    fn a_program_that_says_nothing_has_its_status_told() {
+    fn of_a_program_that_prints_nothing_the_exit_status_is_reported() {
         let output =
             |script: &str| Command::new("sh").args(["-c", script]).output().expect("there is a shell");
         assert_eq!(last_output(&output("echo out; echo err >&2; exit 1")), "err");

@@ -213,7 +213,7 @@ mod tests {
     }
 
     #[test]
-    fn how_it_was_compiled_stands_in_the_program() {
+    fn how_it_was_compiled_is_in_the_program() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         assert_eq!(build(root.path()), BuildFacts::default());
         let program = b"\x7fELF\0\xff\xfe\0-Wall -Wmissing-prototypes -g -Os\0-x\0\
@@ -228,7 +228,7 @@ mod tests {
     }
 
     #[test]
-    fn the_compiler_stands_in_the_version() {
+    fn the_compiler_is_in_the_version() {
         let text = "PostgreSQL 15.4 (Debian 15.4-1) on x86_64-pc-linux-gnu, \
                     compiled by gcc (Debian 12.2.0-14) 12.2.0, 64-bit";
         assert_eq!(compiler(text), Some("gcc (Debian 12.2.0-14) 12.2.0"));

@@ -200,7 +200,7 @@ mod tests {
     }
 
     #[test]
-    fn every_kind_of_damage_is_told() {
+    fn every_kind_of_damage_is_reported() {
         type Damage = fn(&Path) -> io::Result<()>;
         let damages: [(Damage, &str); 7] = [
             (|dir| fs::remove_file(dir.join("bin/postgres")), "bin/postgres is missing"),
@@ -233,8 +233,8 @@ mod tests {
             let dir = bundle();
             assert_eq!(difference(dir.path()), None);
             damage(dir.path()).expect("it can be damaged");
-            let told = difference(dir.path());
-            assert!(told.as_ref().is_some_and(|told| told.contains(words)), "{told:?} {words}");
+            let message = difference(dir.path());
+            assert!(message.as_ref().is_some_and(|message| message.contains(words)), "{message:?} {words}");
         }
     }
 

@@ -90,7 +90,7 @@ const POLL: Duration = Duration::from_millis(20);
 const REPORT: Duration = Duration::from_secs(5);
 
 /// Waits until the server takes connections. As long as it reports that it is starting (a recovery may take long), the
-/// wait goes on; the limit counts from its last report.
+/// wait continues; the limit counts from its last report.
 ///
 /// # Errors
 /// If the server ends, with the reason from its log, or reports nothing for too long; in that case it still runs.
@@ -172,8 +172,8 @@ fn message(line: &str) -> &str {
 
 /// Last lines of the log, which include the reason's detail and hint and the messages just before it.
 fn context(log: &str) -> Option<String> {
-    let telling = |line: &&str| !line.trim().is_empty();
-    let lines: Vec<&str> = log.lines().filter(telling).collect();
+    let is_not_blank = |line: &&str| !line.trim().is_empty();
+    let lines: Vec<&str> = log.lines().filter(is_not_blank).collect();
     let lines = &lines[lines.len().saturating_sub(4)..];
     (lines.len() > 1).then(|| lines.iter().map(|line| line.trim()).collect::<Vec<_>>().join("; "))
 }

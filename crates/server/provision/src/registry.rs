@@ -111,7 +111,7 @@ pub struct Record {
 }
 
 impl Record {
-    /// Settings that somebody asked for: by name, or in a preset.
+    /// Settings that were requested: by name, or in a preset.
     pub(super) fn asked_settings(&self) -> BTreeMap<String, String> {
         let published = self.preset.iter().flat_map(|preset| preset.settings.keys());
         let in_force = |name: &String| {
@@ -499,7 +499,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn a_lock_whose_directory_went_is_taken_anew() {
+    fn a_lock_whose_directory_was_removed_is_taken_again() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let dirs = dirs(root.path());
         let first = Slot::lock(&dirs, "a", &mut |_| {}).expect("it can be locked");

@@ -1,4 +1,4 @@
-//! Starts servers anew, each on its own data or on that of another.
+//! Restarts servers, each on its own data or on that of another.
 
 use pgdyno_core::problem::Problem;
 
@@ -73,8 +73,8 @@ fn with_program(of_data: Record, program: &Record) -> Record {
     }
 }
 
-/// Whether two requests make clusters that either program could use, as far as requests tell: neither names a
-/// directory, and both say the same about the cluster.
+/// Whether two requests, judged by themselves, make clusters that either program could use: neither names a directory,
+/// and both set the same options of the cluster.
 pub fn asks_for_like_data(one: &Request, other: &Request) -> bool {
     let places = |of: &Request| of.data.is_none() && of.waldir.is_none() && of.tablespaces.is_empty();
     let cluster = |of: &Request| {

@@ -61,7 +61,7 @@ pub struct RunningServer {
     pub choices: Vec<Choice>,
     /// The preset that it was given, and what differs from it.
     pub preset: Option<PresetFacts>,
-    /// Warnings for whoever measures the server.
+    /// Warnings about measuring this server.
     pub warnings: Vec<String>,
     /// Whether the server ran before the request.
     pub already_running: bool,

@@ -402,7 +402,7 @@ fn built(request: &Request, name: &str, dirs: &Dirs) -> Result<Build, Problem> {
 /// Refuses a program of another version than requested; `program` says which it is.
 fn refuse_other_version(request: &Request, version_num: u32, program: &str) -> Result<(), Problem> {
     request.pg.filter(|pg| !pg.matches(version_num)).map_or(Ok(()), |pg| {
-        Err(Problem::wrong_request(format!("--pg asks for PostgreSQL {pg}, and {program}"))
+        Err(Problem::wrong_request(format!("--pg requests PostgreSQL {pg}, but {program}"))
             .hint("leave one of the two out"))
     })
 }
@@ -432,7 +432,7 @@ fn in_between(record: &Record) -> Problem {
 /// Describes how the request contradicts the existing server of this name.
 fn contradiction(request: &Request, record: &Record) -> Option<String> {
     let other =
-        |flag: &str, wanted: String, has: String| Some(format!("{flag} asks for {wanted}, and it has {has}"));
+        |flag: &str, wanted: String, has: String| Some(format!("{flag} requests {wanted}, but it has {has}"));
     let path = |path: &Path| std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     if let Some(pg) = request.pg.filter(|pg| !pg.matches(record.version_num)) {
         return other("--pg", pg.to_string(), record.version.clone());
@@ -508,7 +508,7 @@ pub(super) fn program_here(
     Ok(found.map(|found| (found.clone(), ServerSource::Installed, None)))
 }
 
-/// Directory of the socket: beside the data if the path is short enough for a socket, else in the runtime directory,
+/// Directory of the socket: next to the data if the path is short enough for a socket, else in the runtime directory,
 /// made unique by a hash of the server's own directory.
 fn socket_dir(home: &Path, dirs: &Dirs, name: &str, port: u16) -> Result<PathBuf, Problem> {
     let hash = fnv1a(home.as_os_str().as_encoded_bytes());
@@ -765,8 +765,8 @@ mod tests {
         let short = socket_dir(Path::new("/s/servers/x"), &dirs, "x", 5432).expect("it fits");
         assert_eq!(short, Path::new("/s/servers/x/run"));
         let long = PathBuf::from(format!("/{}", "d".repeat(100)));
-        let beside = socket_dir(&long, &dirs, "x", 5432).expect("it fits elsewhere");
-        assert!(beside.starts_with("/run/pgdyno"));
+        let elsewhere = socket_dir(&long, &dirs, "x", 5432).expect("it fits elsewhere");
+        assert!(elsewhere.starts_with("/run/pgdyno"));
         let dirs = Dirs { runtime: long.clone(), ..dirs };
         assert!(socket_dir(&long, &dirs, "x", 5432).is_err());
     }

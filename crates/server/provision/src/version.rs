@@ -100,7 +100,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn programs_tell_their_version() {
+    fn programs_report_their_version() {
         for (output, number, text) in [
             ("postgres (PostgreSQL) 15.19 (Debian 15.19-0+deb12u1)\n", 150_019, "15.19"),
             ("postgres (PostgreSQL) 9.6.24\n", 90_624, "9.6.24"),

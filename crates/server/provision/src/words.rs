@@ -1,11 +1,11 @@
-//! Events in words, for whoever waits.
+//! Events in words, for the user who waits.
 
 use pgdyno_core::units::printable;
 
 use crate::Event;
 
 impl Event {
-    /// The event in one sentence; `None` if it is over too soon to be told.
+    /// The event in one sentence; `None` if it is too short to be shown.
     pub fn text(&self) -> Option<String> {
         Some(match self {
             Self::WaitingForServer { name } => format!("waiting: another pgdyno works on server `{name}`"),
@@ -16,7 +16,7 @@ impl Event {
                 format!("fetching PostgreSQL {version} (about {about_mb} MB, kept for the next time)")
             }
             Self::BundleDamaged { version, why } => format!(
-                "the bundle of PostgreSQL {version} in the cache is damaged ({}): fetching it anew",
+                "the bundle of PostgreSQL {version} in the cache is damaged ({}): fetching it again",
                 printable(why)
             ),
             Self::CleaningUp { name } => format!("removing what an unfinished server `{name}` left"),

@@ -6,8 +6,8 @@ use super::{Session, WireError, encode};
 /// second-level cache.
 const CHUNK_BYTES: usize = 128 * 1024;
 
-/// A COPY in progress. Rows are appended and sent in chunks; [`CopyIn::finish`] tells whether the server accepted them.
-/// Dropping it before makes the COPY fail.
+/// A COPY in progress. Rows are appended and sent in chunks; [`CopyIn::finish`] returns whether the server accepted
+/// them. Dropping it before makes the COPY fail.
 #[derive(Debug)]
 pub struct CopyIn<'a> {
     session: &'a mut Session,
@@ -104,7 +104,7 @@ impl Drop for CopyIn<'_> {
             let mut out = Vec::new();
             encode::copy_fail(&mut out, "the load was stopped");
             if self.session.send(&out).is_ok() {
-                let _ = self.session.drain(); // the server confirms the failure that we asked for
+                let _ = self.session.drain(); // the server confirms the failure that we requested
             }
         }
     }

@@ -135,7 +135,7 @@ pub enum WireError {
     #[error("{0}")]
     Authentication(String),
     /// The server requests a password, and there is none.
-    #[error("the server asks for a password, and none was given")]
+    #[error("the server requires a password, and none was given")]
     NoPassword,
 }
 
@@ -186,7 +186,7 @@ fn hint_for(code: &str) -> Option<&'static str> {
         "28P01" => "check the password: PGPASSWORD, or a line in the password file (PGPASSFILE, mode 0600)",
         "28000" => "check the role (-U) and the server's pg_hba.conf",
         "3D000" => "choose an existing database with -d",
-        "53300" => "close other connections, ask for fewer clients, or raise max_connections",
+        "53300" => "close other connections, use fewer clients, or raise max_connections",
         "53100" => "free space on the server's disk, or load less",
         "42501" => "use a role that owns the database, or grant what is missing",
         "57P03" => "the server is starting up or shutting down: try again when it is ready",

@@ -14,8 +14,8 @@ use crate::{
 /// The text of `PQerrorMessage` after such a failure, without its final newline.
 pub fn connect(options: &ConnectOptions) -> Result<Session, String> {
     try_everywhere(options).map_err(|tried| {
-        let told = tried.iter().map(|tried| failed(tried, options));
-        told.collect::<Vec<_>>().join("\n")
+        let failures = tried.iter().map(|tried| failed(tried, options));
+        failures.collect::<Vec<_>>().join("\n")
     })
 }
 
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_server_that_is_not_there_is_told_as_libpq_tells_it() {
+    fn a_missing_server_is_reported_in_libpqs_words() {
         let dir = std::env::temp_dir().join("pgdyno-no-such-directory");
         let options = ConnectOptions::local(Address::Unix(dir.clone(), 5432), "me");
         let text = connect(&options).expect_err("nothing is there");

@@ -2,7 +2,7 @@
 //!
 //! `pg_backend_pid()` is answered by the backend, while the PID in BackendKeyData is from whatever let us in. A pooler
 //! that shares server connections among clients issues cancel keys of its own, so that the two differ. A startup
-//! parameter that PostgreSQL accepts and PgBouncer refuses tells which pooler it is.
+//! parameter that PostgreSQL accepts and PgBouncer refuses shows which pooler it is.
 
 use std::time::Duration;
 
@@ -60,7 +60,7 @@ pub struct Pooler {
 pub fn find_pooler(options: &ConnectOptions, stop: &Stop) -> Result<Option<Pooler>, Problem> {
     let mut first = connect_unless(stop, options)?;
     first.heed(stop);
-    let failed = |error: WireError| error.into_problem("could not look for a pooler");
+    let failed = |error: WireError| error.into_problem("could not check for a pooler");
     let backend = backend(&mut first).map_err(failed)?;
     if backend == Some(first.backend_pid()) {
         return Ok(None);

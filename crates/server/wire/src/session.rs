@@ -438,7 +438,7 @@ impl Session {
         WireError::Server(Box::new(error))
     }
 
-    /// Why nothing can be done in a broken session: a stop stays one, also for a caller that went on after it.
+    /// Why nothing can be done in a broken session: a stop stays one, also for a caller that continued after it.
     fn unusable(&self) -> WireError {
         if self.given_up { WireError::Stopped } else { WireError::Closed }
     }

@@ -216,7 +216,7 @@ mod tests {
                 Ok(())
             })
             .expect("it is allowed");
-        splitter.feed(&[0; 4096], |_, _| unreachable!("the row goes on")).expect("it is allowed");
+        splitter.feed(&[0; 4096], |_, _| unreachable!("the row is incomplete")).expect("it is allowed");
         assert_eq!(splitter.carry.capacity(), 0);
     }
 }

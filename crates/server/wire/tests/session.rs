@@ -172,7 +172,7 @@ fn a_copy_that_is_refused_half_way_says_why_and_stops() {
     });
     let (error, sent) = fill(&mut session);
     assert_eq!(error.code(), Some("53100"), "{error}");
-    assert!(sent < 60_000_000, "it went on for {sent} bytes");
+    assert!(sent < 60_000_000, "it continued for {sent} bytes");
     session.query("SELECT 1").expect("the session is usable");
 }
 
@@ -191,7 +191,7 @@ fn a_copy_whose_server_dies_says_why() {
     assert_eq!(error.code(), Some("57P01"), "{error}");
 }
 
-/// Also for a caller who ignored the first error: nobody is told that the server went away.
+/// Also for a caller who ignored the first error: a stop is not reported as a lost server.
 #[test]
 fn a_stop_stays_a_stop() {
     let (_server, mut session) = session(|_| Answer::default().after(Duration::from_millis(300)));

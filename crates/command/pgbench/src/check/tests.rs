@@ -21,7 +21,7 @@ fn ask(line: &str) -> (ExitResult<Option<(Request, Options)>>, String) {
     (result, said)
 }
 
-/// Scripts are read as their options come: the flag counts wherever it stands, and nowhere else.
+/// Scripts are read as their options come: the flag applies to the scripts after it only.
 #[test]
 fn setrandom_is_asked_for_by_its_flag() {
     let takes = |line: &str| {

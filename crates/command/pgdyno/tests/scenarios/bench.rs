@@ -268,7 +268,7 @@ fn what_keeps_a_foreign_server_from_being_measured_is_said() {
     let socket = ["-h", foreign.socket(), "-p", port];
     let wrong = format!("postgres://postgres:x{password}@127.0.0.1:{port}/postgres");
     let before = foreign.possessions();
-    foreign.refused(&tcp, &[], 3, &["asks for a password", "PGPASSWORD"]);
+    foreign.refused(&tcp, &[], 3, &["requires a password", "PGPASSWORD"]);
     foreign.refused(&tcp, &[("PGPASSWORD", "wrong")], 3, &["28P01", "check the password"]);
     foreign.refused(&["-d", &wrong], &[], 3, &["28P01"]);
     let as_postgres = [&socket[..], &["-U", "postgres"]].concat();

@@ -81,12 +81,12 @@ fn a_server_of_a_build_is_told_by_its_name() {
     assert!(word(&server, "bindir").ends_with("cache/builds/made/a0/bin"), "{server}");
     assert!(place.done(&["up", "--build", "quick"]).contains("was already running"));
     let said = place.refused(&["up", "--build", "quack"], 2);
-    assert!(said.contains("--build asks for `quack`, and it has `quick`"), "{said}");
+    assert!(said.contains("--build requests `quack`, but it has `quick`"), "{said}");
     place.done(&["down", "main"]);
     place.done(&["up"]);
     assert_eq!(word(&place.only(), "build"), "quick");
     let said = place.refused(&["up", "other", "--build", "quick", "--pg", "17"], 2);
-    assert!(said.contains("--pg asks for PostgreSQL 17, and the build `quick` is 18.6"), "{said}");
+    assert!(said.contains("--pg requests PostgreSQL 17, but the build `quick` is 18.6"), "{said}");
     let said = place.refused(&["up", "other", "--build", "quack"], 2);
     assert!(said.contains("there is no build `quack`") && said.contains("did you mean `quick`?"), "{said}");
     versions_show_it(&place);

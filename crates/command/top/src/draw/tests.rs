@@ -1,4 +1,4 @@
-//! Whole screens of 80 × 24, compared with files. `PGDYNO_BLESS=1` writes them anew: read the difference.
+//! Whole screens of 80 × 24, compared with files. `PGDYNO_BLESS=1` rewrites them: read the difference.
 
 use std::{fs, path::Path};
 

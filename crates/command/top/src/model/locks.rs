@@ -17,7 +17,7 @@ const DEEPEST: usize = 6;
 /// A process, or a prepared transaction by its identifier.
 type Who<'a> = (i32, &'a str);
 
-/// The tree: at its roots the sessions that wait for nobody, below each those that it blocks.
+/// The tree: at its roots the sessions that wait for no other, below each those that it blocks.
 pub(super) fn tree(blocked: &[BlockedSession]) -> Table {
     let mut rows = Rows { blocked, rows: Vec::new(), seen: BTreeSet::new(), group: 0 };
     let waits = |who: Who<'_>| blocked.iter().any(|one| (one.pid, "") == who);
@@ -45,7 +45,7 @@ struct Rows<'a> {
 }
 
 impl<'a> Rows<'a> {
-    /// A session that waits for nobody, with all that wait for it.
+    /// A session that waits for no other, with all that wait for it.
     fn head(&mut self, head: &'a BlockingSession) {
         if !self.seen.insert(who(head)) {
             return;
@@ -147,7 +147,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn prepared_transactions_are_told_apart_by_their_identifiers() {
+    fn prepared_transactions_are_distinguished_by_their_identifiers() {
         let mut first = waits(2, &[0]);
         let mut second = waits(4, &[0]);
         first.blocked_by[0].statement = "one".to_owned();

@@ -40,7 +40,7 @@ pub(super) const PANELS: [Panel; 8] = [
 ];
 
 impl Panel {
-    /// Its name beside its key.
+    /// Its name, shown next to its key.
     pub(super) fn name(self) -> &'static str {
         match self {
             Self::Overview => "all",
@@ -92,7 +92,7 @@ const SESSIONS: [Column; 9] = [
     text("STATEMENT", 200),
 ];
 
-/// Sessions at work or in a transaction, the longest first.
+/// Sessions that are active or in a transaction, the longest first.
 fn sessions(reading: &Reading) -> Table {
     let busy = reading.sessions.iter().flat_map(|sessions| &sessions.busy);
     let rows = busy.map(|one| {
@@ -120,13 +120,13 @@ fn sessions(reading: &Reading) -> Table {
         format!("{} not visible to `{}`: {means} sees all", count(hidden), printable(&reading.server.role))
     });
     Table::new(
-        titled("SESSIONS", Some("at work or in a transaction, the longest first".into())),
+        titled("SESSIONS", Some("active or in a transaction, the longest first".into())),
         SESSIONS,
         rows.collect(),
     )
     .note(absent(reading, Subject::Sessions))
     .note(hidden)
-    .if_empty("no session is at work")
+    .if_empty("no session is active")
 }
 
 /// A state in a word that fits.
@@ -155,7 +155,7 @@ const WAITS: [Column; 5] =
 /// Cells of a full bar.
 const BAR: usize = 14;
 
-/// What those at work wait for. A process that is idle counts for nothing.
+/// What active sessions and processes wait for. Idle processes are not counted.
 pub(super) fn waits(reading: &Reading) -> Table {
     let Some(waits) = &reading.waits else {
         return Table::new("WAITS", WAITS, Vec::new())
@@ -180,18 +180,18 @@ pub(super) fn waits(reading: &Reading) -> Table {
             Cell::text(bar),
         ])
     });
-    let samples = format!("{} samples, shares of those at work", count(waits.samples));
+    let samples = format!("{} samples, shares of active processes", count(waits.samples));
     Table::new(titled("WAITS", Some(samples)), WAITS, rows.collect())
         .if_empty(if waits.seen.iter().any(|one| one.event == "not seen") {
-            "of those whom the role may see, nobody was at work"
+            "of the sessions that the role may see, none was active"
         } else {
-            "nobody was at work"
+            "no session was active"
         })
         .note(idle(waits))
         .note(absent(reading, Subject::Waits))
 }
 
-/// Whether a sample is of somebody at work: no session that waits for its client, no process without a task.
+/// Whether a sample is of an active process: no session that waits for its client, no process without a task.
 fn is_busy(one: &WaitSample) -> bool {
     !matches!(one.event.as_str(), "client" | "not seen") && !one.event.starts_with("Activity:")
 }
@@ -253,7 +253,7 @@ fn blocked(reading: &Reading) -> Table {
     let mut table = locks::tree(blocked);
     table.title = match blocked.len() {
         0 => "LOCKS".to_owned(),
-        waiting => titled("LOCKS", Some(format!("{waiting} wait; who blocks them stands above"))),
+        waiting => titled("LOCKS", Some(format!("{waiting} waiting, each below its blocker"))),
     };
     let many = (blocked.len() >= pgdyno_core::observe::MOST_BLOCKED)
         .then(|| "only those that wait longest are shown".into());

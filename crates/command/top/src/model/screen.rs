@@ -99,7 +99,7 @@ const HELP: [(&str, &str); 13] = [
     ("s", "sort by the next column (marked *), at last as before"),
     ("r", "reverse the order"),
     ("/", "show only rows with these words; Esc clears it"),
-    ("p, blank", "pause: the screen stays, readings go on"),
+    ("p, blank", "freeze the screen; readings continue"),
     ("Ctrl-L", "draw everything again"),
     ("Ctrl-Z", "suspend; `fg` continues"),
     ("q, Ctrl-C", "quit"),

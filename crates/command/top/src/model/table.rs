@@ -222,7 +222,7 @@ impl Table {
     }
 }
 
-/// Absent numbers come last, whichever way is asked for.
+/// Absent numbers come last in either order.
 fn order(a: &Cell, b: &Cell, is_number: bool, is_reversed: bool) -> Ordering {
     let order = match (is_number, a.value, b.value) {
         (true, Some(a), Some(b)) => b.total_cmp(&a),

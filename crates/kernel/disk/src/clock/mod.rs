@@ -18,8 +18,8 @@ use histogram::Differences;
 const BATCH_CALLS: u32 = 1_000;
 /// Number of such batches, of which the median counts; odd.
 const BATCHES: usize = 101;
-/// Timer calls between two looks at a request to stop.
-const CALLS_BETWEEN_LOOKS: u32 = 4_096;
+/// Timer calls between two checks for a stop request.
+const CALLS_BETWEEN_CHECKS: u32 = 4_096;
 
 /// The file that says which clock source the kernel uses, and sets it.
 pub const CURRENT_SOURCE: &str = "/sys/devices/system/clocksource/clocksource0/current_clocksource";
@@ -81,7 +81,7 @@ fn call_for(duration: Duration, stop: &Stop, mut clock_ns: impl FnMut() -> u64) 
     let end_ns = start_ns.saturating_add(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX));
     let mut now_ns = start_ns;
     while now_ns < end_ns && !stop.requested() {
-        for _ in 0..CALLS_BETWEEN_LOOKS {
+        for _ in 0..CALLS_BETWEEN_CHECKS {
             let before_ns = now_ns;
             now_ns = clock_ns();
             differences.count(before_ns, now_ns);

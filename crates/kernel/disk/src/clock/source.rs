@@ -43,7 +43,7 @@ mod tests {
     }
 
     #[test]
-    fn ticks_stand_behind_the_name() {
+    fn ticks_follow_the_name() {
         let stat = "7 (a ) b) S 1 2 3 4 5 6 7 8 9 10 170 33 0 0 20 0 1 0";
         assert_eq!(parse_ticks(stat), Some((170, 33)));
         assert_eq!(parse_ticks("7 (x) S 1"), None);

@@ -44,7 +44,7 @@ fn a_measurement_adds_up() {
 }
 
 #[test]
-fn wrong_requests_and_stops_are_told() {
+fn wrong_requests_and_stops_are_reported() {
     let none = measure(&ClockRequest { duration: Duration::ZERO }, &Stop::default());
     assert_eq!(none.expect_err("it is 0").kind, ProblemKind::WrongRequest);
     let stop = Stop::default();

@@ -18,7 +18,7 @@ use super::{
     saturate::saturate,
 };
 
-/// Shares of cached pages for which costs are told; 0.9 is what PostgreSQL's defaults assume.
+/// Shares of cached pages for which costs are reported; 0.9 is what PostgreSQL's defaults assume.
 const CACHED_SHARES: [f64; 4] = [0.0, 0.5, 0.9, 0.99];
 /// Most reads in flight that are tried: more than `effective_io_concurrency` helps with on one disk.
 const MOST_IN_FLIGHT: u16 = 256;
@@ -94,12 +94,12 @@ impl CostsRequest {
 pub fn costs(
     request: &CostsRequest,
     stop: &Stop,
-    tell: &mut dyn FnMut(IoProgress),
+    on_progress: &mut dyn FnMut(IoProgress),
 ) -> Result<DiskCosts, Problem> {
     request.check()?;
     let (mut blocks, mut ended) = (Vec::new(), IoEnd::Complete);
     for block in 0..request.blocks {
-        let reports = one_block(request, block, stop, tell)?;
+        let reports = one_block(request, block, stop, on_progress)?;
         ended =
             reports.iter().map(|of| of.ended.clone()).find(|end| *end != IoEnd::Complete).unwrap_or(ended);
         blocks.extend(PageTimes::of(&reports).filter(|_| ended == IoEnd::Complete));
@@ -108,7 +108,7 @@ pub fn costs(
         }
     }
     let saturation = match ended {
-        IoEnd::Complete => Some(saturate(&request.in_flight(), stop, tell)?),
+        IoEnd::Complete => Some(saturate(&request.in_flight(), stop, on_progress)?),
         IoEnd::Stopped | IoEnd::Failed { .. } => None,
     };
     let costs = CACHED_SHARES.into_iter().filter_map(|share| planner_costs(&blocks, share)).collect();
@@ -127,7 +127,7 @@ fn one_block(
     request: &CostsRequest,
     block: u32,
     stop: &Stop,
-    tell: &mut dyn FnMut(IoProgress),
+    on_progress: &mut dyn FnMut(IoProgress),
 ) -> Result<Vec<IoReport>, Problem> {
     let mut patterns = page_patterns(request.block_bytes, request.file_bytes);
     let reverses = !block.is_multiple_of(2);
@@ -136,7 +136,7 @@ fn one_block(
     }
     let first = patterns.first().cloned().map(|pattern| request.request(pattern));
     let Some(first) = first else { return Ok(Vec::new()) };
-    let (mut reports, problem) = run_all(&first, &patterns, stop, tell);
+    let (mut reports, problem) = run_all(&first, &patterns, stop, on_progress);
     if reverses {
         reports.reverse();
     }

@@ -63,7 +63,7 @@ fn interleave(lists: &[Vec<u32>]) -> Vec<u32> {
     all
 }
 
-/// CPUs that this process may use; `None` if the kernel does not tell.
+/// CPUs that this process may use; `None` if the kernel does not report them.
 pub(super) fn allowed() -> Option<Vec<u32>> {
     let set = sched_getaffinity(None).ok()?;
     Some((0..CpuSet::MAX_CPU).filter(|&cpu| set.is_set(cpu)).map(|cpu| cpu as u32).collect())
@@ -96,7 +96,7 @@ mod tests {
     fn cpus_that_are_not_allowed_are_left_out() {
         assert_eq!(usable(&[3, 1, 2], Some(&[1, 3])), [3, 1]);
         assert_eq!(usable(&[3, 1], None), [3, 1]);
-        let mine = allowed().expect("Linux tells");
+        let mine = allowed().expect("Linux reports them");
         assert!(!mine.is_empty() && usable(&mine, Some(&mine)) == mine);
     }
 }

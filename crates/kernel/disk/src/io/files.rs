@@ -44,7 +44,7 @@ impl<'a> WorkFiles<'a> {
     pub fn lay_out(
         request: &'a IoRequest,
         stop: &Stop,
-        tell: &mut dyn FnMut(IoProgress),
+        on_progress: &mut dyn FnMut(IoProgress),
     ) -> Result<Self, Problem> {
         let place = Place::find(request)?;
         let files = place.open()?;
@@ -54,7 +54,7 @@ impl<'a> WorkFiles<'a> {
         let work = Self { place, files, driver, shape, preconditioned: false };
         if !is_device {
             work.place.set_cache(&work.files, request.pattern.cache)?;
-            work.write_all(request, 1, stop, tell)?;
+            work.write_all(request, 1, stop, on_progress)?;
         }
         Ok(work)
     }
@@ -74,14 +74,14 @@ impl<'a> WorkFiles<'a> {
         &mut self,
         request: &IoRequest,
         stop: &Stop,
-        tell: &mut dyn FnMut(IoProgress),
+        on_progress: &mut dyn FnMut(IoProgress),
     ) -> Result<Vec<IoNote>, Problem> {
         refuse_writes(request, self.place.is_device)?;
         let mut notes: Vec<IoNote> =
             self.place.set_cache(&self.files, request.pattern.cache)?.into_iter().collect();
         if writes_at_random(&request.pattern) && !self.preconditioned {
             if request.precondition {
-                self.write_all(request, PRECONDITION_TIMES, stop, tell)?;
+                self.write_all(request, PRECONDITION_TIMES, stop, on_progress)?;
                 self.preconditioned = true;
             } else {
                 notes.push(IoNote::PreconditionSkipped);
@@ -93,7 +93,7 @@ impl<'a> WorkFiles<'a> {
             notes.extend(self.place.cached_below());
         }
         if request.pattern.cache == IoCache::Cached {
-            self.read_all(request, stop, tell)?;
+            self.read_all(request, stop, on_progress)?;
         } else {
             self.drop_cache(request)?;
         }
@@ -116,10 +116,10 @@ impl<'a> WorkFiles<'a> {
         request: &IoRequest,
         times: u64,
         stop: &Stop,
-        tell: &mut dyn FnMut(IoProgress),
+        on_progress: &mut dyn FnMut(IoProgress),
     ) -> Result<(), Problem> {
         let of_bytes = self.shape.0 * self.shape.1 * times;
-        let mut say = |done_bytes| tell(IoProgress::LayingOut { done_bytes, of_bytes });
+        let mut say = |done_bytes| on_progress(IoProgress::LayingOut { done_bytes, of_bytes });
         for time in 0..times {
             let before = of_bytes / times * time;
             self.pass(request, PassOf::Writes { time: time + times }, stop, &mut |done| say(before + done))?;
@@ -132,12 +132,12 @@ impl<'a> WorkFiles<'a> {
         &self,
         request: &IoRequest,
         stop: &Stop,
-        tell: &mut dyn FnMut(IoProgress),
+        on_progress: &mut dyn FnMut(IoProgress),
     ) -> Result<(), Problem> {
         let of_bytes = self.shape.0 * self.shape.1;
         check_memory(of_bytes)?;
         self.pass(request, PassOf::Reads, stop, &mut |done_bytes| {
-            tell(IoProgress::Warming { done_bytes, of_bytes })
+            on_progress(IoProgress::Warming { done_bytes, of_bytes })
         })
     }
 
@@ -147,7 +147,7 @@ impl<'a> WorkFiles<'a> {
         request: &IoRequest,
         what: PassOf,
         stop: &Stop,
-        tell: &mut dyn FnMut(u64),
+        on_progress: &mut dyn FnMut(u64),
     ) -> Result<(), Problem> {
         let block = request.pattern.block_bytes;
         let piece_bytes = (PIECE_BYTES / block).max(1) * block;
@@ -162,7 +162,7 @@ impl<'a> WorkFiles<'a> {
             let run =
                 FileRun { driver: self.driver, block_bytes: piece_bytes, ramp_ns: 0, run_ns: None, seed };
             let before = self.shape.1 * number;
-            let report = run_files(&run, vec![job], stop, &mut |p| tell(before + p.bytes), &mut || ())
+            let report = run_files(&run, vec![job], stop, &mut |p| on_progress(before + p.bytes), &mut || ())
                 .map_err(|error| broken(request, &error))?;
             if let Some(failed) = report.failure {
                 return Err(could_not(&request.path, &failed.error).detail(failed.to_string()));
@@ -196,7 +196,7 @@ fn check_memory(bytes: u64) -> Result<(), Problem> {
     }
     let (bytes, available) = (units::bytes(bytes), units::bytes(available));
     let what = format!("could not keep {bytes} in the page cache: {available} of memory are available");
-    Err(Problem::wrong_request(what).hint("ask for a smaller file, or for a cold page cache"))
+    Err(Problem::wrong_request(what).hint("use a smaller file, or a cold page cache"))
 }
 
 /// The problem of a run that could not begin.
@@ -204,7 +204,7 @@ pub(super) fn broken(request: &IoRequest, error: &FileRunError) -> Problem {
     let problem = Problem::could_not(format!("could not measure in {}: {error}", request.path.display()));
     match error {
         FileRunError::Thread { .. } => {
-            problem.hint("ask for fewer jobs, a smaller depth, or raise the limit of processes")
+            problem.hint("use fewer jobs or a smaller depth, or raise the limit of processes")
         }
         FileRunError::Driver(_) => problem,
     }

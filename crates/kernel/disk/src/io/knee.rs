@@ -18,8 +18,8 @@ pub fn knee(curve: &[SaturationPoint]) -> Option<u32> {
     })
 }
 
-/// `effective_io_concurrency` for a knee: how many single blocks a backend asks for ahead. `None` for anything but
-/// random reads, which it is about.
+/// `effective_io_concurrency` for a knee: how many single blocks a backend prefetches. `None` for anything but random
+/// reads, the only ones it affects.
 pub fn effective_io_concurrency(pattern: &IoPattern, knee: Option<u32>) -> Option<u32> {
     let random_reads = pattern.order == IoOrder::Random && pattern.read_share >= 1.0;
     knee.filter(|_| random_reads).map(|knee| knee.min(MOST_IO_CONCURRENCY))
@@ -73,8 +73,8 @@ mod tests {
         assert_eq!(knee(&[]), None);
     }
 
-    /// A dip at 4 in flight, after which it grows on; and throughput that stands still without growing latency, which
-    /// operations in flight cannot do: a cache began to answer.
+    /// A dip at 4 in flight, after which throughput grows again; and constant throughput at constant latency, which is
+    /// impossible with more operations in flight: a cache began to answer.
     #[test]
     fn dips_and_caches_are_no_knees() {
         let mut dipped = curve(16.0, 8);

@@ -36,14 +36,18 @@ const MOST_THREADS: u32 = 2_048;
 /// [`Problem`] of a wrong request, of a path that cannot be measured, or of a run in which nothing was measured. If an
 /// operation fails later, or a stop is requested, the report has what was measured until then, and says so in
 /// [`IoReport::ended`].
-pub fn run(request: &IoRequest, stop: &Stop, tell: &mut dyn FnMut(IoProgress)) -> Result<IoReport, Problem> {
+pub fn run(
+    request: &IoRequest,
+    stop: &Stop,
+    on_progress: &mut dyn FnMut(IoProgress),
+) -> Result<IoReport, Problem> {
     request.check()?;
-    let mut work = WorkFiles::lay_out(request, stop, tell)?;
-    run_on(&mut work, request, stop, tell)
+    let mut work = WorkFiles::lay_out(request, stop, on_progress)?;
+    run_on(&mut work, request, stop, on_progress)
 }
 
 /// Measures patterns one after the other, in place of that of the request, on the same files if they need equal ones.
-/// Each report is told when it is there; after a stop or a failed operation none follows.
+/// Each report is delivered as soon as it is complete; after a stop or a failed operation none follows.
 ///
 /// # Errors
 /// As [`run`], for the first pattern; a problem of a later one ends the series, and is in the result.
@@ -51,7 +55,7 @@ pub fn run_all(
     request: &IoRequest,
     patterns: &[IoPattern],
     stop: &Stop,
-    tell: &mut dyn FnMut(IoProgress),
+    on_progress: &mut dyn FnMut(IoProgress),
 ) -> (Vec<IoReport>, Option<Problem>) {
     let requests: Vec<_> =
         patterns.iter().map(|pattern| IoRequest { pattern: pattern.clone(), ..request.clone() }).collect();
@@ -59,11 +63,11 @@ pub fn run_all(
     let mut work: Option<WorkFiles<'_>> = None;
     for request in &requests {
         let files = work.take().filter(|work| work.fit(request)).map_or_else(
-            || request.check().and_then(|()| WorkFiles::lay_out(request, stop, tell)),
+            || request.check().and_then(|()| WorkFiles::lay_out(request, stop, on_progress)),
             |work| request.check().map(|()| work),
         );
         let measured = files.and_then(|mut files| {
-            let report = run_on(&mut files, request, stop, tell);
+            let report = run_on(&mut files, request, stop, on_progress);
             work = Some(files);
             report
         });
@@ -86,10 +90,10 @@ pub fn run_on(
     work: &mut WorkFiles<'_>,
     request: &IoRequest,
     stop: &Stop,
-    tell: &mut dyn FnMut(IoProgress),
+    on_progress: &mut dyn FnMut(IoProgress),
 ) -> Result<IoReport, Problem> {
     let mut pattern = request.pattern.clone();
-    let mut notes = work.prepare(request, stop, tell)?;
+    let mut notes = work.prepare(request, stop, on_progress)?;
     if notes.iter().any(|note| matches!(note, IoNote::BufferedInstead { .. })) {
         pattern.cache = IoCache::Cold;
     }
@@ -107,7 +111,7 @@ pub fn run_on(
     let mut below = Below::new(request);
     let mut say = |FileProgress { elapsed_ns, operations, bytes }| {
         let elapsed_s = (elapsed_ns as f64 / 1e9).min(of_s);
-        tell(IoProgress::Running { elapsed_s, of_s, operations, bytes });
+        on_progress(IoProgress::Running { elapsed_s, of_s, operations, bytes });
     };
     let jobs = jobs(work, &pattern, request.seed);
     let measured =
@@ -159,7 +163,7 @@ fn check_resources(pattern: &IoPattern) -> Result<(), Problem> {
             format!("could not keep {in_flight} operations in flight: without io_uring each needs a thread");
         return Err(Problem::could_not(what)
             .detail(format!("pgdyno starts at most {MOST_THREADS} threads"))
-            .hint("ask for fewer jobs or a smaller depth"));
+            .hint("use fewer jobs or a smaller depth"));
     }
     let needed = u64::from(in_flight) * u64::from(pattern.block_bytes);
     let available = pgdyno_host::facts::host().map_or(u64::MAX, |host| host.memory.available_bytes);
@@ -169,9 +173,7 @@ fn check_resources(pattern: &IoPattern) -> Result<(), Problem> {
     let (needed, available) = (units::bytes(needed), units::bytes(available));
     let what = format!("could not keep {in_flight} operations in flight: their buffers need {needed}");
     let detail = format!("{available} of memory are available, of which a quarter may be used");
-    Err(Problem::wrong_request(what)
-        .detail(detail)
-        .hint("ask for fewer jobs, a smaller depth or smaller blocks"))
+    Err(Problem::wrong_request(what).detail(detail).hint("use fewer jobs, a smaller depth or smaller blocks"))
 }
 
 fn jobs(work: &WorkFiles<'_>, pattern: &IoPattern, seed: u64) -> Vec<FileJob<PatternOperations>> {

@@ -19,10 +19,10 @@ use rustix::fs::{OFlags, SeekFrom, fcntl_getfl, fcntl_setfl, seek};
 
 use super::request::{IoRequest, writes};
 
-/// Bytes of the file system that stay free beside the files: for its own growth, and for others.
+/// Bytes of the file system that are left free: for metadata, and for other users of the file system.
 const SPARE_BYTES: u64 = 16 << 20;
 
-/// A directory or a block device, with what the kernel tells of it.
+/// A directory or a block device, with what the kernel reports about it.
 #[derive(Debug)]
 pub(super) struct Place<'a> {
     request: &'a IoRequest,
@@ -135,7 +135,7 @@ fn check_room(request: &IoRequest, available_bytes: u64) -> Result<(), Problem> 
         units::bytes(available_bytes)
     );
     let detail = format!("{} stay free", units::bytes(SPARE_BYTES));
-    Err(Problem::could_not(what).detail(detail).hint("ask for a smaller file. Nothing was written."))
+    Err(Problem::could_not(what).detail(detail).hint("use a smaller file. Nothing was written."))
 }
 
 /// A new file that has lost its name, so that nothing is left behind whatever happens.
@@ -165,7 +165,7 @@ pub(super) fn could_not(path: &Path, error: &io::Error) -> Problem {
         ErrorKind::InvalidInput => {
             problem.hint("the block size may not be a multiple of what the device allows for direct I/O")
         }
-        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => problem.hint("ask for a smaller file"),
+        ErrorKind::StorageFull | ErrorKind::QuotaExceeded => problem.hint("use a smaller file"),
         _ => problem,
     }
 }

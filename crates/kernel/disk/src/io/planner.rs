@@ -1,8 +1,8 @@
 //! What a page costs, for the planner: a pure function of measured times.
 //!
-//! The planner counts in units of `seq_page_cost`, which is 1. PostgreSQL's default of 4 for `random_page_cost` stands
-//! for disks where a random page costs 40 times a sequential one and nine of ten are cached (documentation, "Planner
-//! Cost Constants"): so both costs are those of a mix of pages from the cache and from the disk.
+//! The planner counts in units of `seq_page_cost`, which is 1. PostgreSQL's default of 4 for `random_page_cost` assumes
+//! that a random page from disk costs 40 times a sequential one and that 90 % of pages are cached (documentation,
+//! "Planner Cost Constants"): so both costs are those of a mix of pages from the cache and from the disk.
 
 use pgdyno_core::disk::io::{IoCache, IoFiles, IoMethod, IoOrder, IoPattern, IoReport, PlannerCosts};
 use statrs::distribution::{ContinuousCDF, StudentsT};

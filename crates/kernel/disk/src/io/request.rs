@@ -1,4 +1,4 @@
-//! What is asked for, with its limits.
+//! A requested measurement, with its limits.
 
 use std::{path::PathBuf, time::Duration};
 

@@ -20,18 +20,18 @@ pub const SATURATING_DEPTH: u16 = 256;
 
 /// Measures the pattern of a request with 1, 2, 4, … operations in flight, up to its depth times its jobs, until the
 /// [`knee`] is passed. Operations are divided among as many jobs as possible: with one job, which is one backend of
-/// PostgreSQL, the depth alone grows. Each point takes the ramp time and the duration of the request, and is told when
-/// it is there.
+/// PostgreSQL, the depth alone grows. Each point takes the ramp time and the duration of the request, and is reported
+/// when it is complete.
 ///
 /// # Errors
 /// As [`super::run`], for the first point. If a later one fails, or a stop is requested, the curve ends before it.
 pub fn saturate(
     request: &IoRequest,
     stop: &Stop,
-    tell: &mut dyn FnMut(IoProgress),
+    on_progress: &mut dyn FnMut(IoProgress),
 ) -> Result<Saturation, Problem> {
     request.check()?;
-    let mut work = WorkFiles::lay_out(request, stop, tell)?;
+    let mut work = WorkFiles::lay_out(request, stop, on_progress)?;
     let most = u32::from(request.pattern.depth) * u32::from(request.pattern.jobs);
     let mut saturation = Saturation {
         path: request.path.display().to_string(),
@@ -49,7 +49,7 @@ pub fn saturate(
         }
         let mut point = request.clone();
         (point.pattern.jobs, point.pattern.depth) = (jobs, depth);
-        let report = match run_on(&mut work, &point, stop, tell) {
+        let report = match run_on(&mut work, &point, stop, on_progress) {
             Ok(report) => report,
             Err(problem) if saturation.curve.is_empty() => return Err(problem),
             Err(_) if stop.requested() => {

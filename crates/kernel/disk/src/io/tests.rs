@@ -112,13 +112,13 @@ fn without_io_uring_each_operation_in_flight_has_a_thread() {
 fn a_file_each_and_a_warm_page_cache() {
     let bench = Bench::new(|p| (p.files, p.jobs, p.cache) = (IoFiles::OneEach, 3, IoCache::Cached));
     let mut warmed = 0;
-    let mut tell = |progress| {
+    let mut on_progress = |progress| {
         if let IoProgress::Warming { done_bytes, of_bytes } = progress {
             assert_eq!(of_bytes, 3 << 20);
             warmed = done_bytes;
         }
     };
-    let report = run(&bench.request, &Stop::default(), &mut tell).expect("it can be measured");
+    let report = run(&bench.request, &Stop::default(), &mut on_progress).expect("it can be measured");
     assert_eq!((warmed, report.pattern.cache), (3 << 20, IoCache::Cached));
     let (reads, devices) = (report.reads.expect("it reads"), report.devices);
     // What the page cache has does not reach a device.
@@ -131,12 +131,12 @@ fn preconditioning_writes_everything_twice() {
     let mut bench = Bench::new(|p| p.read_share = 0.0);
     bench.request.precondition = true;
     let mut written = Vec::new();
-    let mut tell = |progress| {
+    let mut on_progress = |progress| {
         if let IoProgress::LayingOut { done_bytes, of_bytes } = progress {
             written.push((done_bytes, of_bytes));
         }
     };
-    let report = run(&bench.request, &Stop::default(), &mut tell).expect("it can be measured");
+    let report = run(&bench.request, &Stop::default(), &mut on_progress).expect("it can be measured");
     assert!(!report.notes.contains(&IoNote::PreconditionSkipped));
     assert!(written.contains(&(1 << 20, 1 << 20)) && written.contains(&(2 << 20, 2 << 20)), "{written:?}");
 }
@@ -146,12 +146,12 @@ fn a_stop_keeps_what_was_measured() {
     let mut bench = Bench::new(|_| ());
     bench.request.duration = Duration::from_secs(3_600);
     let stop = Stop::default();
-    let mut tell = |progress| {
+    let mut on_progress = |progress| {
         if matches!(progress, IoProgress::Running { operations, .. } if operations > 0) {
             stop.request("enough");
         }
     };
-    let report = run(&bench.request, &stop, &mut tell).expect("something was measured");
+    let report = run(&bench.request, &stop, &mut on_progress).expect("something was measured");
     assert!(report.ended == IoEnd::Stopped && report.duration_s < 3_600.0, "{report:?}");
     assert!(report.failure().is_none() && report.reads.is_some_and(|reads| reads.count > 0));
     assert_eq!(left_in(bench.dir.path()), 0);
@@ -174,13 +174,13 @@ fn patterns_of_one_shape_share_their_files() {
     let write = IoPattern { name: "random write".into(), read_share: 0.0, ..read.clone() };
     let smaller = IoPattern { file_bytes: 1 << 19, ..read.clone() };
     let mut laid_out = 0;
-    let mut tell = |progress| {
+    let mut on_progress = |progress| {
         laid_out += u32::from(
             matches!(progress, IoProgress::LayingOut { done_bytes, of_bytes } if done_bytes == of_bytes),
         );
     };
     let (reports, problem) =
-        run_all(&bench.request, &[read.clone(), write, smaller], &Stop::default(), &mut tell);
+        run_all(&bench.request, &[read.clone(), write, smaller], &Stop::default(), &mut on_progress);
     assert_eq!((reports.len(), problem, laid_out), (3, None, 2));
     let wrong = IoPattern { depth: 0, ..read.clone() };
     let (reports, problem) = run_all(&bench.request, &[read, wrong], &Stop::default(), &mut |_| ());

@@ -18,7 +18,7 @@ pub struct Behaviour {
     pub reads: Injection,
     /// Writes that reach the layer. One with `O_DSYNC` and `O_DIRECT` is a sync as well, once it is written.
     pub writes: Injection,
-    /// `fsync`, `fdatasync`, syncs of directories, and those that `O_DSYNC` and `O_SYNC` ask for.
+    /// `fsync`, `fdatasync`, syncs of directories, and the syncs implied by `O_DSYNC` and `O_SYNC`.
     pub syncs: Injection,
     /// Acknowledges syncs at once and does not pass them on.
     pub drops_syncs: bool,

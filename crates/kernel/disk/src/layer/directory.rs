@@ -34,8 +34,8 @@ impl Directory {
         &self.fd
     }
 
-    /// The entries; read anew for a reader at the start. So nobody misses an entry or sees one twice, because others
-    /// were created or removed while reading on.
+    /// The entries; read again when a reader starts at offset 0. A reader therefore misses no entry and sees none twice
+    /// when other entries are created or removed meanwhile.
     ///
     /// # Errors
     /// Those of `getdents`.

@@ -47,7 +47,7 @@ impl Opened {
         self.flags | OFlags::CLOEXEC
     }
 
-    /// Flags for a descriptor beside it that bypasses the page cache, and writes synchronously or not.
+    /// Flags for a second descriptor that bypasses the page cache, and writes synchronously or not.
     pub(crate) fn direct_flags(self, synchronous: bool) -> OFlags {
         let creation = OFlags::CREATE | OFlags::EXCL | OFlags::TRUNC;
         let sync = if synchronous { DATA_SYNC } else { OFlags::empty() };
@@ -88,7 +88,7 @@ impl File {
                 Ok(0) => break,
                 Ok(more) => read += more,
                 Err(Errno::INTR) => {}
-                // A direct read that ended in the last block cannot go on from there.
+                // A direct read that ended in the last block cannot continue from there.
                 Err(Errno::INVAL) if read > 0 => break,
                 Err(error) => return Err(error),
             }

@@ -1,4 +1,4 @@
-//! The layer as FUSE asks for it.
+//! The layer as a FUSE file system.
 
 use std::{
     ffi::OsStr,
@@ -21,9 +21,9 @@ use crate::layer::{
     layer::{Change, Layer},
 };
 
-/// How long the kernel may keep names and attributes: nobody else changes them.
+/// How long the kernel may keep names and attributes: no other program changes them.
 const KEPT: Duration = Duration::from_secs(3_600);
-/// The same inode number never stands for another file while the kernel knows it.
+/// An inode number never identifies another file while the kernel knows it.
 const GENERATION: Generation = Generation(0);
 /// Largest write that the kernel may send, in bytes.
 const MAX_WRITE_BYTES: u32 = 1 << 20;
@@ -231,7 +231,8 @@ impl Filesystem for Layer {
         });
     }
 
-    /// Nothing is kept back that a `close` would have to write; told so, the kernel asks no more.
+    /// There are no delayed writes that `close` would have to flush; after this answer the kernel sends no more
+    /// requests.
     fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
         reply.error(Errno::ENOSYS);
     }
@@ -281,7 +282,7 @@ impl Filesystem for Layer {
         reply.ok();
     }
 
-    /// Every entry that is told is a lookup, but not `.` and `..`, of which the kernel takes no note.
+    /// Every returned entry counts as a lookup, except `.` and `..`, which the kernel ignores.
     fn readdirplus(
         &self,
         _: &Request,

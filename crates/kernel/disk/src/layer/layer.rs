@@ -164,9 +164,9 @@ impl Layer {
         Ok(fs::readlinkat(self.nodes.get(number)?.fd(), "", Vec::new())?.into_bytes())
     }
 
-    /// Creates something in a directory and gives it to whoever asked for it.
+    /// Creates something in a directory, owned by the requesting user.
     ///
-    /// This process has a umask of its own, and the kernel has applied the right one to the mode already.
+    /// The mode is set again afterwards: this process has its own umask, and the kernel has already applied the right one.
     pub(crate) fn make(
         &self,
         request: &Request,
@@ -333,8 +333,8 @@ fn sync(fd: &OwnedFd, data_only: bool) -> Result<()> {
     if data_only { fs::fdatasync(fd) } else { fs::fsync(fd) }
 }
 
-/// Gives what this process created to whoever asked for it: the user, and the group unless the directory hands its
-/// own on.
+/// Makes the requesting user and group the owner of what this process created; files in a set-group-ID directory keep
+/// its group.
 fn give(node: &Node, stat: &Stat, request: &Request, directory: &Stat) -> Result<()> {
     let gid = if directory.st_mode & SET_GROUP == 0 { request.gid() } else { stat.st_gid };
     if (stat.st_uid, stat.st_gid) == (request.uid(), gid) {

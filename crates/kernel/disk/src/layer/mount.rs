@@ -132,13 +132,13 @@ impl Mount {
 impl Drop for Mount {
     fn drop(&mut self) {
         if self.unmount().is_err() && self.session.is_some() {
-            // In use: out of sight now, and gone once nobody uses it.
+            // In use: hidden now, and gone once it is no longer in use.
             let _ = unmount_at(&self.at, true);
         }
     }
 }
 
-/// Unmounts what nobody uses. A process that was just started may have inherited a descriptor for a moment, until it
+/// Unmounts what is not in use. A process that was just started may have inherited a descriptor for a moment, until it
 /// executes another program: so it is tried for a fifth of a second.
 fn unmount_patiently(at: &Path) -> io::Result<()> {
     for _ in 1..UNMOUNT_ATTEMPTS {

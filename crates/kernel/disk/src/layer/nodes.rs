@@ -1,4 +1,4 @@
-//! The inodes that the kernel knows, each with a descriptor of the file that it stands for.
+//! The inodes that the kernel knows, each with a descriptor of its file.
 
 use std::{
     collections::{HashMap, hash_map::Entry},
@@ -39,7 +39,7 @@ impl Node {
     }
 }
 
-/// How often the kernel was told of a node, and has not forgotten it.
+/// A node with the kernel's lookup count: lookups that it has not forgotten.
 struct Known {
     node: Arc<Node>,
     lookups: u64,
@@ -68,7 +68,7 @@ impl Nodes {
     /// The node of a number.
     ///
     /// # Errors
-    /// `ESTALE` if the kernel was never told of it.
+    /// `ESTALE` if the kernel does not know it.
     pub(crate) fn get(&self, number: INodeNo) -> Result<Arc<Node>> {
         if number == INodeNo::ROOT {
             return Ok(Arc::clone(&self.root));
@@ -90,7 +90,7 @@ impl Nodes {
         }
     }
 
-    /// Finds a name in a directory and tells the kernel of it, which is one lookup more; returns its number and status.
+    /// Looks a name up in a directory and adds one to the node's lookup count; returns its number and status.
     ///
     /// # Errors
     /// Those of `openat`, `fstat` and [`Nodes::number`].

@@ -222,7 +222,7 @@ mod tests {
     }
 
     #[test]
-    fn scatter_and_few_blocks_cannot_tell() {
+    fn scatter_and_few_blocks_are_inconclusive() {
         let wild = choice([
             (OpenDatasync, &[1_500.0, 900.0, 1_300.0]),
             (Fdatasync, &[1_000.0, 1_100.0, 990.0]),

@@ -157,7 +157,7 @@ impl Findings<'_> {
             .then_some(SyncEvidence::FasterThanRotation { rate_per_s, most_per_s: MOST_ROTATING_PER_S })
     }
 
-    /// Devices that report a volatile cache which the kernel was told not to flush.
+    /// Devices that report a volatile cache which the kernel is configured not to flush.
     fn withheld(&self) -> Vec<SyncEvidence> {
         let is = |cache: &Option<String>, word: &str| {
             cache.as_deref().is_some_and(|cache| cache.starts_with(word))

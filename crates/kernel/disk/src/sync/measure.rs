@@ -61,12 +61,12 @@ pub enum SyncProgress {
 pub fn measure(
     request: &SyncRequest,
     stop: &Stop,
-    tell: &mut dyn FnMut(SyncProgress),
+    on_progress: &mut dyn FnMut(SyncProgress),
 ) -> Result<SyncReport, Problem> {
     request.check()?;
     let place = place::read(&request.dir, request.space_bytes())?;
     let mut run = Run::new(request, stop);
-    let ended = run.tests(&place, tell).and_then(|()| run.bulk(&place, tell));
+    let ended = run.tests(&place, on_progress).and_then(|()| run.bulk(&place, on_progress));
     run.report(place, ended.err())
 }
 
@@ -97,9 +97,9 @@ impl<'a> Run<'a> {
     }
 
     /// All blocks of all tests. The files are gone when this returns.
-    fn tests(&mut self, place: &SyncPlace, tell: &mut dyn FnMut(SyncProgress)) -> Result<(), Ended> {
+    fn tests(&mut self, place: &SyncPlace, on_progress: &mut dyn FnMut(SyncProgress)) -> Result<(), Ended> {
         let file_bytes = self.request.file_bytes();
-        tell(SyncProgress::Preparing { file_bytes });
+        on_progress(SyncProgress::Preparing { file_bytes });
         let scratch = self.prepare(place, file_bytes)?;
         let second = self.request.file_states.then(|| self.prepare(place, SEGMENT_BYTES)).transpose()?;
         let (duration, stop) = (self.request.test_duration, self.stop);
@@ -110,7 +110,7 @@ impl<'a> Run<'a> {
             (0..self.request.blocks).flat_map(|block| order(count, block).map(move |index| (block, index)));
         for (done, (block, index)) in order.enumerate() {
             let action = self.tallies[index].action();
-            tell(SyncProgress::Test { action, block: block + 1, done: done as u64, total });
+            on_progress(SyncProgress::Test { action, block: block + 1, done: done as u64, total });
             self.test(index, &bench).map_err(|why| Ended { during: action.label(), why })?;
         }
         Ok(())
@@ -121,8 +121,8 @@ impl<'a> Run<'a> {
         let during = || "preparing the file".to_owned();
         let failed = |error| Ended { during: during(), why: Why::Failed(error) };
         let scratch = Scratch::create(&self.request.dir, place.named).map_err(failed)?;
-        let go_on = || !self.stop.requested();
-        if !scratch.fill(bytes, &mut Block::chunk(), go_on).map_err(failed)? {
+        let may_continue = || !self.stop.requested();
+        if !scratch.fill(bytes, &mut Block::chunk(), may_continue).map_err(failed)? {
             return Err(Ended { during: during(), why: Why::Stopped });
         }
         scratch.file.sync_all().map_err(failed)?;
@@ -156,11 +156,11 @@ impl<'a> Run<'a> {
         }
     }
 
-    fn bulk(&mut self, place: &SyncPlace, tell: &mut dyn FnMut(SyncProgress)) -> Result<(), Ended> {
+    fn bulk(&mut self, place: &SyncPlace, on_progress: &mut dyn FnMut(SyncProgress)) -> Result<(), Ended> {
         if !self.request.bulk {
             return Ok(());
         }
-        tell(SyncProgress::Bulk);
+        on_progress(SyncProgress::Bulk);
         let ended = |why| Ended { during: "syncing a large amount".to_owned(), why };
         let bulk = bulk::run(&self.request.dir, place.named, self.stop);
         self.bulk = bulk.map_err(|error| ended(Why::Failed(error)))?;
@@ -268,14 +268,14 @@ mod tests {
             block_bytes: 4_096,
             ..short(dir.path())
         };
-        let mut told = Vec::new();
+        let mut reported = Vec::new();
         let mut named = 0;
         let report = measure(&request, &Stop::default(), &mut |progress| {
             named += entries(dir.path());
-            told.push(progress);
+            reported.push(progress);
         });
         let report = report.expect("it can be measured");
-        assert_eq!((report.tests.len(), told.len(), report.incomplete), (25, 3 * 25 + 2, None));
+        assert_eq!((report.tests.len(), reported.len(), report.incomplete), (25, 3 * 25 + 2, None));
         for test in &report.tests {
             let Some(timing) = &test.timing else {
                 assert!(test.unavailable.is_some(), "{:?}", test.action);

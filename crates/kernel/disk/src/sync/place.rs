@@ -151,8 +151,8 @@ fn device(dir: &Path, virtual_machine: bool) -> SyncDevice {
     }
 }
 
-/// What the device says of its cache: `virtio_blk` tells at the disk, SCSI beside it. A loop device always has one, the
-/// page cache of its file.
+/// The cache mode that the device reports: `virtio_blk` at the disk, SCSI at its `scsi_disk`. A loop device always has
+/// a cache, the page cache of its file.
 fn reported_cache(dir: &Path) -> Option<String> {
     let of_scsi = || -> io::Result<Option<PathBuf>> {
         let mut entries = fs::read_dir(dir.join("device/scsi_disk"))?.flatten();
@@ -161,8 +161,8 @@ fn reported_cache(dir: &Path) -> Option<String> {
     if dir.join("loop/backing_file").exists() {
         return Some("write back".to_owned());
     }
-    let told = Some(dir.join("cache_type")).filter(|path| path.exists());
-    told.or_else(|| of_scsi().ok().flatten()).and_then(|path| line(&path))
+    let at_disk = Some(dir.join("cache_type")).filter(|path| path.exists());
+    at_disk.or_else(|| of_scsi().ok().flatten()).and_then(|path| line(&path))
 }
 
 /// Whether a hypervisor plays the disk: virtio, Xen, or a vendor that makes none.
@@ -234,7 +234,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_device_caches_in_memory_whatever_the_kernel_was_told() {
+    fn a_loop_device_caches_in_memory_whatever_cache_type_says() {
         let root = tree(
             &[
                 ("sys/loop0/loop/backing_file", "/srv/disk\n"),

@@ -87,9 +87,9 @@ impl SyncRequest {
 
     /// Free space that all files take at most, in bytes.
     pub(super) fn space_bytes(&self) -> u64 {
-        let beside = if self.file_states { SEGMENT_BYTES } else { 0 };
+        let second_file = if self.file_states { SEGMENT_BYTES } else { 0 };
         // The large file is made after the others are gone.
-        (self.file_bytes() + beside).max(if self.bulk { BULK_BYTES } else { 0 })
+        (self.file_bytes() + second_file).max(if self.bulk { BULK_BYTES } else { 0 })
     }
 }
 

@@ -53,15 +53,15 @@ impl Scratch {
         Ok(File::from(opened?))
     }
 
-    /// Writes this many bytes from the start, as long as `go_on` says so. Returns whether all were written.
+    /// Writes this many bytes from the start, as long as `may_continue` says so. Returns whether all were written.
     pub(super) fn fill(
         &self,
         bytes: u64,
         chunk: &mut Block,
-        mut go_on: impl FnMut() -> bool,
+        mut may_continue: impl FnMut() -> bool,
     ) -> io::Result<bool> {
         let mut offset = 0;
-        while offset < bytes && go_on() {
+        while offset < bytes && may_continue() {
             let length = (bytes - offset).min(chunk.len());
             self.file.write_all_at(&chunk.next()[..length as usize], offset)?;
             offset += length;
@@ -73,7 +73,7 @@ impl Scratch {
 impl Drop for Scratch {
     fn drop(&mut self) {
         if let Some(path) = &self.name {
-            // There is nobody to tell, and the file is named in the documentation.
+            // An error cannot be reported here; the documentation names the file.
             let _ = fs::remove_file(path);
         }
     }
@@ -165,15 +165,15 @@ mod tests {
     }
 
     #[test]
-    fn filling_ends_when_it_is_told_to() {
+    fn filling_ends_on_request() {
         let dir = tempfile::tempdir_in("/var/tmp").expect("a directory");
         let scratch = Scratch::create(dir.path(), false).expect("it can be made");
         let mut chunks = 0;
-        let go_on = || {
+        let may_continue = || {
             chunks += 1;
             chunks < 3
         };
-        assert!(!scratch.fill(16 << 20, &mut Block::chunk(), go_on).expect("there is space"));
+        assert!(!scratch.fill(16 << 20, &mut Block::chunk(), may_continue).expect("there is space"));
         assert_eq!(scratch.file.metadata().expect("it is open").len(), 2 << 20);
     }
 

@@ -169,7 +169,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
 
     /// Lets a client send its final query; returns whether it has one. Errors of the query are ignored.
     fn ask(&mut self, index: usize) -> io::Result<bool> {
-        if self.schedule.is_stopped() || self.tell(index, Event::Parting, Clock::now_ns()) != Step::Send {
+        if self.schedule.is_stopped() || self.notify(index, Event::Parting, Clock::now_ns()) != Step::Send {
             return Ok(false);
         }
         let sent = self.sockets.send(index, self.seats[index].target.outgoing())?;
@@ -230,7 +230,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
             self.timers.pop();
             if self.seats[index].wakes_at_ns == at_ns {
                 self.seats[index].wakes_at_ns = NEVER_NS;
-                let step = self.tell(index, Event::Woken, now_ns);
+                let step = self.notify(index, Event::Woken, now_ns);
                 self.carry_out(index, step, now_ns)?;
             }
         }
@@ -238,7 +238,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
     }
 
     #[inline]
-    fn tell(&mut self, index: usize, event: Event<'_>, now_ns: u64) -> Step {
+    fn notify(&mut self, index: usize, event: Event<'_>, now_ns: u64) -> Step {
         self.seats[index].target.step(event, now_ns, &mut self.schedule.probe)
     }
 
@@ -285,7 +285,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
     }
 
     fn gone(&mut self, index: usize, error: Option<io::Error>, now_ns: u64) -> Step {
-        match self.tell(index, Event::Gone(error), now_ns) {
+        match self.notify(index, Event::Gone(error), now_ns) {
             step @ (Step::Last(_) | Step::Reconnect(_)) => step,
             Step::Done(outcome) => Step::Last(outcome),
             // A target that wants to continue without its connection is abandoned.
@@ -335,7 +335,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         match self.seats[index].target.connect() {
             Ok(socket) => {
                 self.sockets.add(index, socket)?;
-                Ok(self.tell(index, Event::Connected, Clock::now_ns()))
+                Ok(self.notify(index, Event::Connected, Clock::now_ns()))
             }
             Err(error) => Ok(self.gone(index, Some(error), Clock::now_ns())),
         }
@@ -346,7 +346,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
     fn send(&mut self, index: usize, now_ns: u64) -> io::Result<Option<Step>> {
         let target = &self.seats[index].target;
         Ok(match self.sockets.send(index, target.outgoing())? {
-            Sending::Handed => Some(self.tell(index, Event::Sent, now_ns)),
+            Sending::Handed => Some(self.notify(index, Event::Sent, now_ns)),
             Sending::Full => None,
             Sending::Broken(error) => Some(self.break_off(index, error)),
         })
@@ -435,7 +435,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
                     self.connector.arrived(seat, now_ns);
                     self.sockets.add(seat, socket)?;
                     self.idle.push_back(seat);
-                    self.tell(seat, Event::Connected, now_ns);
+                    self.notify(seat, Event::Connected, now_ns);
                     continue;
                 }
                 Err(error) => self.gone(seat, Some(error), now_ns),

@@ -101,7 +101,7 @@ impl Sockets for EpollSockets {
         }
     }
 
-    /// Nothing is read unless it is asked for.
+    /// Nothing is read unless it is requested.
     fn quiesce(&mut self) -> io::Result<()> {
         Ok(())
     }

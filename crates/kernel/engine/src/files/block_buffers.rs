@@ -63,7 +63,7 @@ impl BlockBuffers {
         self.start.as_ptr().wrapping_add(slot * self.stride_bytes)
     }
 
-    /// A buffer. The kernel must have none of its operations under way.
+    /// A buffer. No operation of the kernel may be in progress on it.
     #[inline]
     #[expect(unsafe_code, reason = "memory shared with the kernel is allocated by hand")]
     pub(super) fn slot(&mut self, slot: usize) -> &mut [u8] {

@@ -2,7 +2,7 @@
 
 use std::mem::MaybeUninit;
 
-/// CPU time and context switches, as `getrusage(2)` tells them.
+/// CPU time and context switches, as reported by `getrusage(2)`.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// CPU time in user mode, in nanoseconds.

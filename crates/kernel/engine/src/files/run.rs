@@ -26,8 +26,8 @@ use super::{
 };
 use crate::{Clock, pin_current_thread};
 
-/// How often progress is told.
-const TELL_EVERY: Duration = Duration::from_millis(200);
+/// How often progress is reported.
+const REPORT_EVERY: Duration = Duration::from_millis(200);
 /// Longest measured interval: jobs without a duration end by themselves.
 const NO_END_NS: u64 = u64::MAX / 4;
 
@@ -111,8 +111,8 @@ enum Message {
 /// When the measured interval is, once all threads are ready; `None` if one of them could not be.
 type BeginOf = OnceLock<Option<Measured>>;
 
-/// Runs jobs together, and tells about five times a second how far they are. `at_edge` is called at the begin of the
-/// measured interval and at its end.
+/// Runs jobs together, and reports progress about five times a second. `at_edge` is called at the beginning and at the
+/// end of the measured interval.
 ///
 /// After a request to stop, operations in flight are waited for and none begins.
 ///
@@ -122,7 +122,7 @@ pub fn run_files<G: Operations>(
     run: &FileRun,
     jobs: Vec<FileJob<G>>,
     stop: &Stop,
-    tell: &mut dyn FnMut(FileProgress),
+    on_progress: &mut dyn FnMut(FileProgress),
     at_edge: &mut dyn FnMut(),
 ) -> Result<FileReport, FileRunError> {
     let common = Common { stop, failed: AtomicBool::new(false), live: Live::default() };
@@ -139,7 +139,7 @@ pub fn run_files<G: Operations>(
         }
         let measured = measured(run, Clock::now_ns());
         let _ = begin.set(Some(measured));
-        collect(&from, lanes, measured, &common, (tell, at_edge))
+        collect(&from, lanes, measured, &common, (on_progress, at_edge))
     })
 }
 
@@ -260,7 +260,7 @@ fn collect(
     lanes: usize,
     measured: Measured,
     common: &Common<'_>,
-    (tell, at_edge): (&mut dyn FnMut(FileProgress), &mut dyn FnMut()),
+    (on_progress, at_edge): (&mut dyn FnMut(FileProgress), &mut dyn FnMut()),
 ) -> Result<FileReport, FileRunError> {
     let mut report =
         FileReport { tally: FileTally::default(), measured_ns: 0, process_cpu: None, failure: None };
@@ -269,7 +269,7 @@ fn collect(
     let mut edges = Edges { measured, begin: None, end: None };
     while left > 0 {
         edges.pass(at_edge);
-        match from.recv_timeout(edges.until_next().min(TELL_EVERY)) {
+        match from.recv_timeout(edges.until_next().min(REPORT_EVERY)) {
             Ok(Message::Ended(lane)) => {
                 left -= 1;
                 let Some(lane) = lane else { continue };
@@ -283,11 +283,11 @@ fn collect(
                 broken.get_or_insert(error);
             }
             Ok(Message::Ready) => {}
-            Err(RecvTimeoutError::Timeout) => tell(progress(&common.live, start_ns)),
+            Err(RecvTimeoutError::Timeout) => on_progress(progress(&common.live, start_ns)),
             Err(RecvTimeoutError::Disconnected) => break,
         }
     }
-    tell(progress(&common.live, start_ns));
+    on_progress(progress(&common.live, start_ns));
     report.measured_ns = ended_ns.min(measured.end_ns).saturating_sub(measured.begin_ns);
     report.process_cpu = edges.finish(at_edge);
     broken.map_or(Ok(report), |error| Err(FileRunError::Driver(error)))

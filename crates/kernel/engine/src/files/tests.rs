@@ -180,21 +180,26 @@ fn a_stop_ends_a_run_and_keeps_what_was_measured() {
     let file = temporary();
     for driver in both() {
         let stop = Stop::default();
-        let mut told = 0;
-        let mut tell = |progress: FileProgress| {
-            told += 1;
+        let mut reported = 0;
+        let mut on_progress = |progress: FileProgress| {
+            reported += 1;
             if progress.operations > 0 {
                 stop.request("enough");
             }
         };
         let begun_ns = Clock::now_ns();
         let run = timed(driver, 3_600_000_000_000);
-        let report =
-            run_files(&run, vec![job(&file, 2, || Some(Operation::Nop))], &stop, &mut tell, &mut || ())
-                .expect("it can be driven");
+        let report = run_files(
+            &run,
+            vec![job(&file, 2, || Some(Operation::Nop))],
+            &stop,
+            &mut on_progress,
+            &mut || (),
+        )
+        .expect("it can be driven");
         let took_ns = Clock::now_ns() - begun_ns;
         assert!(report.measured_ns > 0 && report.measured_ns <= took_ns, "{driver}: {report:?}");
-        assert!(told > 0 && report.tally.operations() > 0 && report.failure.is_none(), "{driver}");
+        assert!(reported > 0 && report.tally.operations() > 0 && report.failure.is_none(), "{driver}");
     }
 }
 

@@ -118,15 +118,15 @@ mod tests {
             };
             (number <= 2_000).then_some(next)
         };
-        let (shared, under_way, ended) = (Shared::new(source), AtomicU32::new(0), AtomicU64::new(0));
+        let (shared, in_flight, ended) = (Shared::new(source), AtomicU32::new(0), AtomicU64::new(0));
         let work = |operation: &Operation| {
-            let others = under_way.fetch_add(1, Ordering::SeqCst);
+            let others = in_flight.fetch_add(1, Ordering::SeqCst);
             if *operation == Operation::SyncData {
                 assert_eq!((others, ended.load(Ordering::SeqCst) % 10), (0, 9), "it is not alone");
             }
             thread::yield_now();
             ended.fetch_add(1, Ordering::SeqCst);
-            under_way.fetch_sub(1, Ordering::SeqCst);
+            in_flight.fetch_sub(1, Ordering::SeqCst);
         };
         thread::scope(|scope| {
             for _ in 0..8 {

@@ -18,7 +18,7 @@ use super::{
 };
 use crate::Clock;
 
-/// How often a thread whose operations take long looks for the end of its time.
+/// How often a thread whose operations take long checks whether its time is over.
 static TICK_AFTER: types::Timespec = types::Timespec::new().nsec(50_000_000);
 /// Operations that are submitted at once. With more, the first of them wait until the last is prepared, and the device
 /// begins and ends them in bursts: at a depth of 32 the median was a third higher than with 4. One at a time takes more
@@ -393,7 +393,7 @@ mod tests {
                 drop(writer);
             });
             drop(flight);
-            assert!(ended.load(std::sync::atomic::Ordering::SeqCst), "the read was still under way");
+            assert!(ended.load(std::sync::atomic::Ordering::SeqCst), "the read was still in progress");
         });
     }
 }

@@ -102,10 +102,10 @@ mod tests {
         assert!((1_000.0..1e9).contains(&null), "{null}");
     }
 
-    /// The measurement tells two reads of the clock from ten.
+    /// The measurement distinguishes two reads of the clock from ten.
     #[test]
-    fn ten_looks_cost_more_than_two() {
-        let looks = |n: u64| median_ns(|_| assert!((0..n).map(|_| Clock::now_ns()).sum::<u64>() > 0));
-        assert!(looks(10) > looks(2), "ten looks take longer than two");
+    fn ten_reads_cost_more_than_two() {
+        let reads = |n: u64| median_ns(|_| assert!((0..n).map(|_| Clock::now_ns()).sum::<u64>() > 0));
+        assert!(reads(10) > reads(2), "ten reads take longer than two");
     }
 }

@@ -132,7 +132,7 @@ fn each_client_makes_exactly_its_attempts_and_every_one_is_handed_out() {
 #[test]
 fn what_is_too_late_is_skipped_and_counts_as_one_of_the_clients_attempts() {
     // An attempt falls due every 10 ms, so that even a worker that runs late finds some that are not too late. While
-    // the first two are under way, more fall due and become too late than the clients have attempts left.
+    // the first two are in progress, more fall due and become too late than the clients have attempts left.
     let pacing = Pacing { attempts: Some(10), skip_after_ns: Some(50_000_000), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, ..logging(1.0) };
     let settings = Settings { rate_per_s: Some(100.0), ..UNTIL_DONE };
@@ -236,7 +236,7 @@ impl Target for Fails {
 }
 
 #[test]
-fn failures_retries_and_commands_are_told_apart() {
+fn failures_retries_and_commands_are_distinguished() {
     let pacing = Pacing { attempts: Some(40), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, commands: 2, ..logging(1.0) };
     let kept = keep(SocketDriver::Epoll, crew(&Fails(0), 2, 1, pacing), &UNTIL_DONE, &bookkeeping);
@@ -285,7 +285,7 @@ impl Target for Echo {
 }
 
 #[test]
-fn a_client_connects_anew_as_often_as_told() {
+fn a_client_reconnects_as_often_as_requested() {
     let pacing = Pacing { attempts: Some(12), reconnect_after: Some(4), ..Pacing::default() };
     let bookkeeping = Bookkeeping { by_number: true, ..Bookkeeping::default() };
     let client = |number| Client { target: Paced::new(Echo, number, false, pacing), io: None };
@@ -325,7 +325,7 @@ fn a_client_that_cannot_connect_is_lost_with_a_word() {
 
 /// Attempts that outlast the schedule are recorded in intervals of the usual length, if requested.
 #[test]
-fn the_drain_is_one_interval_or_goes_on_in_intervals() {
+fn the_drain_is_one_interval_or_continues_in_intervals() {
     let intervals = |drain_in_intervals| {
         let bookkeeping = Bookkeeping { drain_in_intervals, ..Bookkeeping::default() };
         let settings = Settings { duration_ns: 170_000_000, ..SETTINGS };

@@ -111,7 +111,7 @@ impl Erratic {
     }
 
     fn last(&mut self, outcome: Outcome) -> Step {
-        // A connection that goes while nothing is under way ends no attempt.
+        // A connection that closes while nothing is in progress ends no attempt.
         if std::mem::take(&mut self.busy) {
             self.ledger.ended(outcome);
         }

@@ -1,4 +1,4 @@
-//! A run goes on while clients reconnect.
+//! A run continues while clients reconnect.
 
 use std::{
     io::{self, Read, Write},
@@ -102,7 +102,7 @@ fn settings(duration_ms: u64, rate_per_s: Option<f64>) -> Settings {
 
 /// The connection comes only after the other client has gone on: never, if connecting blocks the loop.
 #[test]
-fn others_go_on_while_a_client_connects() {
+fn others_continue_while_a_client_connects() {
     for driver in SocketDriver::usable() {
         let done = Arc::new(AtomicU64::new(0));
         let seen = Arc::clone(&done);

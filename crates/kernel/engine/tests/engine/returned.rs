@@ -1,4 +1,4 @@
-//! Clients that come back after a run go on over the same connections.
+//! Clients that are returned after a run continue over the same connections.
 
 use std::{
     io::{Read, Write},

@@ -110,7 +110,7 @@ impl Target for Paced {
 }
 
 #[test]
-fn every_driver_waits_as_long_as_told() {
+fn every_driver_waits_as_long_as_requested() {
     let one = checked(SocketDriver::Epoll, clients(Paced, 1, 1), &SETTINGS, &Stop::default()).0;
     let many = SocketDriver::usable()
         .map(|driver| checked(driver, clients(Paced, 1, 10), &SETTINGS, &Stop::default()).0)
@@ -354,7 +354,7 @@ fn a_message_that_no_socket_holds_goes_out_while_its_answer_comes_in() {
 }
 
 #[test]
-fn a_lost_client_leaves_its_attempt_in_doubt_and_the_others_go_on() {
+fn a_lost_client_leaves_its_attempt_in_doubt_and_the_others_continue() {
     for driver in SocketDriver::usable() {
         let (lost, lost_peer) = echo_client(10, false);
         let (kept, kept_peer) = echo_client(usize::MAX, false);

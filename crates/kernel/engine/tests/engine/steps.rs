@@ -143,7 +143,7 @@ fn a_backlog_belongs_to_the_step_in_which_it_fell_due() {
 }
 
 #[test]
-fn as_many_clients_are_at_work_as_the_step_says() {
+fn as_many_clients_are_active_as_the_step_says() {
     for (counts, expected) in [([1, 5, 2], 5), ([0, 3, 0], 3), ([7, 7, 7], 7)] {
         let target = Paced::default();
         let report = checked(&target, &[4, 3], clients(300, &counts), None);
@@ -159,7 +159,7 @@ fn as_many_clients_are_at_work_as_the_step_says() {
 
 #[test]
 fn a_stop_leaves_whole_steps_and_a_part_of_one() {
-    // The last step never ends by itself: it is under way when the stop is requested.
+    // The last step never ends by itself: it is in progress when the stop is requested.
     let mut steps = rates(100, &[1_000.0; 3]);
     steps[2].duration_ns = 3_600_000 * MS;
     let report = checked(&Paced::default(), &[2], steps, Some(2));

@@ -136,7 +136,7 @@ mod tests {
     }
 
     #[test]
-    fn a_loop_device_tells_whether_it_bypasses_the_page_cache() {
+    fn a_loop_device_reports_whether_it_bypasses_the_page_cache() {
         let of = |dio: &str| {
             let root = tree(&[("sys/devices/loop7/loop/dio", dio)]);
             fs::create_dir_all(root.path().join("sys/dev/block")).expect("it can be made");

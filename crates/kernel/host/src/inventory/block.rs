@@ -121,7 +121,7 @@ fn queue(dir: &Path, device: BlockDevice) -> BlockDevice {
     }
 }
 
-/// The preferred request; 0 stands for none.
+/// The preferred request size; 0 means none.
 fn preferred(dir: &Path) -> Option<u64> {
     number(dir, "queue/optimal_io_size").filter(|size| *size > 0)
 }

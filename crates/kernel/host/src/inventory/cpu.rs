@@ -77,7 +77,7 @@ struct Topology {
 
 impl Topology {
     /// Threads of a core have the same list of siblings, and cores of a socket the same package, which is -1 where the
-    /// firmware tells none.
+    /// firmware reports none.
     fn read(base: &Path, online: &[u32]) -> Self {
         let of = |cpu: u32| base.join(format!("cpu{cpu}/topology"));
         let siblings = online.iter().map(|cpu| first_line(&of(*cpu), "thread_siblings_list"));
@@ -218,7 +218,7 @@ mod tests {
     }
 
     #[test]
-    fn a_package_that_is_not_told_is_unknown() {
+    fn a_package_that_is_not_reported_is_unknown() {
         let cpu = read_tree(&[
             ("CPU/online", "0\n"),
             ("CPU/cpu0/topology/physical_package_id", "-1\n"),

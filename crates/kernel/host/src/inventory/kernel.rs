@@ -18,7 +18,7 @@ use crate::{
 /// Most words of the boot line, which the kernel limits to some thousand bytes.
 const MOST_WORDS: usize = 256;
 
-/// Modules that rules ask for.
+/// Modules that rules check.
 const MODULES: [&str; 2] = ["nf_conntrack", "zfs"];
 
 pub(super) fn read(root: &Path, blocked: Vec<BlockedProcess>) -> Kernel {

@@ -131,8 +131,8 @@ fn options([of_mount, of_filesystem]: [&str; 2], lines: &str) -> Vec<String> {
     for option in all.filter(|option| !option.is_empty()) {
         let has = |name: &str| options.iter().any(|own| own == name);
         // A mount may be read-only where its file system is not.
-        let is_told = matches!(option, "rw" | "ro") && (has("rw") || has("ro"));
-        if !is_told && !has(option) {
+        let is_known = matches!(option, "rw" | "ro") && (has("rw") || has("ro"));
+        if !is_known && !has(option) {
             options.push(option.to_owned());
         }
     }
@@ -149,8 +149,8 @@ fn mark_initialisation(mounts: &mut [Mount], thread_runs: Option<bool>) {
     };
     let mut candidates: Vec<&mut Mount> = mounts.iter_mut().filter(is_candidate).collect();
     let devices: BTreeSet<_> = candidates.iter().map(|mount| mount.device.clone()).collect();
-    let told = thread_runs.filter(|runs| !runs || devices.len() == 1);
-    candidates.iter_mut().for_each(|mount| mount.initialises_inodes = told);
+    let initialises = thread_runs.filter(|runs| !runs || devices.len() == 1);
+    candidates.iter_mut().for_each(|mount| mount.initialises_inodes = initialises);
 }
 
 #[cfg(test)]

@@ -1,5 +1,5 @@
 //! Network interfaces: `/sys/class/net` (Documentation/ABI/testing/sysfs-class-net), and by ethtool(8), where it is
-//! installed, what no file tells: offloads, and how many queues a device can have. It needs no privileges for both.
+//! installed, what no file contains: offloads, and how many queues a device can have. Neither needs privileges.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -72,7 +72,7 @@ fn interface(dir: &Path, name: &str) -> Interface {
     Interface {
         name: name.to_owned(),
         driver: link(dir, "device/driver"),
-        // -1 where the device tells none, and not readable while it is down.
+        // -1 where the device reports none, and not readable while it is down.
         speed_mbit_s: number(dir, "speed").filter(|speed| *speed > 0 && *speed != u64::from(u32::MAX)),
         mtu_bytes: number(dir, "mtu"),
         queues: queues(&dir.join("queues")),
@@ -124,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn ethtool_tells_offloads_and_the_most_queues() {
+    fn ethtool_reports_offloads_and_the_most_queues() {
         let root = with_programs(&[(
             "ethtool",
             "case \"$*\" in\n\
@@ -139,10 +139,10 @@ mod tests {
                 .expect("it can be made");
         }
         let [eth0, eth1] = &read(root.path())[..] else { panic!("there are two") };
-        let told: Vec<_> = eth0.offloads.iter().map(|(name, is_on)| (name.as_str(), *is_on)).collect();
+        let reported: Vec<_> = eth0.offloads.iter().map(|(name, is_on)| (name.as_str(), *is_on)).collect();
         let offloads =
             [("large-receive-offload", false), ("rx-checksumming", true), ("tcp-segmentation-offload", true)];
-        assert_eq!((&told[..], eth0.most_queues), (&offloads[..], Some(8)));
-        assert_eq!((eth1.offloads.len(), eth1.most_queues), (0, None), "its driver tells nothing");
+        assert_eq!((&reported[..], eth0.most_queues), (&offloads[..], Some(8)));
+        assert_eq!((eth1.offloads.len(), eth1.most_queues), (0, None), "its driver reports nothing");
     }
 }

@@ -48,9 +48,9 @@ pub(super) fn read(root: &Path) -> Processes {
             found.blocked.push(blocked(proc, pid, stat.name));
         }
     }
-    let told = |is_there: bool| (is_there || all_are_seen).then_some(is_there);
-    found.irqbalance_runs = told(irqbalance);
-    found.initialises_inodes = told(lazy_initialiser);
+    let if_certain = |is_there: bool| (is_there || all_are_seen).then_some(is_there);
+    found.irqbalance_runs = if_certain(irqbalance);
+    found.initialises_inodes = if_certain(lazy_initialiser);
     found
 }
 
@@ -87,7 +87,7 @@ fn sees_kernel_threads(proc: &Path) -> bool {
 
 fn blocked(proc: &Path, pid: u32, name: String) -> BlockedProcess {
     let dir = proc.join(pid.to_string());
-    // 0 stands for none, and for what this user may not see.
+    // 0 means none, or that this user may not see it.
     let waits_in = first_line(&dir, "wchan").filter(|function| function != "0");
     let stack = text(&dir, "stack").map(|text| stack(&text)).unwrap_or_default();
     BlockedProcess { pid, name, waits_in, stack, waited_s: None }
@@ -122,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn a_process_that_waits_for_a_device_is_told_with_its_stack() {
+    fn a_process_that_waits_for_a_device_is_reported_with_its_stack() {
         let stack = "[<0>] txg_wait_open+0x8c/0xd0 [zfs]\n[<0>] dmu_tx_wait+0x1e7/0x2b0\n\
                      [<ffffffffffffffff>] 0xffffffffffffffff\n";
         let found = read_tree(&[
@@ -150,7 +150,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_reading_tells_who_waits_still() {
+    fn a_second_reading_shows_which_still_wait() {
         let status = |pid: u32, count: u32| {
             let text =
                 format!("Name:\tx\nvoluntary_ctxt_switches:\t{count}\nnonvoluntary_ctxt_switches:\t1\n");
@@ -164,7 +164,7 @@ mod tests {
         read_again(&root.path().join("proc"), &mut blocked, Duration::from_millis(5));
         let waited: Vec<Option<bool>> =
             blocked.iter().map(|process| process.waited_s.map(|seconds| seconds > 0.0)).collect();
-        assert_eq!(waited, [Some(true), Some(false), None, None], "8 runs again, 9 and 10 do not tell");
+        assert_eq!(waited, [Some(true), Some(false), None, None], "8 runs again, 9 and 10 are unknown");
     }
 
     #[test]

@@ -1,4 +1,4 @@
-//! Commands of the system, for what the kernel tells by no file.
+//! Commands of the system, for what the kernel reports in no file.
 
 use std::{
     io,

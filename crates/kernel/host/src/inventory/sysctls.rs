@@ -4,8 +4,8 @@ use std::{collections::BTreeMap, path::Path};
 
 use crate::facts::file::text;
 
-/// The parameters that are read: those that guides to PostgreSQL set, and those that rules ask for. One that this
-/// kernel does not have is absent.
+/// The parameters that are read: those that guides to PostgreSQL set, and those that rules check. One that this kernel
+/// does not have is absent.
 const NAMES: [&str; 101] = [
     "fs.aio-max-nr",
     "fs.aio-nr",

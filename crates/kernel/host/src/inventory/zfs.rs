@@ -51,7 +51,7 @@ fn dataset(of: &BTreeMap<String, String>, ashift: Option<u8>) -> ZfsDataset {
     }
 }
 
-/// 0 means that each device of the pool chose its own, which is not told.
+/// 0 means that each device of the pool chose its own, which is not reported.
 fn ashift(of: &BTreeMap<String, String>) -> Option<u8> {
     of.get("ashift")?.parse().ok().filter(|shift| *shift > 0)
 }
@@ -104,22 +104,22 @@ mod tests {
         assert_eq!(mounts[0].zfs, None);
         let wal = ZfsDataset { ashift: Some(12), sync: Some("disabled".to_owned()), ..ZfsDataset::default() };
         assert_eq!(mounts[1].zfs.as_ref(), Some(&wal));
-        let data = mounts[2].zfs.as_ref().expect("it was told");
+        let data = mounts[2].zfs.as_ref().expect("it was reported");
         assert_eq!((data.record_bytes, data.ashift), (Some(8192), Some(12)));
         assert_eq!((data.compression.as_deref(), data.atime.as_deref()), (Some("lz4"), Some("off")));
     }
 
     #[test]
-    fn what_is_not_told_stays_unknown() {
+    fn what_is_not_reported_stays_unknown() {
         let mut mounts = [mount("zfs", "tank")];
         read(with_programs(&[]).path(), &mut mounts);
         assert_eq!(mounts[0].zfs, None, "there is no command");
         read(with_programs(&[("zfs", "echo 'internal error' >&2; exit 1")]).path(), &mut mounts);
         assert_eq!(mounts[0].zfs, None, "it fails");
         let chosen = "printf 'tank\\tashift\\t0\\n'";
-        let told = "printf 'tank\\trecordsize\\t131072\\n'";
-        read(with_programs(&[("zpool", chosen), ("zfs", told)]).path(), &mut mounts);
-        let zfs = mounts[0].zfs.as_ref().expect("it was told");
+        let dataset = "printf 'tank\\trecordsize\\t131072\\n'";
+        read(with_programs(&[("zpool", chosen), ("zfs", dataset)]).path(), &mut mounts);
+        let zfs = mounts[0].zfs.as_ref().expect("it was reported");
         assert_eq!((zfs.record_bytes, zfs.ashift), (Some(131_072), None));
     }
 
@@ -128,6 +128,6 @@ mod tests {
         let late = "sleep 20; printf 'tank\\trecordsize\\t131072\\n'";
         let mut mounts = [mount("zfs", "tank")];
         read(with_programs(&[("zfs", late)]).path(), &mut mounts);
-        assert_eq!(mounts[0].zfs, None, "its answer would have told");
+        assert_eq!(mounts[0].zfs, None, "its answer came too late");
     }
 }

@@ -62,7 +62,7 @@ pub(super) struct Ground {
     pub devices: BTreeMap<String, Vec<Place>>,
 }
 
-/// File systems that may hang when they are asked for their size.
+/// File systems that may hang when their size is read.
 const REMOTE: [&str; 8] = ["nfs", "nfs4", "cifs", "smb3", "9p", "ceph", "glusterfs", "afs"];
 
 impl Ground {

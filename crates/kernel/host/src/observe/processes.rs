@@ -78,8 +78,8 @@ pub(super) struct ProcessUse {
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 struct Asleep {
     all: u64,
-    /// Those that wait for dirty pages to be written, or behind one that does; `None` if the kernel does not tell where
-    /// any of them sleeps.
+    /// Those that wait for dirty pages to be written, or behind one that does; `None` if the kernel does not report
+    /// where any of them sleeps.
     throttled: Option<u64>,
 }
 
@@ -208,8 +208,8 @@ impl Tracked {
         Self { files, role: None, readings: 0, last: Used::default(), state: '?', resident_bytes: 0 }
     }
 
-    /// Reads what the process has used; `None` if it has ended. One that used no CPU since the last reading asked for
-    /// nothing either, so that of a thousand idle sessions one short file each is read.
+    /// Reads what the process has used; `None` if it has ended. One that used no CPU since the last reading did no I/O
+    /// either, so that of a thousand idle sessions one short file each is read.
     fn read(&mut self) -> Option<Used> {
         let mut buffer = [0; LONGEST];
         let times = self.files.text(SCHEDSTAT, &mut buffer).and_then(schedstat);
@@ -240,7 +240,7 @@ impl Tracked {
         if is_own { Some(Role::Observer) } else { self.role }
     }
 
-    /// In which function of the kernel it is in uninterruptible sleep; empty if the kernel does not tell.
+    /// The kernel function in which it is in uninterruptible sleep; empty if the kernel does not report it.
     fn sleeps_in(&self) -> Option<String> {
         let function = || {
             let wchan = fs::read_to_string(format!("/proc/{}/wchan", self.files.pid)).unwrap_or_default();
@@ -291,7 +291,7 @@ impl Stat {
     fn parse(text: &str) -> Option<Self> {
         let mut fields = text.rsplit_once(')')?.1.split_whitespace();
         let state = fields.next()?.chars().next()?;
-        // The next field is the fourth; each number is told by how many fields are before it.
+        // The next field is the fourth; each number is given by how many fields are before it.
         let mut number = |skipped: usize| fields.nth(skipped)?.parse::<u64>().ok();
         let own_ticks = number(14 - 4)?.saturating_add(number(0)?);
         let reaped_ticks = number(0)?.saturating_add(number(0)?);
@@ -458,7 +458,7 @@ fn ended_use(now: &Reaped, then: &Reaped, gone: &[Used]) -> Used {
 }
 
 /// Children of a process, zombies included; `None` if it does not exist. Kernels list those of each thread in a file;
-/// without it, every process is asked for its parent.
+/// without it, the parent of every process is read.
 fn children(pid: u32) -> Option<Vec<u32>> {
     let mut all = Vec::new();
     for thread in fs::read_dir(format!("/proc/{pid}/task")).ok()?.flatten() {
@@ -493,7 +493,7 @@ mod tests {
         assert_eq!(counted(&[]), None);
         assert_eq!(counted(&[throttled, behind, "folio_wait_bit_common"]), Some((3, Some(2))));
         assert_eq!(counted(&[behind, "xfs_file_buffered_write"]), Some((2, Some(0))), "nobody is throttled");
-        assert_eq!(counted(&["", ""]), Some((2, None)), "the kernel does not tell");
+        assert_eq!(counted(&["", ""]), Some((2, None)), "the kernel does not report it");
         assert_eq!(counted(&["", throttled]), Some((2, Some(1))));
     }
 

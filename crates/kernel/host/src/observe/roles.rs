@@ -33,8 +33,8 @@ pub fn process_roles(postmaster: u32) -> BTreeMap<u32, Role> {
     procs::children(postmaster).into_iter().chain([postmaster]).map(role).collect()
 }
 
-/// Titles that go on after the name of the role, each with the role.
-const GOES_ON: [(&str, Role); 12] = [
+/// Beginnings of titles with more text after the name of the role, each with the role.
+const BEGINNINGS: [(&str, Role); 12] = [
     // 14 and later say which checkpoint they perform.
     ("checkpointer performing ", Role::Checkpointer),
     ("parallel worker for PID ", Role::ParallelWorker),
@@ -52,8 +52,8 @@ const GOES_ON: [(&str, Role); 12] = [
 
 /// The role of a process that belongs to the server; `None` for others, and for clients.
 fn of_server(title: &str) -> Option<Role> {
-    let goes_on = GOES_ON.iter().find(|(begin, _)| title.starts_with(begin)).map(|(_, role)| *role);
-    match goes_on {
+    let beginning = BEGINNINGS.iter().find(|(begin, _)| title.starts_with(begin)).map(|(_, role)| *role);
+    match beginning {
         // A user may have the name of a role.
         Some(Role::WalSender) => return Some(Role::WalSender),
         Some(_) if names_client(title) => return None,

@@ -100,7 +100,7 @@ impl Watcher {
         }
     }
 
-    /// Begins to watch a server, or goes on with what changed: another postmaster after a restart, other places, more
+    /// Begins to watch a server, or updates what changed: another postmaster after a restart, other places, more
     /// sessions of pgdyno.
     pub fn watch(&mut self, id: ServerId, server: WatchedServer) {
         let ground = Ground::of(&server.places);

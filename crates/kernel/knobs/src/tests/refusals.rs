@@ -211,7 +211,7 @@ fn paths_that_others_could_exchange_are_refused() {
     refused(&tree, "several hard links");
     fs::remove_file(tree.at("etc/other")).expect("it is ours");
     tree.write("etc/sysctl.d/.99-pgdyno.conf.pgdyno-new", "of others");
-    refused(&tree, "is beside it");
+    refused(&tree, "is next to it");
 }
 
 #[test]

@@ -88,7 +88,7 @@ fn what_is_as_before_is_so_after_its_cause_is_restored() {
 
 /// Huge pages that were there before may have become scattered memory.
 #[test]
-fn what_the_kernel_does_not_give_back_is_told() {
+fn what_the_kernel_does_not_give_back_is_reported() {
     let tree = Tree::new();
     tree.write("proc/sys/vm/nr_hugepages", "1400\n");
     tree.apply(&[sysctl("vm.nr_hugepages", "100")], &Fake::new(&tree)).expect("it is possible");

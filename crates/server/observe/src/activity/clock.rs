@@ -5,7 +5,7 @@ use pgdyno_wire::{Session, WireError};
 
 use crate::activity::{prepared::Prepared, sql::OWN};
 
-/// Version from which on functions tell what the control file has.
+/// First version with functions that report the contents of the control file.
 const CONTROL_SINCE: u32 = 90_600;
 /// Name of the sessions of observers in `pg_stat_activity`.
 const OBSERVER: &str = "pgdyno observer";
@@ -32,7 +32,7 @@ impl ClockReader {
         Ok(self.clock.run(session)?.first().and_then(|row| row.parse(0)))
     }
 
-    /// Which start of which server it is; `None` if the server does not tell.
+    /// Which start of which server it is; `None` if the server does not report it.
     ///
     /// # Errors
     /// See [`Session::query`].
@@ -42,7 +42,7 @@ impl ClockReader {
         let Some(started_unix_us) = rows.first().and_then(|row| row.parse(0)) else { return Ok(None) };
         let system_identifier = match self.version_num {
             0..CONTROL_SINCE => None,
-            // An administrator may have revoked it: the start tells enough.
+            // An administrator may have revoked it: the start time suffices.
             _ => value(session, "SELECT system_identifier FROM pg_catalog.pg_control_system()")?,
         };
         Ok(Some(ServerIdentity { system_identifier, started_unix_us }))

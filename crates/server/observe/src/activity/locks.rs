@@ -19,7 +19,7 @@ const MOST_BLOCKERS: usize = 5;
 const MOST_ON_OBJECT: usize = 50;
 /// Version from which on the server says who blocks a session.
 const BLOCKERS_SINCE: u32 = 90_600;
-/// Characters of a statement that are asked for: what is shown is cut after secrets are removed.
+/// Characters of a statement that are queried: what is shown is cut after secrets are removed.
 const ASKED_CHARS: usize = 1_000;
 /// State of a session that the role may not see.
 const NOT_SEEN: &str = "not seen";
@@ -45,7 +45,7 @@ impl BlockedReader {
     pub fn read(&mut self, session: &mut Session) -> Result<Vec<BlockedSession>, WireError> {
         let rows = self.query.run(session)?;
         let mut blocked = match self.version_num {
-            0..BLOCKERS_SINCE => assembled(in_the_way(&rows).into_iter()),
+            0..BLOCKERS_SINCE => assembled(blocking(&rows).into_iter()),
             _ => assembled(rows.iter()),
         };
         if blocked.iter().any(|one| one.blocked_by.iter().any(|by| by.pid == 0)) {
@@ -101,9 +101,8 @@ fn same_object(a: &str, b: &str) -> String {
     OBJECT.split(", ").map(same).collect::<Vec<_>>().join(" AND ")
 }
 
-/// The pairs of which one stands in the way of the other: it holds a lock that conflicts; or it only wants one, if
-/// nobody holds one.
-fn in_the_way(rows: &[Row]) -> Vec<&Row> {
+/// The pairs of which one blocks the other: it holds a conflicting lock or, if no session holds one, requests it.
+fn blocking(rows: &[Row]) -> Vec<&Row> {
     let conflicts =
         |row: &&Row| row.get(2).zip(row.get(10)).is_some_and(|(wanted, held)| conflict(wanted, held));
     let (held, wanted): (Vec<&Row>, Vec<&Row>) =
@@ -132,7 +131,7 @@ fn conflict(wanted: &str, held: &str) -> bool {
     wanted.zip(held).is_some_and(|((_, conflicts), held)| conflicts & (1 << held) != 0)
 }
 
-/// Puts the pairs together. A session that is blocked by nobody got its lock meanwhile, and is left out.
+/// Puts the pairs together. A session without a blocker got its lock meanwhile, and is left out.
 fn assembled<'a>(rows: impl Iterator<Item = &'a Row>) -> Vec<BlockedSession> {
     let mut blocked: Vec<BlockedSession> = Vec::new();
     for row in rows {
@@ -165,7 +164,7 @@ fn blocked_session(row: &Row) -> Option<BlockedSession> {
     })
 }
 
-/// The other side of a pair; `None` where nobody blocks any more.
+/// The other side of a pair; `None` if no session blocks any more.
 fn blocking_session(row: &Row) -> Option<BlockingSession> {
     row.get(11)?;
     let pid = row.parse(6)?;

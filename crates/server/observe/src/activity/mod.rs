@@ -1,8 +1,8 @@
 //! Reads what a server says of its own activity, without an interpretation: waits, locks, counters, statements,
 //! progress and log.
 //!
-//! Every reader asks for what the server's major version has. What an old major lacks, or a role may not see, is
-//! absent, and no error. The readers keep no clock: the caller decides when to ask, and passes the session to ask with.
+//! Every reader queries what the server's major version has. What an old major lacks, or a role may not see, is absent,
+//! and no error. The readers keep no clock: the caller decides when to ask, and passes the session to ask with.
 
 mod clock;
 mod counters;

@@ -5,7 +5,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-/// An answer takes at most this share of time, unless told otherwise: a reader that takes longer is asked less often.
+/// An answer takes at most this share of time, by default: a reader that takes longer is asked less often.
 const SHARE: u32 = 200;
 /// Before its time a reader is asked after so many times as long as an answer takes: there may be many edges.
 const HURRY: u32 = 20;
@@ -48,8 +48,8 @@ impl Pace {
         Self { share: one_in, ..self }
     }
 
-    /// Lets a reader that was not asked for a while, at most for this time, be asked as often as it is meant for until
-    /// it has taken its share of that time as well.
+    /// Lets a reader that was not asked for some time, of which at most this counts, be asked at its intended rate
+    /// until it has also used its share of that time.
     pub fn with_savings(self, savings: Duration) -> Self {
         Self { savings, ..self }
     }

@@ -45,7 +45,7 @@ impl ProgressReader {
         Ok(Self((!queries.is_empty()).then(|| Prepared::new("pgdyno_progress", queries.join(" UNION ALL ")))))
     }
 
-    /// Reads the commands at work; none before 9.6.
+    /// Reads the running commands; none before 9.6.
     ///
     /// # Errors
     /// See [`Session::query`].
@@ -116,7 +116,7 @@ mod tests {
     }
 
     #[test]
-    fn commands_tell_how_far_they_are() {
+    fn commands_report_their_progress() {
         let index = of(
             "pg_stat_progress_create_index",
             r#"{"pid":7,"command":"REINDEX","phase":"building index: scanning table","blocks_done":5,

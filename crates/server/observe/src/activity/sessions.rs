@@ -1,4 +1,4 @@
-//! Sessions by their state, and those that have been at work for the longest time.
+//! Sessions by their state, and those that have been active for the longest time.
 
 use pgdyno_core::{
     observe::{BusySession, SessionsSeen},
@@ -8,9 +8,9 @@ use pgdyno_wire::{Row, Session, WireError};
 
 use crate::activity::{prepared::Prepared, sql::own_pids};
 
-/// Most sessions that are told one by one.
+/// Most sessions that are listed one by one.
 pub const MOST_BUSY: usize = 200;
-/// Characters of a statement that are asked for: what is shown is cut after secrets are removed.
+/// Characters of a statement that are queried: what is shown is cut after secrets are removed.
 const ASKED_CHARS: usize = 1_000;
 
 /// Reads the client sessions of all databases, meant for once a second.
@@ -57,8 +57,8 @@ fn busy(row: &Row) -> Option<BusySession> {
     })
 }
 
-/// One row for each state with its count, then one for each session. Counted are clients alone; workers are told with
-/// their backend type if they are at work.
+/// One row for each state with its count, then one for each session. Only clients are counted; active background
+/// processes are listed with their backend type.
 fn look(version_num: u32, except: &[i32]) -> String {
     let autovacuum = "query LIKE 'autovacuum: %'";
     let (backend, is_client) = match version_num {

@@ -13,10 +13,10 @@ use crate::activity::{
     sql::{OWN, databases, identifier},
 };
 
-/// Most statements that are read, those that took most of the time: the server keeps 5,000 unless told otherwise.
+/// Most statements that are read, those that took most of the time: the server keeps 5,000 by default.
 const MOST_READ: usize = 10_000;
-/// Most texts that are remembered as told; with more, texts are told again.
-const MOST_TOLD: usize = 100_000;
+/// Most statements whose text is remembered as sent; with more, texts are sent again.
+const MOST_SENT: usize = 100_000;
 /// More queries of observers than this are not among the slowest.
 const MOST_OWN: usize = 20;
 /// Characters of a text that are kept.
@@ -81,7 +81,7 @@ pub struct StatementReader {
     reset: Option<String>,
     /// Query for the time of the last reset, from 14 on.
     last_reset: Option<String>,
-    told: HashSet<i64>,
+    sent: HashSet<i64>,
     /// Queries of observers.
     own: HashSet<i64>,
 }
@@ -125,7 +125,7 @@ impl StatementReader {
             .iter()
             .filter_map(|row| row.get(0).map(str::to_owned))
             .collect();
-        // Before 13 there was no time of planning beside it.
+        // Before 13 it was the only time: there was no planning time.
         let time = if columns.contains("total_exec_time") { "total_exec_time" } else { "total_time" };
         let wal = if columns.contains("wal_bytes") {
             "pg_catalog.sum(wal_bytes)"
@@ -150,7 +150,7 @@ impl StatementReader {
             before: None,
             reset: None,
             last_reset,
-            told: HashSet::new(),
+            sent: HashSet::new(),
             own: HashSet::new(),
         })
     }
@@ -169,7 +169,7 @@ impl StatementReader {
         let before = self.before.replace(now.clone());
         let was_reset = std::mem::replace(&mut self.reset, reset.clone()) != reset;
         let Some(before) = before else { return Ok(StatementChange::First) };
-        // Without the time of a reset: every statement seen before is gone or began anew.
+        // Without the time of a reset: every statement seen before is gone or was counted from 0 again.
         let vanished = self.last_reset.is_none()
             && !before.is_empty()
             && !before.iter().any(|(id, old)| now.get(id).is_some_and(|new| new.since(old).is_some()));
@@ -177,18 +177,18 @@ impl StatementReader {
             return Ok(StatementChange::Reset);
         }
         let mut samples = slowest(&before, &now, top.saturating_add(MOST_OWN));
-        self.tell(session, &mut samples)?;
+        self.add_texts(session, &mut samples)?;
         samples.retain(|one| !self.own.contains(&one.query_id));
         samples.truncate(top);
         Ok(StatementChange::Since(samples))
     }
 
     /// Adds the texts of statements that had none yet. The server reads its file of texts for this.
-    fn tell(&mut self, session: &mut Session, samples: &mut [StatementSample]) -> Result<(), WireError> {
+    fn add_texts(&mut self, session: &mut Session, samples: &mut [StatementSample]) -> Result<(), WireError> {
         let new: Vec<String> = samples
             .iter()
             .map(|one| one.query_id)
-            .filter(|id| !self.told.contains(id))
+            .filter(|id| !self.sent.contains(id))
             .map(|id| id.to_string())
             .collect();
         if new.is_empty() {
@@ -201,12 +201,12 @@ impl StatementReader {
             self.view,
             new.join(", ")
         ))?;
-        if self.told.len() > MOST_TOLD {
-            self.told.clear();
+        if self.sent.len() > MOST_SENT {
+            self.sent.clear();
         }
         for row in &rows {
             let Some((id, text)) = row.parse::<i64>(0).zip(row.get(1)) else { continue };
-            self.told.insert(id);
+            self.sent.insert(id);
             if text.contains(OWN) {
                 self.own.insert(id);
             }

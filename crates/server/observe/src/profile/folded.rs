@@ -20,7 +20,7 @@ const MOST_SYMBOLS: usize = 100_000;
 /// Functions of the table: those with the most samples of their own, and those with the most in all.
 const MOST_BY_SELF: usize = 40;
 const MOST_BY_TOTAL: usize = 20;
-/// What stands for stacks beyond the most.
+/// The name of all stacks beyond the limit.
 const OTHER_STACKS: &str = "[other stacks]";
 /// What follows the functions of the kernel, as in other tools for flame graphs.
 const KERNEL_SUFFIX: &str = "_[k]";

@@ -79,7 +79,7 @@ fn capabilities(status: &str) -> u64 {
     mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or(0)
 }
 
-/// Whether the kernel tells this user addresses of its functions: otherwise all are 0.
+/// Whether the kernel shows this user the addresses of its functions: otherwise all are 0.
 fn has_names() -> bool {
     let Ok(file) = fs::File::open("/proc/kallsyms") else { return false };
     let mut first = BufReader::new(file).lines().take(8).map_while(Result::ok);

@@ -1,4 +1,4 @@
-//! What the file of a program tells of its functions: an ELF file for 64-bit processors, least byte first.
+//! Facts about a program's functions from its file: a little-endian 64-bit ELF file.
 
 use std::{
     fs::File,
@@ -26,7 +26,7 @@ const BEGIN: usize = 24;
 const X86_64: u16 = 62;
 const AARCH64: u16 = 183;
 
-/// What the program of a process tells; `None` if its file cannot be read, or is none of a kind that is known here.
+/// Facts about the program of a process; `None` if its file cannot be read, or is of an unknown kind.
 pub(crate) fn of_process(pid: u32) -> Option<ProfiledProgram> {
     let exe = PathBuf::from(format!("/proc/{pid}/exe"));
     let path = std::fs::read_link(&exe).ok()?.to_string_lossy().into_owned();
@@ -252,7 +252,7 @@ mod tests {
         body
     }
 
-    fn told(content: &[u8], debug: Option<&str>) -> Option<ProfiledProgram> {
+    fn read_from(content: &[u8], debug: Option<&str>) -> Option<ProfiledProgram> {
         let place = tempfile::tempdir().expect("there is room");
         let file = place.path().join("postgres");
         fs::write(&file, content).expect("it can be written");
@@ -268,24 +268,24 @@ mod tests {
 
     #[test]
     fn symbols_and_build_ids_are_found() {
-        let symbols = |sections: &[&str]| told(&elf(X86_64, &[], sections), None).map(|of| of.symbols);
+        let symbols = |sections: &[&str]| read_from(&elf(X86_64, &[], sections), None).map(|of| of.symbols);
         assert_eq!(symbols(&[".dynsym", ".symtab"]), Some(Symbols::All));
         assert_eq!(symbols(&[".dynsym"]), Some(Symbols::Exported));
         assert_eq!(symbols(&[]), Some(Symbols::None));
         let stripped = elf(X86_64, &[], &[".dynsym", NOTE]);
-        let with = told(&stripped, Some(".build-id/ab/cdef.debug")).expect("it is one");
+        let with = read_from(&stripped, Some(".build-id/ab/cdef.debug")).expect("it is one");
         assert_eq!((with.symbols, with.debug_info), (Symbols::Separate, true));
         assert_eq!(with.build_id.as_deref(), Some("abcdef"));
-        let without = told(&stripped, Some(".build-id/ab/cdee.debug")).expect("it is one");
+        let without = read_from(&stripped, Some(".build-id/ab/cdee.debug")).expect("it is one");
         assert_eq!((without.symbols, without.debug_info), (Symbols::Exported, false));
-        let debug = told(&elf(X86_64, &[], &[".symtab", ".debug_info"]), None).expect("it is one");
+        let debug = read_from(&elf(X86_64, &[], &[".symtab", ".debug_info"]), None).expect("it is one");
         assert!(debug.debug_info && debug.build_id.is_none());
     }
 
     #[test]
     fn frame_pointers_are_seen_in_the_first_instructions() {
         let keeps = |machine, code: &[u8]| {
-            told(&elf(machine, code, &[".symtab"]), None).expect("it is one").keeps_frame_pointers
+            read_from(&elf(machine, code, &[".symtab"]), None).expect("it is one").keeps_frame_pointers
         };
         assert_eq!(keeps(X86_64, b"\x55\x48\x89\xe5"), Some(true));
         assert_eq!(keeps(X86_64, b"\xf3\x0f\x1e\xfa\x55\x31\xc0\x48\x89\xe5"), Some(true));
@@ -296,7 +296,7 @@ mod tests {
         assert_eq!(keeps(AARCH64, arm), Some(true));
         assert_eq!(keeps(AARCH64, &arm[..4]), Some(false));
         assert_eq!(keeps(243, b"\x55\x48\x89\xe5"), None);
-        let without = told(&elf(X86_64, b"\x55\x48\x89\xe5", &[]), None).expect("it is one");
+        let without = read_from(&elf(X86_64, b"\x55\x48\x89\xe5", &[]), None).expect("it is one");
         assert_eq!(without.keeps_frame_pointers, None);
     }
 
@@ -304,13 +304,13 @@ mod tests {
     fn damaged_files_are_none() {
         let whole = elf(X86_64, b"\x55\x48\x89\xe5", &[".symtab", NOTE]);
         for cut in [0, 5, 63, 64, whole.len() - 1] {
-            assert_eq!(told(&whole[..cut], None), None, "{cut}");
+            assert_eq!(read_from(&whole[..cut], None), None, "{cut}");
         }
         // Whatever byte is wrong, nothing panics.
         for at in (0..HEADER).chain(whole.len() - 5 * SECTION..whole.len()) {
             let mut wrong = whole.clone();
             wrong[at] ^= 0xff;
-            told(&wrong, None);
+            read_from(&wrong, None);
         }
     }
 

@@ -50,12 +50,12 @@ const FREE_SHARE: u64 = 4;
 const LEAST_BYTES: u64 = 16 << 20;
 /// Most events of perf, of which each process has one for each CPU.
 const MOST_EVENTS: usize = 65_536;
-/// Longest waits for perf: until it samples, until it has ended, and until it has told all samples.
+/// Longest waits for perf: until it samples, until it has ended, and until it has printed all samples.
 const READY: Duration = Duration::from_secs(20);
 const ENDED: Duration = Duration::from_secs(20);
-const TOLD: Duration = Duration::from_secs(300);
-/// Time between two looks at perf.
-const LOOK: Duration = Duration::from_millis(10);
+const PRINTED: Duration = Duration::from_secs(300);
+/// Time between two checks of perf.
+const POLL: Duration = Duration::from_millis(10);
 /// Longest text that is quoted from perf.
 const LONGEST_QUOTE: usize = 200;
 
@@ -172,7 +172,7 @@ impl Recorder {
     /// that are wanted are dropped at the end. Perf learns of new processes only while it samples: otherwise the code
     /// of those that begin before such a time would have no names.
     fn await_ready(&mut self, mut answers: &File) -> Result<(), String> {
-        self.tell("enable");
+        self.control("enable");
         let begun = Instant::now();
         while begun.elapsed() < READY {
             if matches!(answers.read(&mut [0; 64]), Ok(1..)) {
@@ -181,7 +181,7 @@ impl Recorder {
             if let Ok(Some(status)) = self.child.try_wait() {
                 return Err(self.why(status));
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
         Err(format!("perf was not ready within {} s", READY.as_secs()))
     }
@@ -203,7 +203,7 @@ impl Recorder {
             return;
         }
         self.stopped_s = Some(now_s());
-        self.tell("disable");
+        self.control("disable");
         let used_ns = cpu_ns(self.child.id());
         self.spent_ns = used_ns.zip(self.used_ns).map(|(now, then)| now.saturating_sub(then));
         self.learn_roles();
@@ -238,7 +238,7 @@ impl Recorder {
         self.add_roles();
         let segments = self.segments();
         let begun = Instant::now();
-        let parts = self.told(&segments)?;
+        let parts = self.parts(&segments)?;
         let reading_s = begun.elapsed().as_secs_f64();
         let all_s: f64 = segments.iter().map(|segment| segment.end_s - segment.begin_s).sum();
         let cut = is_cut.then(|| self.why_cut());
@@ -266,8 +266,8 @@ impl Recorder {
         }
     }
 
-    /// The samples, as `perf script` tells them.
-    fn told(&mut self, segments: &[Segment]) -> Result<Vec<Part>, String> {
+    /// The samples, as printed by `perf script`.
+    fn parts(&mut self, segments: &[Segment]) -> Result<Vec<Part>, String> {
         let failed = |error: io::Error| format!("perf's samples could not be read: {error}");
         self.raw.rewind().map_err(failed)?;
         let raw = self.raw.try_clone().map_err(failed)?;
@@ -275,7 +275,7 @@ impl Recorder {
         let mut child = script(&self.perf, raw, errors).spawn().map_err(failed)?;
         let lines = child.stdout.take();
         let child = Mutex::new(child);
-        let parts = within(&child, TOLD, || {
+        let parts = within(&child, PRINTED, || {
             lines.map_or_else(
                 || Ok(Vec::new()),
                 |lines| fold(BufReader::with_capacity(1 << 20, lines), segments, &self.processes),
@@ -315,7 +315,7 @@ impl Recorder {
         quoted(&String::from_utf8_lossy(&text))
     }
 
-    fn tell(&mut self, command: &str) {
+    fn control(&mut self, command: &str) {
         // Perf may have ended; what it recorded until then is read at the end.
         let _ = self.control.write_all(format!("{command}\n").as_bytes());
     }
@@ -539,7 +539,7 @@ fn wait(child: &mut Child, longest: Duration) -> Option<ExitStatus> {
             if let Ok(Some(status)) = child.try_wait() {
                 return Some(status);
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL);
         }
     }
     None

@@ -188,7 +188,7 @@ mod tests {
     }
 
     #[test]
-    fn sides_are_told_by_module_and_address() {
+    fn sides_are_known_by_module_and_address() {
         let side = |address, module| Frame { address, name: "f", module }.side(Some("/bin/postgres"));
         assert_eq!(side(16, "/bin/postgres"), Side::Server);
         assert_eq!(side(16, "/lib/libc.so.6"), Side::Library);

@@ -14,11 +14,11 @@ use pgdyno_wire::{Session, WireError};
 
 use super::reader::{Say, ServerReader};
 
-/// Time between two looks at whether to ask: that of the samples. Only an answer after a session began to wait names
-/// its holder: of a lock that is held for 200 ms, most who wait for it are seen.
-const LOOK_EVERY: Duration = Duration::from_millis(100);
+/// Time between two decisions whether to ask: that of the samples. Only an answer after a session began to wait names
+/// its holder: of a lock that is held for 200 ms, most waiters are seen.
+const DECIDE_EVERY: Duration = Duration::from_millis(100);
 
-/// Time between two questions, while sessions wait for locks: less than that of the looks, of which some come early.
+/// Time between two queries, while sessions wait for locks: less than between decisions, of which some come early.
 const EVERY: Duration = Duration::from_millis(75);
 
 /// Answers may take one part in so many of the time: the server copies its lock table for each, which takes
@@ -61,7 +61,7 @@ impl ServerReader for Blocked {
     }
 
     fn pace(&self) -> Pace {
-        Pace::new(LOOK_EVERY)
+        Pace::new(DECIDE_EVERY)
     }
 
     fn read(&mut self, session: &mut Session, own: &[i32], say: &mut Say<'_>) -> Result<(), WireError> {

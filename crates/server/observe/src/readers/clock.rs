@@ -17,10 +17,10 @@ const ROUND_TRIPS: u32 = 8;
 const LONGEST: Duration = Duration::from_millis(50);
 /// The server counts microseconds.
 const RESOLUTION_S: f64 = 1e-6;
-/// Time between two looks for sessions of other observers.
+/// Time between two searches for sessions of other observers.
 const SESSIONS_EVERY: Duration = Duration::from_secs(1);
 
-/// Which start of which server a session is at; `None` if the server does not tell.
+/// Which start of which server a session is at; `None` if the server does not report it.
 ///
 /// # Errors
 /// See [`Session::query`].
@@ -114,7 +114,7 @@ pub(super) struct OtherObservers {
 }
 
 impl OtherObservers {
-    /// They are told to this account.
+    /// They are counted in this account.
     pub(super) fn new(version_num: u32, account: Account) -> Self {
         Self { reader: ClockReader::new(version_num), account }
     }

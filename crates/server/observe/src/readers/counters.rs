@@ -24,13 +24,13 @@ pub(super) struct Counters {
     reader: Option<CounterReader>,
     /// When they were read last.
     since: Instant,
-    /// Number of unreadable views that were told.
-    told: usize,
+    /// Number of unreadable views that were reported.
+    reported: usize,
 }
 
 impl Counters {
     pub(super) fn new(server: Server, counted: Arc<Counted>) -> Self {
-        Self { server, counted, reader: None, since: Instant::now(), told: 0 }
+        Self { server, counted, reader: None, since: Instant::now(), reported: 0 }
     }
 }
 
@@ -60,10 +60,10 @@ impl ServerReader for Counters {
         if let Some(counters) = changed {
             say(since.elapsed().as_secs_f64(), What::Counters(counters));
         }
-        for (view, why) in &reader.unreadable()[self.told..] {
+        for (view, why) in &reader.unreadable()[self.reported..] {
             say(0.0, What::Gap { missing: view.clone(), why: why.clone() });
         }
-        self.told = reader.unreadable().len();
+        self.reported = reader.unreadable().len();
         Ok(())
     }
 }

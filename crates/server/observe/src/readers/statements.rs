@@ -20,13 +20,13 @@ pub(super) struct Statements {
     asked: Option<i32>,
     reader: Option<StatementReader>,
     since: Instant,
-    /// Whether it was told what is needed to see statements.
-    told: bool,
+    /// Whether it was reported what is needed to see statements.
+    reported: bool,
 }
 
 impl Statements {
     pub(super) fn new(server: Server) -> Self {
-        Self { server, asked: None, reader: None, since: Instant::now(), told: false }
+        Self { server, asked: None, reader: None, since: Instant::now(), reported: false }
     }
 
     /// Looks for the extension, once in a session: it may come with a restart.
@@ -37,11 +37,11 @@ impl Statements {
                 self.reader = Some(StatementReader::new(session, schema, &self.server.databases)?);
             }
             missing => {
-                let why = missing.hint().filter(|_| !self.told);
+                let why = missing.hint().filter(|_| !self.reported);
                 why.into_iter().for_each(|why| {
                     say(0.0, What::Gap { missing: "statements".to_owned(), why: why.to_owned() });
                 });
-                self.told = true;
+                self.reported = true;
             }
         }
         self.asked = Some(session.backend_pid());

@@ -46,7 +46,7 @@ impl Sampled {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).waits.take()
     }
 
-    /// Number of the interval that is under way.
+    /// Number of the current interval.
     fn number(&self) -> u64 {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).number
     }

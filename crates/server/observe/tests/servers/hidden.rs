@@ -1,4 +1,4 @@
-//! What a role may not see, and what a server does not tell.
+//! What a role may not see, and what a server does not report.
 
 use std::time::Duration;
 
@@ -52,7 +52,7 @@ pub fn an_ordinary_role_sees_what_it_may(at: &At<'_>) {
     for _ in 0..2 {
         counters.read(&mut watch).expect("no rights are needed");
         tables.read(&mut watch).expect("no rights are needed");
-        // Autovacuum may be at work meanwhile; of what it does nothing is told.
+        // Autovacuum may run meanwhile; nothing is reported about what it does.
         let seen = progress.read(&mut watch).expect("no rights are needed");
         assert!(seen.iter().all(|one| one.relation.is_none() && one.phase.is_empty()), "{seen:?}");
     }
@@ -83,5 +83,5 @@ pub fn a_timeout_is_an_error_that_passes(at: &At<'_>) {
     assert_eq!(error.code(), Some("57014"), "{error}");
     head.execute("ROLLBACK").expect("it ends");
     watch.execute("SET statement_timeout = 0").expect("it may");
-    reader.read(&mut watch).expect("the session goes on");
+    reader.read(&mut watch).expect("the session continues");
 }

@@ -5,7 +5,7 @@ use pgdyno_observe::activity::{LogEntry, LogFollower, LogPlace};
 
 use crate::{At, until};
 
-pub fn events_are_told_as_they_are_logged(at: &At<'_>) {
+pub fn events_are_returned_as_they_are_logged(at: &At<'_>) {
     let mut reader = LogFollower::begin(&at.server.running.log_path).expect("it is there");
     let mut work = at.session();
     let place = LogPlace::find(&mut work).expect("it answers");

@@ -60,9 +60,9 @@ fn every_reader(major: &str) {
         FROM generate_series(1, 20000) i",
         )
         .expect("the table is made");
-    logging::events_are_told_as_they_are_logged(&at);
-    sessions::sessions_at_work_are_told_one_by_one(&at);
-    sessions::the_log_goes_on(&at);
+    logging::events_are_returned_as_they_are_logged(&at);
+    sessions::active_sessions_are_listed_one_by_one(&at);
+    sessions::the_wal_position_advances(&at);
     queue::a_queue_has_its_head(&at);
     queue::a_prepared_transaction_is_named(&at);
     counting::counters_agree_with_the_view(&at);
@@ -95,7 +95,7 @@ impl At<'_> {
     }
 }
 
-/// A statement under way.
+/// A running statement.
 struct Behind {
     pid: i32,
     thread: thread::JoinHandle<()>,

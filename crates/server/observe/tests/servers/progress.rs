@@ -1,4 +1,4 @@
-//! A command under way.
+//! A running command.
 
 use pgdyno_observe::activity::ProgressReader;
 

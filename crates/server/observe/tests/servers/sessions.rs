@@ -5,7 +5,7 @@ use pgdyno_observe::activity::{PositionReader, SessionReader};
 
 use crate::{At, until};
 
-pub fn sessions_at_work_are_told_one_by_one(at: &At<'_>) {
+pub fn active_sessions_are_listed_one_by_one(at: &At<'_>) {
     let (mut head, mut watch, mut idle) = (at.session(), at.session(), at.session());
     let mut reader = SessionReader::new(at.version_num, &[]);
     idle.execute("SELECT 'hunter2' AS password").expect("it answers");
@@ -33,7 +33,7 @@ pub fn sessions_at_work_are_told_one_by_one(at: &At<'_>) {
     waits.end();
 }
 
-pub fn the_log_goes_on(at: &At<'_>) {
+pub fn the_wal_position_advances(at: &At<'_>) {
     let (mut session, mut watch) = (at.session(), at.session());
     let mut reader = PositionReader::new(at.version_num);
     // What is written into a table of the same transaction need not be logged.

@@ -1,4 +1,4 @@
-//! A driver process: drives some of the sets of tables of a run, and tells pgdyno what it measured.
+//! A driver process: drives some of the sets of tables of a run, and reports to pgdyno what it measured.
 
 use std::{
     io::{BufRead, Write},
@@ -18,29 +18,29 @@ use pgdyno_wire::ConnectOptions;
 
 use crate::driving::population::population;
 use crate::driving::{
-    messages::{Order, SetEnd, SetTask, Task, Told, send},
+    messages::{DriverEvent, Order, SetEnd, SetTask, Task, send},
     part::{Part, Terms},
 };
 
 /// Argument by which the program becomes a driver process.
 pub const COMMAND: &str = "driver";
 
-/// Drives what `orders` ask for, and tells about it in `told`, until the run is over or the other end is closed.
+/// Carries out `orders`, and writes events to `output`, until the run is over or the other end is closed.
 ///
 /// # Errors
-/// What could not be done; it was told, too, unless nobody listens.
+/// What could not be done; it was written to `output` as well, unless that is closed.
 pub fn drive(
     orders: impl BufRead + Send + 'static,
-    told: impl Write + Send + 'static,
+    output: impl Write + Send + 'static,
 ) -> Result<(), Problem> {
     let (stop, line) = (Stop::default(), Arc::new(StartLine::new(usize::MAX, Duration::ZERO)));
-    let told = Arc::new(Mutex::new(told));
+    let output = Arc::new(Mutex::new(output));
     let (pass_on, received) = mpsc::channel();
     let obey = Obey { stop: stop.clone(), line: Arc::clone(&line), pass_on };
     thread::spawn(move || obey.all(orders));
-    let done = Driver { stop, line, told: Arc::clone(&told) }.work(&received);
+    let done = Driver { stop, line, output: Arc::clone(&output) }.work(&received);
     if let Err(problem) = &done {
-        let _ = send(&mut *lock(&told), &Told::Failed(problem.clone().into())); // nobody may listen any more
+        let _ = send(&mut *lock(&output), &DriverEvent::Failed(problem.clone().into())); // nobody may listen any more
     }
     done
 }
@@ -74,21 +74,21 @@ impl Obey {
 struct Driver<W> {
     stop: Stop,
     line: Arc<StartLine>,
-    told: Arc<Mutex<W>>,
+    output: Arc<Mutex<W>>,
 }
 
 impl<W: Write + Send + 'static> Driver<W> {
     fn work(&self, orders: &Receiver<Order>) -> Result<(), Problem> {
         let Ok(Order::Connect(task)) = orders.recv() else { return Err(nothing_ordered()) };
         let (mut parts, connect) = self.connect(&task)?;
-        self.tell(&Told::Connected { connect_ns: connect.as_nanos() as u64 });
+        self.emit(&DriverEvent::Connected { connect_ns: connect.as_nanos() as u64 });
         // Without a further order pgdyno needs no run, or is gone.
         let Ok(Order::Run(terms)) = orders.recv() else { return Ok(()) };
         self.run(&mut parts, &terms)
     }
 
-    fn tell(&self, told: &Told) {
-        if send(&mut *lock(&self.told), told).is_err() {
+    fn emit(&self, event: &DriverEvent) {
+        if send(&mut *lock(&self.output), event).is_err() {
             self.stop.request("pgdyno has ended");
         }
     }
@@ -150,17 +150,17 @@ impl<W: Write + Send + 'static> Driver<W> {
     }
 
     fn run_set(&self, set: usize, part: &mut Part, terms: &Terms) -> Result<(), Problem> {
-        let (line, stop, told) = (Arc::clone(&self.line), self.stop.clone(), Arc::clone(&self.told));
+        let (line, stop, output) = (Arc::clone(&self.line), self.stop.clone(), Arc::clone(&self.output));
         let begin = Begin::when(move || {
-            let _ = send(&mut *lock(&told), &Told::Ready); // the end of the other process stops the wait
+            let _ = send(&mut *lock(&output), &DriverEvent::Ready); // the end of the other process stops the wait
             line.wait(&stop)
         });
         let on_interval = &mut |interval: &_| {
-            self.tell(&Told::Interval { set, interval: Box::new(Clone::clone(interval)) });
+            self.emit(&DriverEvent::Interval { set, interval: Box::new(Clone::clone(interval)) });
         };
         let report = part.drive(terms, begin, &self.stop, on_interval, &mut |_| ())?;
         let end = SetEnd::new(report, part.counted.take(), part.sessions.take());
-        self.tell(&Told::Ended { set, end: Box::new(end) });
+        self.emit(&DriverEvent::Ended { set, end: Box::new(end) });
         Ok(())
     }
 }
@@ -182,7 +182,7 @@ mod tests {
 
     use super::*;
 
-    /// Collects what is told.
+    /// Collects what is written.
     #[derive(Clone, Default)]
     struct Said(Arc<Mutex<Vec<u8>>>);
 
@@ -198,13 +198,13 @@ mod tests {
     }
 
     impl Said {
-        fn lines(&self) -> Vec<Told> {
+        fn lines(&self) -> Vec<DriverEvent> {
             let text = String::from_utf8(lock(&self.0).clone()).expect("it is text");
             text.lines().map(|line| serde_json::from_str(line).expect("it is a message")).collect()
         }
     }
 
-    fn told(orders: &[Order]) -> (Result<(), Problem>, Vec<Told>) {
+    fn output(orders: &[Order]) -> (Result<(), Problem>, Vec<DriverEvent>) {
         let (said, mut text) = (Said::default(), Vec::new());
         orders.iter().for_each(|order| send(&mut text, order).expect("memory takes all"));
         (drive(io::Cursor::new(text), said.clone()), said.lines())
@@ -212,10 +212,10 @@ mod tests {
 
     #[test]
     fn a_process_that_nobody_orders_says_so_and_ends() {
-        let (done, told) = told(&[]);
+        let (done, output) = output(&[]);
         let problem = done.expect_err("it has nothing to do");
         assert!(problem.hint.is_some_and(|hint| hint.contains("--drivers of tpcc run")));
-        assert!(matches!(&told[..], [Told::Failed(_)]), "{told:?}");
+        assert!(matches!(&output[..], [DriverEvent::Failed(_)]), "{output:?}");
     }
 
     #[test]
@@ -227,8 +227,8 @@ mod tests {
             draws: 0,
             sets: Vec::new(),
         };
-        let (done, told) = told(&[Order::Connect(Box::new(task))]);
+        let (done, output) = output(&[Order::Connect(Box::new(task))]);
         assert_eq!(done, Ok(()));
-        assert!(matches!(&told[..], [Told::Connected { connect_ns: 0 }]), "{told:?}");
+        assert!(matches!(&output[..], [DriverEvent::Connected { connect_ns: 0 }]), "{output:?}");
     }
 }

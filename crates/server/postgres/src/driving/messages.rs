@@ -1,4 +1,4 @@
-//! What pgdyno and its driver processes tell each other, as lines of JSON over pipes.
+//! Messages between pgdyno and its driver processes, as lines of JSON over pipes.
 
 use std::io::{self, Write};
 
@@ -15,7 +15,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::driving::part::{Share, Terms};
 
-/// What pgdyno orders.
+/// A message to a driver process.
 #[derive(Debug, Serialize, Deserialize)]
 pub enum Order {
     /// Connect the clients of some sets of tables.
@@ -62,9 +62,9 @@ pub struct SetTask {
     pub terminals: TerminalParams,
 }
 
-/// What a driver process tells.
+/// A message from a driver process.
 #[derive(Debug, Serialize, Deserialize)]
-pub enum Told {
+pub enum DriverEvent {
     /// All clients are connected.
     Connected {
         /// How long it took.
@@ -86,7 +86,7 @@ pub enum Told {
         /// Its results.
         end: Box<SetEnd>,
     },
-    /// It cannot go on.
+    /// It cannot continue.
     Failed(Failure),
 }
 

@@ -19,7 +19,7 @@ use std::{
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_engine::{Begin, Clock, Mark, MergedInterval, Merger, Report, StartLine};
 
-use messages::{Order, SetEnd, Told};
+use messages::{DriverEvent, Order, SetEnd};
 pub use messages::{SetTask, Task};
 pub use part::{Part, Share, Terms};
 pub use process::Processes;
@@ -27,7 +27,7 @@ pub use process::Processes;
 /// Time from the moment at which all are ready to their begin, which is known to every thread, or process, by then.
 const LEAD: Duration = Duration::from_millis(5);
 const LEAD_OF_PROCESSES: Duration = Duration::from_millis(250);
-/// How often a wait looks for a request to stop.
+/// How often a waiting thread checks for a stop request.
 const POLL: Duration = Duration::from_millis(20);
 
 /// What a run measured.
@@ -82,13 +82,13 @@ fn by_threads(
 ) -> Result<Outcome, Problem> {
     let line = Arc::new(StartLine::new(parts.len(), LEAD));
     let mut together = Together::new(parts.len(), terms, stop, listening);
-    let (tell, heard) = mpsc::channel();
+    let (sender, heard) = mpsc::channel();
     thread::scope(|scope| {
         for (set, part) in parts.iter_mut().enumerate() {
-            let (line, tell) = (Arc::clone(&line), tell.clone());
-            scope.spawn(move || drive_set(set, part, terms, stop, line, &tell));
+            let (line, sender) = (Arc::clone(&line), sender.clone());
+            scope.spawn(move || drive_set(set, part, terms, stop, line, &sender));
         }
-        drop(tell);
+        drop(sender);
         together.listen_to_threads(&heard, &line);
     });
     together.finish()
@@ -100,7 +100,7 @@ fn drive_set(
     terms: &Terms,
     stop: &Stop,
     line: Arc<StartLine>,
-    tell: &Sender<Heard>,
+    sender: &Sender<Heard>,
 ) {
     let stopped = stop.clone();
     let begin = Begin::when(move || {
@@ -109,9 +109,9 @@ fn drive_set(
     });
     // Nobody listens any more once another set has failed.
     let on_interval =
-        &mut |interval: &MergedInterval| drop(tell.send(Heard::Interval(set, Box::new(interval.clone()))));
+        &mut |interval: &MergedInterval| drop(sender.send(Heard::Interval(set, Box::new(interval.clone()))));
     let report = part.drive(terms, begin, stop, on_interval, &mut |_| ());
-    let _ = tell.send(Heard::Ended(set, Box::new(report)));
+    let _ = sender.send(Heard::Ended(set, Box::new(report)));
 }
 
 fn by_processes(
@@ -170,16 +170,18 @@ impl<'a, 'l> Together<'a, 'l> {
             if let Some(at_ns) = self.begin(line) {
                 processes.order(&Order::Begin { at_ns });
             }
-            let Some((process, told)) = processes.next(self.until_next_mark(), self.stop) else { continue };
-            match told {
-                Some(Told::Ready) => line.arrive(),
-                Some(Told::Interval { set, interval }) => self.interval(firsts[process] + set, *interval),
-                Some(Told::Ended { set, end }) => {
+            let Some((process, event)) = processes.next(self.until_next_mark(), self.stop) else { continue };
+            match event {
+                Some(DriverEvent::Ready) => line.arrive(),
+                Some(DriverEvent::Interval { set, interval }) => {
+                    self.interval(firsts[process] + set, *interval)
+                }
+                Some(DriverEvent::Ended { set, end }) => {
                     let set = firsts[process] + set;
                     self.ended_elsewhere(set, &parts[set], *end);
                 }
-                Some(Told::Connected { .. }) => {}
-                Some(Told::Failed(failure)) => self.failed(failure.into()),
+                Some(DriverEvent::Connected { .. }) => {}
+                Some(DriverEvent::Failed(failure)) => self.failed(failure.into()),
                 None => self.end_of(process, parts, processes),
             }
         }
@@ -194,7 +196,7 @@ impl<'a, 'l> Together<'a, 'l> {
         Some(begin_ns)
     }
 
-    /// Calls the marks that are due, and returns the time to the next one, or to the next look for a begin.
+    /// Calls the marks that are due, and returns the time to the next one, or to the next check for the begin.
     fn until_next_mark(&mut self) -> Duration {
         let now_ns = Clock::now_ns();
         while let Some((at_ns, mark)) = self.marks.as_ref().and_then(|marks| marks.last().copied()) {

@@ -128,7 +128,7 @@ pub struct Part {
 }
 
 impl Part {
-    /// Drives the clients in this process. Those that can begin another run stay, if the terms ask for it.
+    /// Drives the clients in this process. Those that can begin another run are kept, if the terms require it.
     ///
     /// # Errors
     /// The driver failed.

@@ -14,23 +14,23 @@ use pgdyno_core::{problem::Problem, stop::Stop};
 
 use crate::driving::{
     driver::COMMAND,
-    messages::{Order, Task, Told, send},
+    messages::{DriverEvent, Order, Task, send},
 };
 
-/// How often a wait looks for a request to stop.
+/// How often a waiting thread checks for a stop request.
 const POLL: Duration = Duration::from_millis(20);
 /// How long a driver process may take to end after a request to stop.
 const LONGEST_END: Duration = Duration::from_secs(20);
 
-/// A word of a driver process, by its index; `None` when it has closed its output.
-type Heard = (usize, Option<Told>);
+/// An event of a driver process, by its index; `None` when it has closed its output.
+type Heard = (usize, Option<DriverEvent>);
 
 /// The driver processes of a run.
 #[derive(Debug)]
 pub struct Processes {
     all: Vec<Process>,
     heard: Receiver<Heard>,
-    /// When they were told to stop.
+    /// When they were requested to stop.
     stopped: Option<Instant>,
 }
 
@@ -48,10 +48,10 @@ impl Processes {
     /// # Errors
     /// A process could not be started or could not connect, or a stop was requested.
     pub fn connect(tasks: Vec<Task>, stop: &Stop) -> Result<(Self, Duration), Problem> {
-        let (tell, heard) = mpsc::channel();
+        let (sender, heard) = mpsc::channel();
         let mut all = Vec::new();
         for (index, task) in tasks.into_iter().enumerate() {
-            let started = Process::start(index, task, &tell);
+            let started = Process::start(index, task, &sender);
             all.push(started.map_err(|error| {
                 Problem::could_not(format!("could not start driver process {}: {error}", index + 1))
                     .hint("use fewer --drivers")
@@ -67,11 +67,11 @@ impl Processes {
         let (mut missing, mut longest_ns) = (self.all.len(), 0);
         while missing > 0 {
             match self.next(POLL, stop) {
-                Some((_, Some(Told::Connected { connect_ns }))) => {
+                Some((_, Some(DriverEvent::Connected { connect_ns }))) => {
                     missing -= 1;
                     longest_ns = longest_ns.max(connect_ns);
                 }
-                Some((_, Some(Told::Failed(failure)))) => return Err(failure.into()),
+                Some((_, Some(DriverEvent::Failed(failure)))) => return Err(failure.into()),
                 Some((index, None)) => return Err(self.lost(index)),
                 Some((_, Some(_))) | None => {}
             }
@@ -96,7 +96,7 @@ impl Processes {
         }
     }
 
-    /// The next word of any process; `None` after a while. A request to stop is passed on, and processes that do not
+    /// The next event of any process; `None` after a timeout. A request to stop is passed on, and processes that do not
     /// end within 20 s are killed.
     pub fn next(&mut self, wait: Duration, stop: &Stop) -> Option<Heard> {
         match self.stopped {
@@ -135,7 +135,7 @@ impl Processes {
 
 impl Process {
     /// Starts a process of its own group, so that Ctrl-C reaches it through this process alone.
-    fn start(index: usize, task: Task, tell: &Sender<Heard>) -> io::Result<Self> {
+    fn start(index: usize, task: Task, sender: &Sender<Heard>) -> io::Result<Self> {
         let mut child = Command::new("/proc/self/exe")
             .arg0("pgdyno")
             .arg(COMMAND)
@@ -146,10 +146,10 @@ impl Process {
         let no_pipe = || io::Error::other("it has no pipe");
         let output = child.stdout.take().ok_or_else(no_pipe)?;
         let orders = child.stdin.take().ok_or_else(no_pipe)?;
-        let tell = tell.clone();
+        let sender = sender.clone();
         thread::Builder::new()
             .name(format!("driver {}", index + 1))
-            .spawn(move || listen(index, output, &tell))?;
+            .spawn(move || listen(index, output, &sender))?;
         let sets = task.sets.iter().map(|set| set.name.clone()).collect();
         let mut process = Self { child, orders, sets };
         send(&mut process.orders, &Order::Connect(Box::new(task)))?;
@@ -158,15 +158,15 @@ impl Process {
 }
 
 /// Passes on what a process says until it closes its output, or says what cannot be understood.
-fn listen(index: usize, output: ChildStdout, tell: &Sender<Heard>) {
+fn listen(index: usize, output: ChildStdout, sender: &Sender<Heard>) {
     for line in BufReader::new(output).lines() {
-        let told = line.ok().and_then(|line| serde_json::from_slice(line.as_bytes()).ok());
-        let is_over = told.is_none();
-        if tell.send((index, told)).is_err() || is_over {
+        let event = line.ok().and_then(|line| serde_json::from_slice(line.as_bytes()).ok());
+        let is_over = event.is_none();
+        if sender.send((index, event)).is_err() || is_over {
             return;
         }
     }
-    let _ = tell.send((index, None)); // nobody waits for it any more
+    let _ = sender.send((index, None)); // nobody waits for it any more
 }
 
 /// Ends the processes, whatever they do: all connections close with them.

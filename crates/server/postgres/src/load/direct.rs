@@ -234,11 +234,11 @@ impl Loading<'_> {
             return Ok(());
         }
         let next = AtomicUsize::new(0);
-        let mut tell = || {
+        let mut report = || {
             let rows = self.rows.load(Ordering::Relaxed);
             progress(LoadProgress { stage, rows, rows_total: self.plan.rows_total() });
         };
-        tell();
+        report();
         let Some((first, others)) = sessions.split_first_mut() else { return Ok(()) };
         let over = AtomicBool::new(false);
         thread::scope(|scope| {
@@ -255,10 +255,10 @@ impl Loading<'_> {
                 .iter_mut()
                 .map(|session| scope.spawn(move || self.take(session, works, next, &mut || ())));
             let others: Vec<_> = others.collect();
-            let own = self.take(first, works, next, &mut tell);
+            let own = self.take(first, works, next, &mut report);
             while others.iter().any(|other| !other.is_finished()) {
                 thread::sleep(PAUSE);
-                tell();
+                report();
             }
             over.store(true, Ordering::Relaxed);
             let gone = || Err(WireError::Closed.into());
@@ -273,13 +273,16 @@ impl Loading<'_> {
         session: &mut Session,
         works: &[Work],
         next: &AtomicUsize,
-        tell: &mut dyn FnMut(),
+        report: &mut dyn FnMut(),
     ) -> Result<(), Failure> {
         let over = || self.stop.requested() || self.halt.requested();
         let executor = TaskExecutor { plan: self.plan, over: &over, source: None };
         while let Some(&work) = works.get(next.fetch_add(1, Ordering::Relaxed)) {
-            let done =
-                if over() { Err(WireError::Stopped) } else { self.carry_out(&executor, session, work, tell) };
+            let done = if over() {
+                Err(WireError::Stopped)
+            } else {
+                self.carry_out(&executor, session, work, report)
+            };
             let done = done.map_err(|error| {
                 self.halt.request("another stream failed");
                 Failure { work: Some(work), error }
@@ -300,7 +303,7 @@ impl Loading<'_> {
         executor: &TaskExecutor<'_>,
         session: &mut Session,
         work: Work,
-        tell: &mut dyn FnMut(),
+        report: &mut dyn FnMut(),
     ) -> Result<Done, WireError> {
         let own_transaction = !self.alone && matches!(work, Work::Fill { .. });
         if own_transaction {
@@ -308,7 +311,7 @@ impl Loading<'_> {
         }
         let done = executor.carry_out(session, work, &mut |rows| {
             self.rows.fetch_add(rows, Ordering::Relaxed);
-            tell();
+            report();
         })?;
         if own_transaction {
             session.execute("COMMIT")?;
@@ -346,8 +349,8 @@ impl Loading<'_> {
 
 /// The failure to report: not that of a session that was merely stopped.
 fn worst(mut failures: Vec<Failure>) -> Result<(), Failure> {
-    let told = |failure: &Failure| matches!(failure.error, WireError::Stopped);
-    let first = failures.iter().position(|failure| !told(failure)).unwrap_or(0);
+    let stopped = |failure: &Failure| matches!(failure.error, WireError::Stopped);
+    let first = failures.iter().position(|failure| !stopped(failure)).unwrap_or(0);
     if failures.is_empty() { Ok(()) } else { Err(failures.swap_remove(first)) }
 }
 

@@ -116,7 +116,7 @@ fn refused(why: &str) -> Problem {
 
 const ALTERED: &str = "drive altered tables by a script of your own; or let pgdyno load tables of its own \
                        (--tables own)";
-const INCOMPLETE: &str = "load them anew, or let pgdyno load tables of its own (--tables own)";
+const INCOMPLETE: &str = "load them again, or let pgdyno load tables of its own (--tables own)";
 
 fn place_in_path(session: &mut Session, table: &str) -> Result<Place, Problem> {
     if let Some(place) = place_of(session, table).map_err(failed)? {
@@ -184,7 +184,7 @@ fn difference(found: &[(String, String)], wanted: &[(&str, [&str; 2])]) -> Optio
         return Some(format!("it has a column {extra} more"));
     }
     found.iter().zip(wanted).find_map(|((name, kind), (expected, kinds))| match () {
-        () if name != expected => Some(format!("column {name} stands where {expected} should")),
+        () if name != expected => Some(format!("column {name} is where {expected} should be")),
         () if !kinds.contains(&kind.as_str()) => Some(format!("column {name} is {kind}, not {}", kinds[0])),
         () => None,
     })
@@ -256,7 +256,7 @@ fn has_index(session: &mut Session, table: &str, key: &str) -> Result<(), Proble
     match found.map_err(failed)? {
         Some(_) => Ok(()),
         None => Err(refused(&format!("{table} has no unique index on {key}"))
-            .hint("every transaction would read the whole table: create the primary key, or load anew")),
+            .hint("every transaction would read the whole table: create the primary key, or load again")),
     }
 }
 
@@ -318,7 +318,7 @@ mod tests {
             ),
             (
                 of(&[("info", "text"), ("id", "integer"), ("crt_time", time)]),
-                Some("column info stands where id should"),
+                Some("column info is where id should be"),
             ),
         ];
         for (found, expected) in cases {

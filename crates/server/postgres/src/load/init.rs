@@ -149,13 +149,13 @@ pub fn initialize(
     session: &mut Session,
     wanted: &Initialization,
     stop: &Stop,
-    tell: &mut dyn FnMut(InitEvent),
+    on_event: &mut dyn FnMut(InitEvent),
 ) -> Result<Vec<(Step, f64)>, InitError> {
-    let mut work = Work { session, wanted, stop, tell };
+    let mut work = Work { session, wanted, stop, on_event };
     let mut done = Vec::new();
     for &step in &wanted.steps {
         let start = Instant::now();
-        (work.tell)(InitEvent::Begins(step.announcement()));
+        (work.on_event)(InitEvent::Begins(step.announcement()));
         work.step(step)?;
         done.push((step, start.elapsed().as_secs_f64()));
     }
@@ -166,7 +166,7 @@ struct Work<'a> {
     session: &'a mut Session,
     wanted: &'a Initialization,
     stop: &'a Stop,
-    tell: &'a mut dyn FnMut(InitEvent),
+    on_event: &'a mut dyn FnMut(InitEvent),
 }
 
 const TABLES: &str = "pgbench_accounts, pgbench_branches, pgbench_history, pgbench_tellers";
@@ -201,7 +201,7 @@ impl Work<'_> {
         let wanted = &self.wanted.tables;
         self.each(tables(wanted))?;
         if let Some(partitions) = wanted.partitions {
-            (self.tell)(InitEvent::Partitions(partitions.count));
+            (self.on_event)(InitEvent::Partitions(partitions.count));
             for number in 1..=partitions.count {
                 self.execute(&partition(wanted, partitions, number))?;
             }
@@ -234,10 +234,10 @@ impl Work<'_> {
                     return Err(InitError::Stopped);
                 }
                 let elapsed_s = start.elapsed().as_secs_f64();
-                (self.tell)(InitEvent::Rows { table: T::NAME, rows, total, elapsed_s });
+                (self.on_event)(InitEvent::Rows { table: T::NAME, rows, total, elapsed_s });
             }
         }
-        (self.tell)(InitEvent::Filled);
+        (self.on_event)(InitEvent::Filled);
         copy.finish().map(drop).map_err(InitError::Copy)
     }
 

@@ -48,7 +48,7 @@ impl<'a> Schemas<'a> {
     ///
     /// # Errors
     /// The schema contains tables that no load created, or its load is no longer intact.
-    pub fn stand(&mut self, name: &str) -> Result<SchemaState, Problem> {
+    pub fn state(&mut self, name: &str) -> Result<SchemaState, Problem> {
         let relations = self.relations(name).map_err(|error| error.into_problem("could not list schemas"))?;
         match find(&mut self.session, name)? {
             _ if relations == 0 => Ok(SchemaState::Nothing),
@@ -61,7 +61,7 @@ impl<'a> Schemas<'a> {
                     .detail(
                         "its tables were replaced since it was loaded, or emptied by a crash of the server",
                     )
-                    .hint(format!("DROP SCHEMA {} CASCADE, and --resume loads it anew", quoted(name))))
+                    .hint(format!("DROP SCHEMA {} CASCADE, and --resume loads it again", quoted(name))))
             }
             _ => {
                 let what = format!(

@@ -1,4 +1,4 @@
-//! A schema for a load that nobody keeps.
+//! A schema for a load that is not kept.
 
 use pgdyno_core::{problem::Problem, stop::Stop};
 use pgdyno_wire::{ConnectOptions, Session, WireError, connect, connect_unless};

@@ -123,7 +123,7 @@ fn indexes_of(session: &mut Session, table: &str, needed: &[&[&str]]) -> Result<
         None => Ok(()),
         Some(wanted) => {
             let what = format!("{table} has no index by {}", wanted.join(", "));
-            Err(refused(&what).hint("every transaction would read the whole table: create it, or load anew"))
+            Err(refused(&what).hint("every transaction would read the whole table: create it, or load again"))
         }
     }
 }
@@ -176,5 +176,5 @@ fn expect(table: &str, found: u64, wanted: u64) -> Result<(), Problem> {
     }
     let (found, wanted) = (units::count(found), units::count(wanted));
     let what = format!("{table} has {found} rows instead of {wanted}: it is loaded incompletely, or altered");
-    Err(refused(&what).hint("`pgdyno tpcc check` shows details; load it anew"))
+    Err(refused(&what).hint("`pgdyno tpcc check` shows details; load it again"))
 }

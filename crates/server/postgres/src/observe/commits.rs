@@ -38,7 +38,7 @@ const OWN_ROUTINES: &str = "pg_catalog.pg_proc p JOIN pg_catalog.pg_namespace n 
      WHERE n.nspname NOT IN ('pg_catalog', 'information_schema') AND l.lanname NOT IN ('internal', 'c')";
 
 /// Regular expression for function bodies worth examining with [`Routine::weaknesses`].
-const TELLING: &str = "synchronous_commit|set_config|execute|unlogged|temp";
+const SUSPECT: &str = "synchronous_commit|set_config|execute|unlogged|temp";
 
 /// Queries for edges from a name to a text that it leads to: from a function to its body, from a table to its
 /// triggers, rules, checks, defaults and partitions, and to the tables that refer to it.
@@ -80,11 +80,11 @@ fn find_weak(session: &mut Session, said: &BTreeSet<String>) -> Result<Vec<Weakn
         _ => "p.prosrc",
     };
     let config = "pg_catalog.array_to_string(p.proconfig, E'\\n', '')";
-    let telling = format!(
+    let query = format!(
         "SELECT p.proname, n.nspname, l.lanname, {body}, COALESCE({config}, '') FROM {OWN_ROUTINES} \
-         AND ({body} ~* '{TELLING}' OR {config} ~* 'synchronous_commit')"
+         AND ({body} ~* '{SUSPECT}' OR {config} ~* 'synchronous_commit')"
     );
-    let routines: Vec<_> = session.query(&telling)?.iter().map(routine).collect();
+    let routines: Vec<_> = session.query(&query)?.iter().map(routine).collect();
     let weak: Vec<_> = routines.iter().map(|routine| (routine, routine.weaknesses())).collect();
     if weak.iter().all(|(_, found)| found.is_empty()) {
         return Ok(Vec::new());

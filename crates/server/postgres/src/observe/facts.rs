@@ -73,8 +73,8 @@ fn build_facts(session: &mut Session, version_num: u32, version_text: &str) -> B
     }
 }
 
-/// Signs of compiled-in features that any role can see, with the first version that has them: a query that returns
-/// `t`, `f`, or null if it cannot tell. `CONFIGURE` is empty in Meson builds, and hidden from plain roles.
+/// Signs of compiled-in features that any role can see, with the first version that has them: a query that returns `t`,
+/// `f`, or null if it is unknown. `CONFIGURE` is empty in Meson builds, and hidden from plain roles.
 const SIGNS: [(&str, u32, &str); 8] = [
     ("cassert", 0, "SELECT pg_catalog.current_setting('debug_assertions') = 'on'"),
     (
@@ -165,7 +165,7 @@ fn settings(session: &mut Session, version_num: u32) -> Result<Vec<Setting>, Wir
 /// Settings that every session of pgdyno has of its own, whatever was requested for it.
 const OF_EVERY_CLIENT: &str = "'application_name', 'client_encoding', 'search_path'";
 
-/// Settings that this session was given when it connected, by its connection string or beside it.
+/// Settings that this session was given when it connected, by its connection string or otherwise.
 ///
 /// # Errors
 /// The session is lost.
@@ -195,8 +195,8 @@ pub fn context_of(session: &mut Session, name: &str) -> Result<Option<String>, W
         .value(&format!("SELECT context FROM pg_catalog.pg_settings WHERE pg_catalog.lower(name) = '{name}'"))
 }
 
-/// Settings that nobody changed: defaults of this version, and values that the server derived itself, without
-/// file locations.
+/// Settings that were not changed: defaults of this version, and values that the server derived itself, without file
+/// locations.
 fn defaults(session: &mut Session, version_num: u32) -> Result<BTreeMap<String, String>, WireError> {
     let rows = session.query(&format!(
         "SELECT name, {} FROM pg_catalog.pg_settings \

@@ -32,7 +32,7 @@ fn tablespaces(session: &mut Session) -> Result<Vec<(String, String)>, WireError
     Ok(rows.iter().filter_map(|row| Some((row.get(0)?.to_owned(), row.get(1)?.to_owned()))).collect())
 }
 
-/// Where a server of this machine keeps its files, with this data directory. Tablespaces that cannot be asked for are
+/// Where a server of this machine keeps its files, with this data directory. Tablespaces that cannot be read are
 /// missing: observers find them in the data directory if they may read it.
 pub fn places_in(session: &mut Session, data: Option<PathBuf>) -> Places {
     let known = tablespaces(session).unwrap_or_default();

@@ -28,7 +28,7 @@ pub struct CountRequest {
     pub repeats: u64,
 }
 
-/// Counts tables in all requested ways. `tell` receives progress messages.
+/// Counts tables in all requested ways. `on_progress` receives progress messages.
 ///
 /// # Errors
 /// A query fails, a table does not exist, or a stop is requested.
@@ -36,7 +36,7 @@ pub fn count(
     options: &ConnectOptions,
     request: &CountRequest,
     stop: &Stop,
-    tell: &mut dyn FnMut(&str),
+    on_progress: &mut dyn FnMut(&str),
 ) -> Result<Count, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
@@ -44,7 +44,7 @@ pub fn count(
     session
         .execute(&cheap_workers(server.version_num))
         .map_err(|error| error.into_problem("could not prepare a session"))?;
-    let mut probe = CountProbe { session, request, checkpoints: true, tell };
+    let mut probe = CountProbe { session, request, checkpoints: true, on_progress };
     let tables = tables.iter().map(|table| probe.table(table)).collect::<Result<_, _>>()?;
     Ok(Count { server, checkpoints: probe.checkpoints, tables })
 }
@@ -68,7 +68,7 @@ struct CountProbe<'a> {
     session: Session,
     request: &'a CountRequest,
     checkpoints: bool,
-    tell: &'a mut dyn FnMut(&str),
+    on_progress: &'a mut dyn FnMut(&str),
 }
 
 impl CountProbe<'_> {
@@ -79,7 +79,11 @@ impl CountProbe<'_> {
         for &by in &self.request.by {
             for &workers in &self.request.workers {
                 let plural = if workers == 1 { "" } else { "s" };
-                (self.tell)(&format!("{}: by {} with {workers} worker{plural}", table.name, by.name()));
+                (self.on_progress)(&format!(
+                    "{}: by {} with {workers} worker{plural}",
+                    table.name,
+                    by.name()
+                ));
                 self.checkpoints &= checkpoint(&mut self.session)?;
                 let counted = self.way(table, by, workers).map_err(|error| error.into_problem(&what))?;
                 rows = counted.0.or(rows);

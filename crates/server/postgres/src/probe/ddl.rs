@@ -91,7 +91,7 @@ const STATEMENTS: [Statement; 7] = [
     Statement { name: "VACUUM (FREEZE)", sql: "VACUUM (FREEZE)", way: Way::Alone },
 ];
 
-/// Times statements that change tables, table by table. `tell` receives progress messages.
+/// Times statements that change tables, table by table. `on_progress` receives progress messages.
 ///
 /// # Errors
 /// A statement fails, or a table may not be changed. Tables are unchanged except by ANALYZE and VACUUM.
@@ -99,7 +99,7 @@ pub fn ddl(
     options: &ConnectOptions,
     request: &DdlRequest,
     stop: &Stop,
-    tell: &mut dyn FnMut(&str),
+    on_progress: &mut dyn FnMut(&str),
 ) -> Result<Ddl, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
@@ -115,7 +115,7 @@ pub fn ddl(
     session.execute(&settings).map_err(|error| error.into_problem("could not prepare a session"))?;
     let version_num = server.version_num;
     let mut probe =
-        DdlProbe { session, version_num, request, options, stop, settings, checkpoints: true, tell };
+        DdlProbe { session, version_num, request, options, stop, settings, checkpoints: true, on_progress };
     let tables = tables.iter().map(|table| probe.table(table)).collect::<Result<_, _>>()?;
     Ok(Ddl { committed: request.commit, ..Ddl::new(server, probe.checkpoints, tables) })
 }
@@ -171,7 +171,7 @@ struct DdlProbe<'a> {
     /// Statements that a session runs first.
     settings: String,
     checkpoints: bool,
-    tell: &'a mut dyn FnMut(&str),
+    on_progress: &'a mut dyn FnMut(&str),
 }
 
 impl Statement {
@@ -241,7 +241,7 @@ impl DdlProbe<'_> {
         if timed.left_out.is_some() {
             return Ok(timed);
         }
-        (self.tell)(&format!("{}: {}", table.name, statement.name));
+        (self.on_progress)(&format!("{}: {}", table.name, statement.name));
         self.checkpoints &= checkpoint(&mut self.session)?;
         for repeat in 0..statement.repeats(self.request.repeats) {
             let once = match self.is_shared(table, statement) {

@@ -32,7 +32,7 @@ pub struct TouchRequest {
     pub cold: bool,
 }
 
-/// Reads the first rows of tables in new sessions. `tell` receives progress messages.
+/// Reads the first rows of tables in new sessions. `on_progress` receives progress messages.
 ///
 /// # Errors
 /// A query fails, or the page cache cannot be dropped.
@@ -40,14 +40,14 @@ pub fn first_touch(
     options: &ConnectOptions,
     request: &TouchRequest,
     stop: &Stop,
-    tell: &mut dyn FnMut(&str),
+    on_progress: &mut dyn FnMut(&str),
 ) -> Result<FirstTouch, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
     let tables = find_tables(&mut session, &request.tables)?;
     let mut touched = Vec::new();
     for table in &tables {
-        tell(&format!("{}: first rows", table.name));
+        on_progress(&format!("{}: first rows", table.name));
         touched.push(Toucher { options, request, stop, table }.touch(&mut session)?);
     }
     Ok(FirstTouch { server, limit: request.limit, cold: request.cold, tables: touched })

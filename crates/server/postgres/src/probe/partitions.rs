@@ -15,7 +15,7 @@ use crate::probe::{
 
 /// First version with `plan_cache_mode`.
 const PLAN_CACHE_MODE_SINCE: u32 = 120_000;
-/// First version whose EXPLAIN tells the time of planning without executing.
+/// First version whose EXPLAIN reports planning time without executing.
 const SUMMARY_SINCE: u32 = 100_000;
 /// First version that shows the memory of a session.
 const MEMORY_SINCE: u32 = 140_000;
@@ -34,7 +34,8 @@ pub struct PartitionsRequest {
     pub repeats: u64,
 }
 
-/// Looks rows up by primary key in several ways, and plans a query for all rows. `tell` receives progress messages.
+/// Looks rows up by primary key in several ways, and plans a query for all rows. `on_progress` receives messages on
+/// progress.
 ///
 /// # Errors
 /// A query fails, or a table has no primary key or no row.
@@ -42,7 +43,7 @@ pub fn partitions(
     options: &ConnectOptions,
     request: &PartitionsRequest,
     stop: &Stop,
-    tell: &mut dyn FnMut(&str),
+    on_progress: &mut dyn FnMut(&str),
 ) -> Result<Partitions, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
@@ -51,7 +52,7 @@ pub fn partitions(
     let mut found = Vec::new();
     for (table, lookup) in tables.iter().zip(rows) {
         let probe = PartitionProbe { options, stop, table, version_num: server.version_num, lookup };
-        found.push(probe.table(&mut session, request.repeats, tell)?);
+        found.push(probe.table(&mut session, request.repeats, on_progress)?);
     }
     Ok(Partitions { server, tables: found })
 }
@@ -134,17 +135,17 @@ impl PartitionProbe<'_> {
         &self,
         session: &mut Session,
         repeats: u64,
-        tell: &mut dyn FnMut(&str),
+        on_progress: &mut dyn FnMut(&str),
     ) -> Result<PartitionedTable, Problem> {
         let what = format!("could not examine {}", self.table.shown());
         let failed = |error: WireError| error.into_problem(&what);
         let shape = shape(session, self.table).map_err(failed)?;
         let mut ways = Vec::new();
         for way in WAYS {
-            tell(&format!("{}: {}", self.table.name, way.name));
+            on_progress(&format!("{}: {}", self.table.name, way.name));
             ways.push(self.way(&way, repeats)?);
         }
-        tell(&format!("{}: {ALL_ROWS}", self.table.name));
+        on_progress(&format!("{}: {ALL_ROWS}", self.table.name));
         let (all, cache_bytes) = self.all_rows(repeats)?;
         ways.push(all);
         let catalogs = self.catalogs(session).map_err(failed)?;
@@ -232,7 +233,7 @@ impl PartitionProbe<'_> {
     /// Planning a query for all rows, and the memory that this takes in a session.
     fn all_rows(&self, repeats: u64) -> Result<(PlanWay, Option<u64>), Problem> {
         if self.version_num < SUMMARY_SINCE {
-            let why = "before PostgreSQL 10 EXPLAIN tells the time of planning only with that of executing";
+            let why = "before PostgreSQL 10 EXPLAIN reports planning time only with ANALYZE";
             return Ok((left_out(ALL_ROWS, why), None));
         }
         let what = format!("could not plan a query of {}", self.table.shown());

@@ -104,7 +104,7 @@ mod tests {
     }
 
     #[test]
-    fn a_second_read_tells_pages_of_tables_and_a_share_of_indexes() {
+    fn a_second_read_yields_pages_of_tables_and_a_share_of_indexes() {
         let figures = |kind, accesses| {
             let seen = seen(&relation(kind), accesses);
             (seen.resident_pages, seen.share)

@@ -58,7 +58,7 @@ pub fn prewarm(
     options: &ConnectOptions,
     request: &PrewarmRequest,
     stop: &Stop,
-    tell: &mut dyn FnMut(PrewarmProgress),
+    on_progress: &mut dyn FnMut(PrewarmProgress),
 ) -> Result<Prewarm, Problem> {
     let mut session = open(options, stop)?;
     let server = asked(&mut session)?;
@@ -71,11 +71,11 @@ pub fn prewarm(
     let reading = Reading::new(&mut session, &tables, schema)
         .map_err(|error| error.into_problem("could not list the pages of tables"))?;
     check_size(&reading, server.page_bytes, server.shared_buffers_bytes, request.anyway)?;
-    tell(PrewarmProgress::Reading(reading.pages()));
+    on_progress(PrewarmProgress::Reading(reading.pages()));
     let start = Instant::now();
-    let unread = read_all(options, &reading, request.jobs, stop, tell)?;
+    let unread = read_all(options, &reading, request.jobs, stop, on_progress)?;
     let duration_s = start.elapsed().as_secs_f64();
-    tell(PrewarmProgress::Looking);
+    on_progress(PrewarmProgress::Looking);
     let eye = extension::find_or_create(&mut session, "pg_buffercache", request.create_extension)?;
     session.execute(&scanning(false)).map_err(|error| error.into_problem("could not prepare a session"))?;
     let (seen_by, mut relations) = residency::look(&mut session, &reading, eye.as_deref())?;
@@ -108,7 +108,7 @@ fn read_all(
     reading: &Reading,
     sessions: u64,
     stop: &Stop,
-    tell: &mut dyn FnMut(PrewarmProgress),
+    on_progress: &mut dyn FnMut(PrewarmProgress),
 ) -> Result<BTreeSet<usize>, Problem> {
     let (pages, unread) = (AtomicU64::new(0), Mutex::new(BTreeSet::new()));
     let work = |session: &mut Session, number: usize| {
@@ -126,7 +126,7 @@ fn read_all(
     let settings = scanning(false);
     let session_pool = SessionPool { options, sessions, settings: &settings, stop };
     session_pool.work(reading.tasks.len(), &work, &mut || {
-        tell(PrewarmProgress::Pages(pages.load(Ordering::Relaxed)));
+        on_progress(PrewarmProgress::Pages(pages.load(Ordering::Relaxed)));
     })?;
     Ok(unread.into_inner().unwrap_or_default())
 }

@@ -156,11 +156,11 @@ mod tests {
     }
 
     #[test]
-    fn a_sum_that_history_does_not_explain_is_told() {
+    fn a_sum_that_history_does_not_explain_is_reported() {
         let ledger = Ledger { rows: 10, delta: -7, ..Ledger::default() };
         assert_eq!(ledger.sum("accounts", 5, -7), None);
-        let told = ledger.sum("accounts", 5, -8).expect("it differs");
-        assert_eq!(told, "accounts: the balances sum to -8, history says -7");
+        let difference = ledger.sum("accounts", 5, -8).expect("it differs");
+        assert_eq!(difference, "accounts: the balances sum to -8, history says -7");
         assert!(ledger.sum("tellers", 0, -7).is_some());
     }
 
@@ -170,8 +170,8 @@ mod tests {
         let ledger = Ledger { rows: 110, delta: 33, opening };
         assert_eq!(ledger.history(&EXPECTED), Vec::<String>::new());
         assert_eq!((ledger.sum("tellers", 10, -7), ledger.written()), (None, 10));
-        let told = ledger.sum("tellers", 10, -6).expect("it differs");
-        assert_eq!(told, "tellers: the balances changed by -6, history says -7");
+        let difference = ledger.sum("tellers", 10, -6).expect("it differs");
+        assert_eq!(difference, "tellers: the balances changed by -6, history says -7");
         let fewer = Ledger { rows: 90, ..ledger };
         assert!(fewer.history(&EXPECTED)[0].contains("0 rows more than before"), "somebody emptied it");
     }

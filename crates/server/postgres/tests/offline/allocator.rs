@@ -27,7 +27,7 @@ pub fn sums() -> Sums {
     SUMS.get()
 }
 
-/// Begins to look for the peak of the calling thread anew; returns the bytes held.
+/// Resets the peak of the calling thread; returns the bytes held.
 pub fn restart_peak() -> i64 {
     let sums = SUMS.get();
     SUMS.set(Sums { peak_bytes: sums.held_bytes, ..sums });

@@ -216,7 +216,7 @@ fn a_statement_is_parsed_once_even_if_its_first_execution_failed() {
 }
 
 #[test]
-fn serialization_failures_and_deadlocks_are_rolled_back_and_the_client_goes_on() {
+fn serialization_failures_and_deadlocks_are_rolled_back_and_the_client_continues() {
     both(
         |request| match request.number {
             1 => Answer::error("40001", "could not serialize access"),

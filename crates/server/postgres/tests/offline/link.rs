@@ -137,8 +137,8 @@ fn what_the_server_did_not_send_ends_the_client() {
     let mut wire = said(&mut server, ANSWER);
     *wire.last_mut().expect("it is long") ^= 1;
     assert_eq!(link.step(Event::Received(&wire), 0, &mut probe), Step::Last(Outcome::Failed));
-    let told = format!("{link:?}");
-    assert!(told.contains("cannot decrypt") && told.contains("received: []"), "{told}");
+    let text = format!("{link:?}");
+    assert!(text.contains("cannot decrypt") && text.contains("received: []"), "{text}");
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Everything that needs no server of PostgreSQL: a scripted one answers, or nobody.
+//! Everything that needs no PostgreSQL server: a scripted one answers, or none.
 
 #![allow(unsafe_code)] // an allocator cannot be written without
 

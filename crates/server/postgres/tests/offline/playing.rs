@@ -38,7 +38,7 @@ fn another_try_draws_the_same_numbers_and_is_counted() {
     let update = heard[1].clone();
     let first = ["Q BEGIN;", &update, "Q ROLLBACK", "Q BEGIN;", &update, "Q END;", "Q BEGIN;"];
     assert_eq!(heard[..7], first);
-    assert_ne!(heard[7], update, "the next attempt draws anew");
+    assert_ne!(heard[7], update, "the next attempt draws again");
     let tally = played.report.tally;
     assert_eq!((tally.committed, tally.retries, tally.retried, tally.failed()), (2, 1, 1, 0));
     assert_eq!(played.report.commands[2].retries, 1);
@@ -90,7 +90,7 @@ fn no_try_comes_after_the_latency_limit() {
 }
 
 #[test]
-fn other_errors_end_the_client_unless_it_goes_on() {
+fn other_errors_end_the_client_unless_it_continues() {
     let fails = |request: &Request| {
         if request.starts_with("UPDATE") { Answer::error("23505", "duplicate key") } else { usual(request) }
     };
@@ -107,7 +107,7 @@ fn other_errors_end_the_client_unless_it_goes_on() {
 
 /// A measurement continues after constraint violations only if requested, and otherwise ends the run.
 #[test]
-fn a_measurement_goes_on_after_violated_constraints_only_if_asked() {
+fn a_measurement_continues_after_violated_constraints_only_on_request() {
     let fails = |request: &Request| {
         if request.starts_with("UPDATE") { Answer::error("23505", "duplicate key") } else { usual(request) }
     };
@@ -121,7 +121,7 @@ fn a_measurement_goes_on_after_violated_constraints_only_if_asked() {
 }
 
 #[test]
-fn a_connection_that_ends_is_told_in_pgbenchs_words() {
+fn a_closed_connection_is_reported_in_pgbenchs_words() {
     let closes = |request: &Request| {
         if request.starts_with("UPDATE") { Answer::default().close() } else { usual(request) }
     };
@@ -247,7 +247,7 @@ fn results_that_are_none_end_the_client() {
 }
 
 #[test]
-fn steps_are_told_to_those_who_look_for_a_fault() {
+fn steps_are_reported_with_debug_output() {
     let how = How { level: Level::Debug, ..How::default() };
     let (played, _) = at(usual, "\\set a 1\n\\sleep 1 us\nSELECT :a;\n", &how);
     assert_eq!(

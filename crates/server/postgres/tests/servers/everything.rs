@@ -52,7 +52,7 @@ fn everything_holds(major: &str) {
     every_way_loads_what_pgbench_loads(&server);
     keys_are_bigint_from_scale_20000_on(&server);
     a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session(&server);
-    a_server_tells_its_facts_and_counts_what_it_does(&server);
+    a_server_reports_its_facts_and_counts_what_it_does(&server);
 }
 
 /// Apart from the rest, since it takes longest.
@@ -103,7 +103,7 @@ impl Database {
         check_balance(self.session(), mode, &expected).expect("it can be checked")
     }
 
-    /// Runs tpcb-like for a while; returns the number of commits.
+    /// Runs tpcb-like for some time; returns the number of commits.
     fn drive(&mut self, protocol: Protocol, number: u32) -> u64 {
         let script = Arc::new(Builtin::TpcbLike.scripts());
         let settings = Settings {
@@ -251,7 +251,7 @@ fn a_load_that_fails_or_is_stopped_leaves_nothing_and_a_usable_session(server: &
     assert_eq!(other.value("SELECT count(*) FROM pg_class WHERE relname LIKE 'pgbench%'"), "1");
 }
 
-fn a_server_tells_its_facts_and_counts_what_it_does(server: &Server) {
+fn a_server_reports_its_facts_and_counts_what_it_does(server: &Server) {
     let mut database = Database::make(server, "facts");
     let facts =
         server_facts(database.session(), ServerSource::External, None).expect("any role may read them");
@@ -266,7 +266,7 @@ fn a_server_tells_its_facts_and_counts_what_it_does(server: &Server) {
     assert_eq!(facts.in_force("jit").is_some(), facts.version_num >= 110_000);
     let before = Counters::read(database.session(), facts.version_num, &[]).expect("they can be read");
     database.load(Way::Chunks);
-    database.session().execute("CHECKPOINT").expect("the role may ask for it");
+    database.session().execute("CHECKPOINT").expect("the role may do it");
     let after = Counters::read(database.session(), facts.version_num, &[]).expect("they can be read");
     let wal_bytes = after.wal_bytes.zip(before.wal_bytes).map(|(after, before)| after - before);
     assert!(wal_bytes.is_some_and(|bytes| bytes > 10 << 20), "{before:?} {after:?}");

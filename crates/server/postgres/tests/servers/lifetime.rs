@@ -19,16 +19,16 @@ fn a_server_ends_with_the_thread_that_started_it() {
     let place = Place::new();
     let dirs = &place.dirs;
     let (end, ended) = mpsc::channel::<()>();
-    let (tell, told) = mpsc::channel();
+    let (sender, started) = mpsc::channel();
     let owner = thread::spawn({
         let dirs = dirs.clone();
         move || {
-            tell.send(up(&request("bench-1"), &dirs, &mut |_| {})).expect("somebody listens");
+            sender.send(up(&request("bench-1"), &dirs, &mut |_| {})).expect("somebody listens");
             // The sender is dropped when the server is to end.
             let _ = ended.recv();
         }
     });
-    let server = told.recv().expect("the thread answers").expect("the server starts");
+    let server = started.recv().expect("the thread answers").expect("the server starts");
     let status = || registry::find(dirs, "bench-1").expect("it is recorded").status();
     assert_eq!(status(), Status::Running { pid: server.pid });
     drop(end);

@@ -28,7 +28,7 @@ fn everything_holds(major: &str) {
     bad_scripts_end_their_client(&options);
     serialization_failures_are_tried_again(&options);
     deadlocks_are_tried_again(&options);
-    clients_connect_anew(&options);
+    clients_reconnect(&options);
     notices_are_shown(&options);
 }
 
@@ -202,7 +202,7 @@ fn deadlocks_are_tried_again(server: &ConnectOptions) {
     assert!(played.report.errors.iter().all(|(code, _, _)| code == "40P01"));
 }
 
-fn clients_connect_anew(server: &ConnectOptions) {
+fn clients_reconnect(server: &ConnectOptions) {
     let script =
         "SELECT pg_backend_pid() AS pid \\gset\n\\set same debug(:pid = :before)\n\\set before :pid\n";
     let definitions = vec!["before=0".parse().expect("it is a definition")];

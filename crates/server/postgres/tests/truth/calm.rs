@@ -40,7 +40,7 @@ impl Lateness {
         self.quantile(quantile).saturating_sub(self.quantile(0.05))
     }
 
-    /// Whether no other program used the machine: sleepers wake promptly beside others, but work has to wait for them.
+    /// Whether no other program used the machine: other programs hardly delay a sleeper's wake-up, but they delay work.
     pub fn alone(&self) -> bool {
         self.others_cpus < OTHERS_CPUS
     }

@@ -9,7 +9,7 @@ use pgdyno_postgres::targets::{Link, SqlTarget};
 use pgdyno_wire::connect;
 use testkit::OLDEST;
 
-use crate::{Drive, MS, beside_others, server::Server, test_all};
+use crate::{Drive, MS, server::Server, shared, test_all};
 
 /// Updates two of a few rows in random order: transactions in opposite order deadlock, and those that waited
 /// for a changed row cannot be serialized.
@@ -90,7 +90,7 @@ fn drive<T: Target + 'static>(
 }
 
 fn commits_are_rows(major: &str) {
-    let _beside = beside_others();
+    let _shared = shared();
     let server = Server::start(major);
     let mut session = connect(&server.options()).expect("the server answers");
     // Counting is tested here, not durability; and deadlocks should be detected soon.

@@ -1,5 +1,5 @@
-//! Reported latencies of a server with known service times. Bounds are loose: a busy machine may be late, but
-//! no latency may be reported too short. Precision on a calm machine is tested beside.
+//! Reported latencies of a server with known service times. Bounds are loose: a busy machine may be late, but no
+//! latency may be reported too short. Precision is tested as well, on a calm machine.
 
 use std::{
     sync::{Arc, Mutex},

@@ -1,7 +1,7 @@
 //! Reports are true: each property is tested, and so is the detection of a lie about it.
 //!
-//! Tests that measure time run one after the other, and the machine's own lateness is measured beside them ([`calm`]);
-//! those that count run side by side.
+//! Tests that measure time run one after the other, and the machine's own lateness is measured at the same time
+//! ([`calm`]); those that count run in parallel.
 
 #![allow(clippy::print_stderr, clippy::print_stdout)]
 
@@ -33,8 +33,8 @@ fn alone() -> RwLockWriteGuard<'static, ()> {
     MEASURING.write().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Keeps measurements away from a test that counts, which others may run beside.
-fn beside_others() -> RwLockReadGuard<'static, ()> {
+/// Keeps measurements away from a test that counts, with which other such tests may run in parallel.
+fn shared() -> RwLockReadGuard<'static, ()> {
     MEASURING.read().unwrap_or_else(PoisonError::into_inner)
 }
 

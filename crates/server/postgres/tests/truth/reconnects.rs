@@ -13,7 +13,7 @@ use pgdyno_core::stop::Stop;
 use pgdyno_engine::{MergedInterval, Report, SocketDriver};
 use pgdyno_wire::{ConnectOptions, Session, SessionAttrs, connect};
 
-use crate::{Drive, MS, beside_others, server::Server};
+use crate::{Drive, MS, server::Server, shared};
 
 const SCRIPT: &str = "BEGIN;\nINSERT INTO history VALUES (1, 2);\nEND;\n";
 /// A script with a statement that can be cancelled.
@@ -73,23 +73,23 @@ fn how(server: &Server, rate_per_s: Option<f64>, driver: SocketDriver) -> Drive<
 }
 
 /// Description of an unexpected result.
-fn told(report: &Report) -> String {
+fn described(report: &Report) -> String {
     let Report { counts_whole, outage, errors, stopped, clients_lost, .. } = report;
     format!("{counts_whole:?} {outage:?} {errors:?} {stopped:?}, {clients_lost} clients lost")
 }
 
 /// Checks what must hold after every such run.
 fn holds(server: &Server, report: &Report, what: &str) {
-    assert_eq!(report.stopped.as_deref(), Some("enough"), "{what}: {}", told(report));
+    assert_eq!(report.stopped.as_deref(), Some("enough"), "{what}: {}", described(report));
     let (whole, outage) = (&report.counts_whole, &report.outage);
-    assert_eq!((report.clients_lost, outage.made_again), (0, outage.lost), "{what}: {}", told(report));
+    assert_eq!((report.clients_lost, outage.made_again), (0, outage.lost), "{what}: {}", described(report));
     assert_eq!((whole.in_flight_at_start, whole.in_flight_at_end), (0, 0), "{what}");
     let mut session = connect(&server.options()).expect("the server answers");
     let rows = session.value("SELECT count(*) FROM history").expect("it can be counted");
     let rows: u64 = rows.and_then(|text| text.parse().ok()).expect("a number");
     let possible = whole.committed..=whole.committed + whole.in_doubt;
     assert!(possible.contains(&rows), "{what}: {rows} rows for {whole:?}");
-    println!("{what}: {}", told(report));
+    println!("{what}: {}", described(report));
 }
 
 fn kill(pid: u32, signal: &str) {
@@ -111,8 +111,8 @@ fn sent(session: &mut Session, function: &str, pid: u32, state: &str) -> bool {
 }
 
 #[test]
-fn a_run_goes_on_after_restarts_and_crashes() {
-    let _beside = beside_others();
+fn a_run_continues_after_restarts_and_crashes() {
+    let _shared = shared();
     let mut server = Server::start("18");
     for (driver, rate_per_s) in [(SocketDriver::best(), None), (SocketDriver::Epoll, Some(300.0))] {
         prepare(&server);
@@ -121,14 +121,14 @@ fn a_run_goes_on_after_restarts_and_crashes() {
             if number == 1 {
                 server.restart();
             }
-            let at_work = match number {
+            let backends = match number {
                 0 => Vec::new(),
                 _ => backends(&mut connect(&server.options()).expect("the server answers")),
             };
             // After all clients have reconnected.
-            let all = number > 1 && at_work.len() == CLIENTS as usize;
+            let all = number > 1 && backends.len() == CLIENTS as usize;
             if all {
-                kill(at_work[0], "-9");
+                kill(backends[0], "-9");
             }
             all
         });
@@ -136,9 +136,9 @@ fn a_run_goes_on_after_restarts_and_crashes() {
         assert!(
             report.outage.lost >= u64::from(2 * CLIENTS) && report.outage.none_ns > 0,
             "{}",
-            told(&report)
+            described(&report)
         );
-        assert!(report.errors.iter().any(|(code, _, _)| code == "57P01"), "{}", told(&report));
+        assert!(report.errors.iter().any(|(code, _, _)| code == "57P01"), "{}", described(&report));
     }
     prepare(&server);
     let drive = how(&server, None, SocketDriver::best());
@@ -150,12 +150,12 @@ fn a_run_goes_on_after_restarts_and_crashes() {
         number == 1
     });
     holds(&server, &report, "immediate stop");
-    assert!(report.outage.refused > 0, "{}", told(&report));
+    assert!(report.outage.refused > 0, "{}", described(&report));
 }
 
 #[test]
 fn ended_sessions_and_cancelled_statements_are_counted_and_passed() {
-    let _beside = beside_others();
+    let _shared = shared();
     let server = Server::start("18");
     let mut session = connect(&server.options()).expect("the server answers");
     for rate_per_s in [None, Some(400.0)] {
@@ -178,7 +178,7 @@ fn ended_sessions_and_cancelled_statements_are_counted_and_passed() {
             ended >= 5 && cancelled >= 20
         });
         holds(&server, &report, "ended and cancelled at random");
-        assert!(report.outage.lost > 0, "{}", told(&report));
+        assert!(report.outage.lost > 0, "{}", described(&report));
         // Only one client at a time is disconnected; the others keep the server busy.
         let codes: Vec<_> = report.errors.iter().map(|(code, _, _)| code).collect();
         assert!(codes.contains(&"57014"), "{codes:?}");
@@ -189,7 +189,7 @@ fn ended_sessions_and_cancelled_statements_are_counted_and_passed() {
 /// A server that no longer accepts the role, or whose database is gone: retries would not help.
 #[test]
 fn a_refusal_that_would_come_again_stops_the_run() {
-    let _beside = beside_others();
+    let _shared = shared();
     let server = Server::start("18");
     prepare(&server);
     let mut session = connect(&server.options()).expect("the server answers");
@@ -209,13 +209,13 @@ fn a_refusal_that_would_come_again_stops_the_run() {
     });
     let reason = report.stopped.as_deref().unwrap_or_default();
     assert!(reason.contains("refused a connection") && reason.contains("28000"), "{reason}");
-    assert!(begin.elapsed() < LIMIT && report.counts_whole.committed > 0, "{}", told(&report));
+    assert!(begin.elapsed() < LIMIT && report.counts_whole.committed > 0, "{}", described(&report));
 }
 
-/// Among several servers clients look for the one that accepts writes until there is one.
+/// Among several servers, clients try each until one accepts writes.
 #[test]
-fn clients_look_for_the_server_that_takes_writes() {
-    let _beside = beside_others();
+fn clients_find_the_server_that_accepts_writes() {
+    let _shared = shared();
     let server = Server::start("18");
     prepare(&server);
     let mut session = connect(&server.options()).expect("the server answers");
@@ -254,7 +254,7 @@ fn clients_look_for_the_server_that_takes_writes() {
         }
         over
     });
-    holds(&server, &report, "no server takes writes for a while");
-    assert!(report.outage.refused > 0 && report.outage.none_ns > 0, "{}", told(&report));
-    assert!(report.errors.iter().any(|(code, _, _)| code == "25006"), "{}", told(&report));
+    holds(&server, &report, "no server accepts writes for some time");
+    assert!(report.outage.refused > 0 && report.outage.none_ns > 0, "{}", described(&report));
+    assert!(report.errors.iter().any(|(code, _, _)| code == "25006"), "{}", described(&report));
 }

@@ -81,7 +81,7 @@ fn faults(latency: &Latency, served: &[Duration], late: &Lateness) -> Vec<String
     if latency.count() != served.len() as u64 {
         faults.push(format!("{} latencies of {} answers", latency.count(), served.len()));
     }
-    let mut beside = |what: String, got_ns: f64, served_ns: f64| {
+    let mut compare = |what: String, got_ns: f64, served_ns: f64| {
         let late_ns = WAKE_UPS * late.excess(0.95).as_nanos() as f64;
         if !(served_ns * 0.99..=served_ns * above + late_ns).contains(&got_ns) {
             faults.push(format!("{what} {} ms, {} ms by the server", got_ns / 1e6, served_ns / 1e6));
@@ -89,10 +89,10 @@ fn faults(latency: &Latency, served: &[Duration], late: &Lateness) -> Vec<String
     };
     for quantile in [0.05, 0.25, 0.5, 0.75, 0.9, 0.95] {
         let got_ns = histogram.value_at_quantile(quantile) as f64;
-        beside(format!("p{}", quantile * 100.0), got_ns, served_ns(served, quantile));
+        compare(format!("p{}", quantile * 100.0), got_ns, served_ns(served, quantile));
     }
     let mean_ns = served.iter().map(|took| took.as_nanos() as f64).sum::<f64>() / served.len() as f64;
-    beside("mean".to_owned(), histogram.mean(), mean_ns);
+    compare("mean".to_owned(), histogram.mean(), mean_ns);
     faults
 }
 

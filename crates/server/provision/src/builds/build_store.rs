@@ -61,7 +61,7 @@ pub struct State {
     pub source: String,
     /// ID of the user who builds.
     pub uid: u32,
-    /// Phase under way.
+    /// Present phase.
     pub phase: Phase,
 }
 
@@ -84,7 +84,7 @@ pub struct Unfinished {
     pub name: String,
     /// Source as requested.
     pub source: String,
-    /// Phase that was under way.
+    /// Phase when its state was last written.
     pub phase: Phase,
     /// Whether a pgdyno is working on the build now.
     pub running: bool,

@@ -145,7 +145,7 @@ pub fn all(dirs: &Dirs) -> Vec<Build> {
     names.filter_map(|(name, digest)| open(&name, &store.made(&digest)).ok()).collect()
 }
 
-/// Builds that were begun and are not complete: under way, interrupted, or failed.
+/// Builds that were begun and are not complete: running, interrupted, or failed.
 pub fn unfinished(dirs: &Dirs) -> Vec<Unfinished> {
     BuildStore::new(dirs).unfinished()
 }
@@ -170,7 +170,7 @@ fn not_finished(unfinished: &Unfinished) -> Problem {
         (false, Phase::Failed) => {
             ("could not be made", format!("the reason is in {}", unfinished.log_path.display()))
         }
-        (false, _) => ("was interrupted", "`pgdyno build` with the same arguments goes on".to_owned()),
+        (false, _) => ("was interrupted", "`pgdyno build` with the same arguments continues it".to_owned()),
     };
     Problem::wrong_request(format!("the build `{name}` is not complete: it {what}")).hint(hint)
 }
@@ -227,7 +227,7 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn compilers_are_told_in_two_words() {
+    fn compilers_are_named_in_two_words() {
         for (line, words) in [
             ("gcc (Debian 12.2.0-14+deb12u1) 12.2.0", "gcc 12.2.0"),
             ("Debian clang version 14.0.6", "clang 14.0.6"),
@@ -257,11 +257,11 @@ pub(super) mod tests {
     }
 
     #[test]
-    fn what_is_not_finished_says_how_to_go_on() {
+    fn what_is_not_finished_says_how_to_continue() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let dirs = dirs(root.path());
         let store = BuildStore::new(&dirs);
-        for (phase, words) in [(Phase::Compile, "goes on"), (Phase::Failed, "build.log")] {
+        for (phase, words) in [(Phase::Compile, "continues it"), (Phase::Failed, "build.log")] {
             let state = build_store::State { name: "x".into(), source: "d".into(), uid: 0, phase };
             fs::create_dir_all(store.work("bb")).expect("it can be made");
             state.write(&store.work("bb")).expect("it can be written");

@@ -70,7 +70,7 @@ pub(super) const STARTUP: [(&str, &str); 3] =
 pub(super) enum Treatment {
     /// The value is used.
     Used,
-    /// The value has no effect here, for this reason; the user is told.
+    /// The value has no effect here, for this reason, which is reported to the user.
     Harmless(&'static str),
     /// The value is not supported, for this reason.
     Refused(&'static str),

@@ -16,7 +16,7 @@ pub(super) fn check(session: &mut Session, wanted: SessionAttrs) -> Result<(), W
 
 fn standby(session: &mut Session) -> Result<bool, WireError> {
     match session.parameter("in_hot_standby") {
-        Some(told) => Ok(told == "on"),
+        Some(reported) => Ok(reported == "on"),
         None => Ok(session.value("SELECT pg_catalog.pg_is_in_recovery()")?.as_deref() == Some("t")),
     }
 }

@@ -64,7 +64,7 @@ fn authenticate(startup: &mut Startup<'_>) -> Result<(), WireError> {
                 9 => "SSPI".to_owned(),
                 kind => format!("kind {kind}"),
             };
-            let text = format!("the server asks for authentication by {name}, which is not supported");
+            let text = format!("the server requires authentication by {name}, which is not supported");
             return Err(WireError::Authentication(text));
         }
     }

@@ -74,14 +74,14 @@ fn explain(error: WireError, options: &ConnectOptions) -> Problem {
                 .hint("set PGPASSWORD, or write a line into the password file (PGPASSFILE, mode 0600)")
         }
         WireError::Everywhere(tried) => {
-            let tried: Vec<_> = tried.iter().map(told).collect();
+            let tried: Vec<_> = tried.iter().map(attempt_words).collect();
             Problem::could_not(what).detail(tried.join("\n")).hint("is a server running at any of them?")
         }
         other => other.into_problem(&what),
     }
 }
 
-fn told(Tried { address, ip, error }: &Tried) -> String {
+fn attempt_words(Tried { address, ip, error }: &Tried) -> String {
     let ip = ip.map_or(String::new(), |ip| format!(" ({ip})"));
     format!("{address}{ip}: {}", reason(error))
 }

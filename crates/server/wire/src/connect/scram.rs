@@ -105,8 +105,8 @@ fn with_keys(startup: &mut Startup<'_>, keys: &ScramKeys, binding: &Binding) -> 
     let proof: Vec<u8> = keys.client.iter().zip(signature.as_ref()).map(|(key, byte)| key ^ byte).collect();
     startup.answer(format!("{unproved},p={}", STANDARD.encode(proof)).as_bytes())?;
     let last = next(startup, 12)?;
-    let told = last.strip_prefix(b"v=").and_then(|told| STANDARD.decode(told).ok()).unwrap_or_default();
-    hmac::verify(&hmac::Key::new(hmac::HMAC_SHA256, &keys.server), signed.as_bytes(), &told)
+    let theirs = last.strip_prefix(b"v=").and_then(|text| STANDARD.decode(text).ok()).unwrap_or_default();
+    hmac::verify(&hmac::Key::new(hmac::HMAC_SHA256, &keys.server), signed.as_bytes(), &theirs)
         .map_err(|_| refused("SCRAM was refused: verification of the server failed"))
 }
 
@@ -155,7 +155,7 @@ fn check_challenge(first: &[u8], challenge: &[u8]) -> Result<(), WireError> {
     let ours = first.rsplit_once("r=").map_or("", |(_, nonce)| nonce);
     let part = |name| challenge.split(',').find_map(|part| part.strip_prefix(name));
     if part("i=").and_then(|text| text.parse::<u64>().ok()) == Some(0) {
-        return Err(refused("SCRAM was refused: the server asks for 0 iterations"));
+        return Err(refused("SCRAM was refused: the server requested 0 iterations"));
     }
     if part("r=") == Some(ours) {
         return Err(refused("SCRAM was refused: the server's nonce does not extend ours"));

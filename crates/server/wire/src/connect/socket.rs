@@ -22,9 +22,10 @@ use rustls::ClientConnection;
 use crate::{TcpSettings, WireError, tls::explain};
 
 /// Interval in which a stop request is noticed.
-const STOP_LOOKS: Duration = Duration::from_millis(100);
-/// Interval between tries to connect to a Unix-domain socket whose backlog is full: no event tells when there is room.
-const QUEUE_LOOKS: Duration = Duration::from_millis(20);
+const STOP_POLL: Duration = Duration::from_millis(100);
+/// Interval between tries to connect to a Unix-domain socket whose backlog is full: no event reports that there is
+/// room.
+const QUEUE_POLL: Duration = Duration::from_millis(20);
 /// Longest path of a Unix-domain socket in bytes (`sun_path` without its terminator).
 const MAX_SOCKET_PATH_BYTES: usize = 107;
 /// Plaintext given to TLS at once, which limits the buffer of encrypted data.
@@ -45,13 +46,13 @@ impl WaitLimits {
         if self.stop.as_ref().is_some_and(Stop::requested) {
             return Err(WireError::Stopped);
         }
-        let looks = self.stop.as_ref().map(|_| STOP_LOOKS);
-        let Some(deadline) = self.deadline else { return Ok(looks) };
+        let poll = self.stop.as_ref().map(|_| STOP_POLL);
+        let Some(deadline) = self.deadline else { return Ok(poll) };
         let left = deadline.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return Err(io::Error::from(io::ErrorKind::TimedOut).into());
         }
-        Ok(Some(looks.map_or(left, |looks| looks.min(left))))
+        Ok(Some(poll.map_or(left, |poll| poll.min(left))))
     }
 
     /// Waits until a socket is ready.
@@ -138,8 +139,8 @@ impl Socket {
                     break;
                 }
                 Err(Errno::AGAIN) => {
-                    let slice = limits.slice()?.unwrap_or(QUEUE_LOOKS);
-                    std::thread::sleep(slice.min(QUEUE_LOOKS));
+                    let slice = limits.slice()?.unwrap_or(QUEUE_POLL);
+                    std::thread::sleep(slice.min(QUEUE_POLL));
                 }
                 Err(error) => return Err(io::Error::from(error).into()),
             }
@@ -268,7 +269,7 @@ fn flush(tls: &mut ClientConnection, fd: &OwnedFd, limits: &WaitLimits) -> Resul
     Ok(())
 }
 
-/// The alert with which a peer stopped listening, if it has come: it tells more than the failed write. Does not wait.
+/// The alert with which a peer stopped listening, if it has come: it says more than the failed write. Does not wait.
 fn last_alert(tls: &mut ClientConnection, fd: &OwnedFd) -> Option<WireError> {
     while tls.read_tls(&mut Raw(fd)).is_ok_and(|bytes| bytes > 0) {
         if let Err(error) = tls.process_new_packets() {

@@ -93,7 +93,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_star_stands_for_one_label() {
+    fn a_star_matches_one_label() {
         for (pattern, host, is) in [
             ("db.example", "DB.example", true),
             ("*.example", "db.example", true),
@@ -108,7 +108,7 @@ mod tests {
     }
 
     #[test]
-    fn the_hash_of_pss_stands_in_its_parameters() {
+    fn the_hash_of_pss_is_in_its_parameters() {
         // SEQUENCE { [0] { SEQUENCE { OID sha384, NULL } } }, and an empty one.
         let sha384 = [
             &[0x30, 0x11, 0xa0, 0x0f, 0x30, 0x0d, 0x06, 0x09][..],

@@ -59,7 +59,7 @@ pub(crate) fn context(settings: &TlsSettings, cache: &Cache) -> Result<Arc<Conte
     Ok(context)
 }
 
-/// Makes a connection ready for its handshake; the flag later tells whether the server requested a certificate.
+/// Makes a connection ready for its handshake; the flag later shows whether the server requested a certificate.
 pub(crate) fn connection(
     context: &Context,
     address: &Address,
@@ -82,7 +82,7 @@ fn server_name(address: &Address, compared: bool) -> Result<ServerName<'static>,
     match ServerName::try_from(host.clone()) {
         Ok(name) => Ok(name),
         Err(_) if !compared => Ok(ServerName::from(IpAddr::V4(Ipv4Addr::UNSPECIFIED))),
-        Err(_) => Err(WireError::tls(format!("host name \"{host}\" cannot stand in a certificate"), None)),
+        Err(_) => Err(WireError::tls(format!("host name \"{host}\" is not valid in a certificate"), None)),
     }
 }
 
@@ -162,7 +162,7 @@ fn trusted(settings: &TlsSettings) -> Result<Option<Vec<CertificateDer<'static>>
         Roots::File(path) if settings.mode >= SslMode::VerifyCa => {
             let what = match path {
                 Some(path) => format!("root certificate file \"{}\" does not exist", path.display()),
-                None => "there is no home directory to look for a root certificate file in".to_owned(),
+                None => "there is no home directory, in which the root certificate file would be".to_owned(),
             };
             let hint = "name it by sslrootcert, use the system's by sslrootcert=system, or change sslmode to \
                         disable verification of the server's certificate";

@@ -50,7 +50,7 @@ fn the_next_host_is_tried_where_nobody_is_or_nobody_can_serve() {
     let options = among(vec![nobody(), starting.clone(), good.clone()]);
     assert_eq!(*connect(&options).expect("the third is good").address(), good.address);
     let text = refusal(&among(vec![nobody(), starting]));
-    assert!(text.contains("nothing listens there") && text.contains("57P03"), "all are told: {text}");
+    assert!(text.contains("nothing listens there") && text.contains("57P03"), "all are reported: {text}");
     // A password that is wrong here is reported, and not tried elsewhere.
     let (_strict, strict) = host(Greeting::Cleartext("other".to_owned()));
     let (never, last) = host(Greeting::Trust);
@@ -60,7 +60,7 @@ fn the_next_host_is_tried_where_nobody_is_or_nobody_can_serve() {
 
 /// Compared with the text of libpq 18's PQerrorMessage.
 #[test]
-fn all_that_was_tried_is_told_in_libpqs_words() {
+fn all_attempts_are_reported_in_libpqs_words() {
     let wrong =
         libpq_error(Greeting::Cleartext("other".to_owned()), |host| host.passfile = Some("/pass".into()));
     assert!(
@@ -78,7 +78,7 @@ fn all_that_was_tried_is_told_in_libpqs_words() {
     let (_strict, strict) = host(Greeting::Cleartext("other".to_owned()));
     let nobody = nobody();
     let said = libpq::connect(&among(vec![nobody.clone(), strict.clone()])).expect_err("none would do");
-    let (first, second) = said.split_once("\nconn").expect("two are told");
+    let (first, second) = said.split_once("\nconn").expect("two are reported");
     assert_eq!(first, refused(&nobody.address));
     assert!(second.ends_with("failed: FATAL:  password authentication failed"), "{said}");
     // A given address replaces the name, a resolved one is added to it.
@@ -125,7 +125,7 @@ fn hosts_are_tried_in_order_or_at_random() {
 #[test]
 fn a_server_is_what_was_asked_for() {
     use SessionAttrs::{Any, PreferStandby, Primary, ReadOnly, ReadWrite, Standby};
-    let told = |read_only: &str, standby: &str| {
+    let greeting = |read_only: &str, standby: &str| {
         let mut bytes = message::parameter("default_transaction_read_only", read_only);
         bytes.extend(message::parameter("in_hot_standby", standby));
         Greeting::TrustWith(bytes)
@@ -142,7 +142,7 @@ fn a_server_is_what_was_asked_for() {
         ("on", "off", vec![Any, ReadOnly, Primary, PreferStandby]),
         ("on", "on", vec![Any, ReadOnly, Standby, PreferStandby]),
     ] {
-        let new = fake(Listen::Socket, told(read_only, standby), |_| panic!("it was told"));
+        let new = fake(Listen::Socket, greeting(read_only, standby), |_| panic!("the parameters suffice"));
         let standby = if standby == "on" { "t" } else { "f" };
         let old = FakeServer::start(asked(read_only, standby)).expect("it listens");
         for server in [new, old] {
@@ -162,8 +162,8 @@ fn a_server_is_what_was_asked_for() {
 }
 
 #[test]
-fn a_standby_is_preferred_wherever_it_stands_in_the_list() {
-    let in_recovery = |told: &str| Greeting::TrustWith(message::parameter("in_hot_standby", told));
+fn a_standby_is_preferred_wherever_it_is_in_the_list() {
+    let in_recovery = |value: &str| Greeting::TrustWith(message::parameter("in_hot_standby", value));
     let (_primary, primary) = host(in_recovery("off"));
     let (_standby, standby) = host(in_recovery("on"));
     let preferring = |hosts| ConnectOptions { target: SessionAttrs::PreferStandby, ..among(hosts) };

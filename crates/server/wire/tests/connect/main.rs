@@ -297,14 +297,14 @@ fn sslmode_says_which_way_is_tried_first() {
     let (_server, options) = by_tcp(Greeting::AfterTls(no(), yes()), SslMode::Prefer);
     connect(&options).expect("prefer does without TLS where it must");
     let (server, options) = by_tcp(Greeting::AfterTls(no(), yes()), SslMode::Disable);
-    connect(&options).expect("disable never asks for TLS");
+    connect(&options).expect("disable never requests TLS");
     assert_eq!(server.connections(), 1);
     let (server, options) = by_tcp(Greeting::AfterTls(no(), yes()), SslMode::Allow);
-    connect(&options).expect("allow asks for TLS last");
+    connect(&options).expect("allow requests TLS last");
     assert_eq!(server.connections(), 1);
     let (server, options) = by_tcp(Greeting::AfterTls(yes(), no()), SslMode::Allow);
     let text = refusal(&options);
-    assert!(text.contains("28000"), "why the first way failed is told, not that there is no TLS: {text}");
+    assert!(text.contains("28000"), "why the first way failed is reported, not that there is no TLS: {text}");
     assert_eq!(server.connections(), 2);
     // A wrong password is wrong with every kind of encryption: it is not sent twice.
     let (server, options) = by_tcp(Greeting::Cleartext("other".to_owned()), SslMode::Prefer);
@@ -331,7 +331,7 @@ fn an_authentication_that_was_not_asked_for_is_refused() {
                 Err(problem) => {
                     assert_ne!(method, required);
                     assert!(problem.what.contains("authentication method requirement"), "{problem}");
-                    assert_eq!(server.received(), [], "nothing is told to it");
+                    assert_eq!(server.received(), [], "nothing is sent to it");
                 }
             }
         }
@@ -440,7 +440,7 @@ fn nothing_is_sent_that_nobody_asked_for() {
 #[test]
 fn a_version_of_the_protocol_is_agreed_upon() {
     use ProtocolVersion::{V30, V32};
-    let told = |number: i32, unknown: i32| {
+    let negotiates = |number: i32, unknown: i32| {
         let body = [number.to_be_bytes(), unknown.to_be_bytes()].concat();
         let mut bytes = message::message(b'v', &body);
         bytes.extend(message::authentication(0, &[]));
@@ -450,7 +450,7 @@ fn a_version_of_the_protocol_is_agreed_upon() {
         fake(Listen::Socket, Greeting::Bytes(bytes), usual)
     };
     let asked = |server: &FakeServer, protocol| ConnectOptions { protocol, ..server.options(None) };
-    let older = told(3 << 16, 0);
+    let older = negotiates(3 << 16, 0);
     connect(&asked(&older, (V30, V32))).expect("3.0 will do");
     assert_eq!(older.startups()[0].version, (3 << 16) + 2);
     let new = FakeServer::start(usual).expect("it listens");
@@ -462,11 +462,11 @@ fn a_version_of_the_protocol_is_agreed_upon() {
             "server only supports protocol version 3.0, but \"min_protocol_version\" was set to 3.2",
         ),
         (&older, (V30, V30), "server negotiated but asks for no changes"),
-        (&told((3 << 16) + 9, 0), (V30, V32), "downgrade to a higher-numbered version"),
-        (&told((3 << 16) + 1, 0), (V30, V32), "non-existent 3.1 protocol version"),
-        (&told(2 << 16, 0), (V30, V32), "pre-3.0 protocol version"),
-        (&told(3 << 16, -1), (V30, V32), "negative number of unsupported parameters"),
-        (&told(3 << 16, 1), (V30, V32), "unsupported parameter that was not requested"),
+        (&negotiates((3 << 16) + 9, 0), (V30, V32), "downgrade to a higher-numbered version"),
+        (&negotiates((3 << 16) + 1, 0), (V30, V32), "non-existent 3.1 protocol version"),
+        (&negotiates(2 << 16, 0), (V30, V32), "pre-3.0 protocol version"),
+        (&negotiates(3 << 16, -1), (V30, V32), "negative number of unsupported parameters"),
+        (&negotiates(3 << 16, 1), (V30, V32), "unsupported parameter that was not requested"),
     ] {
         let text = refusal(&asked(server, protocol));
         assert!(text.contains(why), "{text}");

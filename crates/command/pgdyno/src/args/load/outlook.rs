@@ -47,8 +47,8 @@ pub(super) fn outlook(plan: &LoadPlan, survey: &Survey, streams: u64) -> String 
         let (need, free) = (units::bytes(room.need_bytes), units::bytes(room.free_bytes));
         line("room", format!("{need} of {free} free under {}", room.dir.display()));
     }
-    if let Some(told_bytes) = survey.told_bytes {
-        let (need, free) = (units::bytes(survey.need_bytes), units::bytes(told_bytes));
+    if let Some(given_bytes) = survey.given_bytes {
+        let (need, free) = (units::bytes(survey.need_bytes), units::bytes(given_bytes));
         line("room", format!("{need} of the {free} that --room says are free"));
     } else if survey.room.is_empty() {
         line(

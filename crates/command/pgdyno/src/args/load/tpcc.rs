@@ -93,7 +93,7 @@ impl Tpcc {
         self.request(None).plan(self.flags.streams())?;
         let mut schemas = Schemas::of(&options, &stop)?;
         let names: Vec<_> = (1..=count).map(|number| format!("{SCHEMA}{number}")).collect();
-        let stands = names.iter().map(|name| schemas.stand(name)).collect::<Result<Vec<_>, _>>()?;
+        let stands = names.iter().map(|name| schemas.state(name)).collect::<Result<Vec<_>, _>>()?;
         let first = self.first_of(&names, &stands)?;
         let mut operations = begin(&self.flags, (&options, Set::Tpcc), context, &stop, &progress)?;
         let mut left = stands.iter().filter(|stand| matches!(stand, SchemaState::Nothing)).count() as u64;

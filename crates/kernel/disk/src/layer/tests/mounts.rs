@@ -74,7 +74,7 @@ fn refused(source: &Path, at: &Path) -> (ProblemKind, String) {
 }
 
 #[test]
-fn what_cannot_be_mounted_is_told() {
+fn a_failed_mount_is_reported() {
     if !can_mount() {
         return;
     }

@@ -173,10 +173,10 @@ proptest! {
         // Modes of the roots differ otherwise: one is from tempfile.
         fs::set_permissions(plain.path(), fs::metadata(&layered.source)?.permissions())?;
         for step in &steps {
-            let [through, beside] = [layered.mount.at(), plain.path()].map(|dir| step.execute(dir));
+            let [through, direct] = [layered.mount.at(), plain.path()].map(|dir| step.execute(dir));
             let error = |result: &io::Result<Vec<u8>>| result.as_ref().err().and_then(io::Error::raw_os_error);
-            prop_assert_eq!(error(&through), error(&beside), "{:?}", step);
-            prop_assert_eq!(through.ok(), beside.ok(), "{:?}", step);
+            prop_assert_eq!(error(&through), error(&direct), "{:?}", step);
+            prop_assert_eq!(through.ok(), direct.ok(), "{:?}", step);
         }
         prop_assert_eq!(tree(layered.mount.at()), tree(plain.path()));
         layered.mount.unmount().expect("nobody uses it");

@@ -56,7 +56,7 @@ impl Lines {
     }
 
     /// Shuts a seat's socket down; returns whether there was one. Pending requests end by themselves and keep the file
-    /// open until then, so the shutdown tells the peer now.
+    /// open until then, so it is the shutdown that notifies the peer now.
     pub(super) fn close(&mut self, seat: usize) -> bool {
         let line = &mut self.lines[seat];
         line.generation = line.generation.wrapping_add(1);

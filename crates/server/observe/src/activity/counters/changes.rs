@@ -128,7 +128,7 @@ mod tests {
     }
 
     #[test]
-    fn counters_change_and_levels_are_told() {
+    fn counters_change_and_levels_are_reported() {
         let before = reading(&[
             (
                 &DATABASE,

@@ -19,7 +19,7 @@ const NAME: &str = "pgdyno_counters";
 
 /// Reads the statistics views of a server, meant for once a second: `pg_stat_database`, `pg_stat_bgwriter`,
 /// `pg_stat_checkpointer`, `pg_stat_wal`, `pg_stat_io`, `pg_stat_slru`, `pg_stat_archiver` and `pg_stat_replication`,
-/// as far as the server has them. One statement asks for all: servers before 15 read a file of statistics for each.
+/// as far as the server has them. One statement reads all: servers before 15 read a file of statistics for each.
 #[derive(Debug, Clone)]
 pub struct CounterReader {
     views: Vec<(View, String)>,
@@ -69,7 +69,7 @@ impl CounterReader {
         &self.unreadable
     }
 
-    /// Finds out which views cannot be read, and goes on without them.
+    /// Finds out which views cannot be read, and continues without them.
     fn leave_out(&mut self, session: &mut Session) -> Result<(), WireError> {
         for (view, sql) in std::mem::take(&mut self.views) {
             match session.query(&sql) {

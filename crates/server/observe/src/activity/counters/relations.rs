@@ -97,7 +97,7 @@ impl TableReader {
 const RESET: &str = "SELECT d.stats_reset FROM pg_catalog.pg_stat_database d \
      WHERE d.datname = pg_catalog.current_database()";
 
-/// The sums of a view in one row, then the relations with the most activity; all from one look at the view.
+/// The sums of a view in one row, then the relations with the most activity; all from one reading of the view.
 fn query(view: &View, active: &[&str], columns: &[String], tables: &[String]) -> String {
     let list = |each: &dyn Fn(&str) -> String| {
         columns.iter().map(|column| each(&identifier(column))).collect::<Vec<_>>().join(", ")

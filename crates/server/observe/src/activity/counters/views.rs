@@ -9,7 +9,7 @@ use crate::activity::sql::{databases, literal};
 pub(super) struct View {
     /// Its name.
     pub name: &'static str,
-    /// The columns that tell its rows apart; none if it has one row.
+    /// The columns that identify a row; none if it has one row.
     pub keys: &'static [&'static str],
     /// The columns of numbers that do not only grow.
     pub levels: Levels,

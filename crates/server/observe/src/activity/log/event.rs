@@ -2,7 +2,7 @@
 
 use pgdyno_core::observe::LogEvent;
 
-/// The event of a message, with the severity that the server gave it; `None` if it is none that observers tell.
+/// The event of a message, with the severity that the server gave it; `None` if it is none that observers record.
 pub(super) fn event_of(severity: &str, message: &str) -> Option<LogEvent> {
     if matches!(severity, "ERROR" | "FATAL" | "PANIC") {
         let deadlock = message.starts_with("deadlock detected");

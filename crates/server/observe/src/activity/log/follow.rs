@@ -1,4 +1,4 @@
-//! A log that the server goes on writing.
+//! Follows a log while the server writes it.
 
 use std::{
     fs::{self, File},
@@ -18,8 +18,8 @@ const MOST_OF_LINE_BYTES: usize = 64 << 10;
 /// Logs in several formats are written to within this time.
 const ABOUT_AS_NEW: Duration = Duration::from_secs(60);
 
-/// Follows a log from its present end on, meant for looks once a second. The log may be renamed, cut, or continued in
-/// another file of its directory; of several files that were begun between two looks, the last one is followed.
+/// Follows a log from its present end on, meant to be read once a second. The log may be renamed, cut, or continued in
+/// another file of its directory; of several files that were begun between two readings, the last one is followed.
 #[derive(Debug)]
 pub struct LogFollower {
     path: PathBuf,
@@ -39,7 +39,7 @@ pub struct LogNews {
     pub unknown_lines: u64,
     /// Whether a part of the log was lost, because it was cut before it was read.
     pub lost: bool,
-    /// Whether more is waiting than one look reads.
+    /// Whether more is waiting than is read at once.
     pub behind: bool,
 }
 
@@ -94,7 +94,7 @@ impl LogFollower {
                 open.map(|open| open.read(left, &mut |line| news.entries.extend(self.parser.line(line))));
             news.behind = read.transpose()? == Some(left);
         }
-        // A message may go on in the next line only if that is written with it.
+        // A message may continue in the next line only if that is written with it.
         if self.open.as_ref().is_some_and(|open| open.quiet > 0) {
             news.entries.extend(self.parser.flush());
         }
@@ -257,7 +257,7 @@ mod tests {
     }
 
     #[test]
-    fn only_what_is_new_is_told_and_partial_lines_wait() {
+    fn only_what_is_new_is_returned_and_partial_lines_wait() {
         let place = tempfile::tempdir().expect("there is room");
         let log = place.path().join("server.log");
         append(&log, b"LOG:  checkpoint starting: old\nLOG:  checkpoint starting: ha");

@@ -8,7 +8,7 @@ use super::event::event_of;
 
 /// Characters of a message that are kept.
 const MESSAGE_CHARS: usize = 400;
-/// Lines that continue a message and may say how long it took: vacuum tells that at its end.
+/// Limit of the lines that continue a message and may say how long it took: vacuum reports that last.
 const MOST_CONTINUED_BYTES: usize = 16 << 10;
 /// Severities, as every server with `lc_messages = C` writes them.
 const SEVERITIES: [&str; 12] = [
@@ -62,7 +62,7 @@ pub struct LogEntry {
 pub struct LogParser {
     format: LogFormat,
     pending: Option<Message>,
-    /// A record of CSV that goes on in the next line.
+    /// A CSV record that continues in the next line.
     record: String,
     unknown: u64,
 }
@@ -92,7 +92,7 @@ impl LogParser {
         }
     }
 
-    /// Ends a message that may go on: nothing came for a while.
+    /// Ends a message that may continue, when nothing came for some time.
     pub fn flush(&mut self) -> Option<LogEntry> {
         entry(self.pending.take()?)
     }

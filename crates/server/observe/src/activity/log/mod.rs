@@ -1,4 +1,4 @@
-//! The server's log: lines told as events, and a file that is followed while the server writes it.
+//! The server's log: lines parsed into events, and a file that is followed while the server writes it.
 
 mod event;
 mod follow;

@@ -37,9 +37,9 @@ impl WaitReader {
     }
 }
 
-/// How long the server's process sleeps before it looks, in seconds. Where all CPUs are busy, the question itself comes
-/// to be read when another process has just given up its CPU, that is, waits; a process that sleeps is woken by the
-/// clock, so that it sees more of those that run.
+/// How long the backend sleeps before it reads, in seconds. Where all CPUs are busy, the query itself is received when
+/// another process has just given up its CPU, that is, waits; a process that sleeps is woken by the clock, so that it
+/// sees more of those that run.
 const PAUSE_S: f64 = 0.001;
 
 /// One scan of the function below `pg_stat_activity` (the view looks up the names of databases and roles besides), in

@@ -7,7 +7,7 @@ use pgdyno_wire::Row;
 
 /// Most sessions of a sample that are named: those that have been in their transaction for the longest time.
 const MOST_NAMED: usize = 50;
-/// Most activities of a sample with their query ids; of the rarer ones only event and backend type are told.
+/// Most activities of a sample with their query ids; of the rarer ones only event and backend type are reported.
 const MOST_WITH_ID: usize = 100;
 /// Transactions younger than this are not named.
 const LEAST_AGE_S: f64 = 0.01;
@@ -41,7 +41,7 @@ pub(super) struct Process<'a> {
     statement_age_s: Option<f64>,
 }
 
-/// What the activity of a process is told from.
+/// What the activity of a process is derived from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 struct Doing<'a> {
     is_hidden: bool,

@@ -36,7 +36,7 @@ impl WaitTally {
         seen.iter().any(|one| waits(&one.event))
     }
 
-    /// Ends the second: returns what was seen, the most frequent first, and begins anew.
+    /// Ends the second: returns what was seen, the most frequent first, and begins the next.
     pub fn take(&mut self) -> WaitsSample {
         let Self { samples, counts } = mem::take(self);
         let mut seen: Vec<WaitSample> = kept(counts).into_iter().map(sample).collect();

@@ -59,7 +59,7 @@ fn what_perf_says_when_it_fails_is_quoted() {
 }
 
 #[test]
-fn a_perf_that_is_missing_or_too_old_is_told() {
+fn a_perf_that_is_missing_or_too_old_is_reported() {
     let place = tempfile::tempdir().expect("there is room");
     let missing = begun(&place.path().join("perf").display().to_string(), place.path());
     assert!(missing.expect_err("it is not there").contains("install it"));
@@ -98,7 +98,7 @@ fn a_perf_that_dies_meanwhile_leaves_what_it_had() {
     let mut recorder = begun(&perf, place.path()).expect("it answers");
     recorder.begun_s.push(0.0);
     while recorder.child.try_wait().expect("it is ours").is_none() {
-        thread::sleep(LOOK);
+        thread::sleep(POLL);
     }
     let all = recorder.finish().expect("it has samples");
     assert_eq!(all[0].cut.as_deref(), Some("perf ended early: disk full"));
@@ -106,7 +106,7 @@ fn a_perf_that_dies_meanwhile_leaves_what_it_had() {
 }
 
 #[test]
-fn samples_that_cannot_be_told_have_a_reason() {
+fn samples_that_cannot_be_printed_have_a_reason() {
     if !may_sample() {
         return;
     }

@@ -117,8 +117,8 @@ fn names(list: &str) -> Vec<String> {
     names
 }
 
-/// A quoted name, given the text after its opening quote, and the rest after its closing quote. A doubled quote
-/// stands for one.
+/// A quoted name, given the text after its opening quote, and the rest after its closing quote. A doubled quote is read
+/// as one.
 fn quoted_name(text: &str) -> (String, &str) {
     let (mut name, mut rest) = (String::new(), text);
     while let Some((part, after)) = rest.split_once('"') {

@@ -244,13 +244,12 @@ pub(super) fn refuse_dropping(session: &mut Session, job: &Job) -> Result<(), Pr
             .detail("tables were dropped, created or renamed since the load was begun")
             .hint("drop those that are left yourself. Nothing was changed."));
     }
-    match at_work(session, job).map_err(failed)? {
+    match working_sessions(session, job).map_err(failed)? {
         0 => Ok(()),
-        sessions => Err(Problem::wrong_request(format!(
-            "{what}: {} at work on it",
-            units::plural(sessions, "session")
-        ))
-        .hint("end the load first: Ctrl-C, or `pgdyno stop`. Nothing was changed.")),
+        sessions => {
+            Err(Problem::wrong_request(format!("{what}: in use by {}", units::plural(sessions, "session")))
+                .hint("end the load first: Ctrl-C, or `pgdyno stop`. Nothing was changed."))
+        }
     }
 }
 
@@ -335,7 +334,7 @@ fn some(names: &[&str]) -> String {
 }
 
 /// The load to continue.
-pub(super) fn go_on(
+pub(super) fn resume(
     session: &mut Session,
     target: &str,
     request: &LoadRequest,
@@ -351,7 +350,7 @@ pub(super) fn go_on(
         let detail = "tables were dropped, created or renamed since the load was begun";
         return Err(Problem::wrong_request(format!("{what}: the tables are not those of the load"))
             .detail(detail)
-            .hint("drop the tables that are left and load anew"));
+            .hint("drop the tables that are left and load again"));
     }
     let differences = request.differences(&job.plan);
     if !differences.is_empty() {
@@ -430,7 +429,7 @@ pub(super) fn holders(session: &mut Session, job: &Job, stage: Stage) -> Result<
 }
 
 /// Number of sessions that work on a load.
-pub(super) fn at_work(session: &mut Session, job: &Job) -> Result<u64, WireError> {
+pub(super) fn working_sessions(session: &mut Session, job: &Job) -> Result<u64, WireError> {
     let sql = format!(
         "SELECT pg_catalog.count(*) FROM pg_catalog.pg_locks WHERE locktype = 'advisory' AND granted \
          AND classid = {LOCKS} AND objid = {} AND objsubid = 2 AND database = {DATABASE}",
@@ -464,7 +463,7 @@ mod tests {
     }
 
     #[test]
-    fn of_many_names_ten_are_told() {
+    fn of_many_names_ten_are_listed() {
         let names = vec!["t"; 1_012];
         assert_eq!(some(&names[..1]), "t");
         assert_eq!(some(&names[..10]), "t, t, t, t, t, t, t, t, t, t");

@@ -61,7 +61,7 @@ pub struct BulkLoad<'a> {
     streams: u64,
     stop: &'a Stop,
     /// Free bytes of the server's machine, if the user said how many there are.
-    told_bytes: Option<u64>,
+    given_bytes: Option<u64>,
     /// Seconds in which the empty tables were created, if they were.
     created_s: Option<f64>,
 }
@@ -158,12 +158,12 @@ impl<'a> BulkLoad<'a> {
         session.heed(stop);
         ledger::settle(&mut session)
             .map_err(|error| error.into_problem("could not prepare a session for loading"))?;
-        Ok(Self { options, session, streams: streams.max(1), stop, told_bytes: None, created_s: None })
+        Ok(Self { options, session, streams: streams.max(1), stop, given_bytes: None, created_s: None })
     }
 
     /// Takes the user's word for the free bytes of the server's machine, in place of what its file systems report.
-    pub fn with_room(&mut self, told_bytes: Option<u64>) {
-        self.told_bytes = told_bytes;
+    pub fn with_room(&mut self, given_bytes: Option<u64>) {
+        self.given_bytes = given_bytes;
     }
 
     /// Examines the server for a request, without changing anything.
@@ -183,7 +183,7 @@ impl<'a> BulkLoad<'a> {
     pub fn survey_for(&mut self, plan: &LoadPlan) -> Result<Survey, Problem> {
         survey::refuse_pooler(&mut self.session)?;
         let survey = survey::survey(&mut self.session, plan, Sizes::default(), self.streams)?;
-        let survey = survey.with_room(self.told_bytes);
+        let survey = survey.with_room(self.given_bytes);
         ledger::refuse_existing(&mut self.session, &survey.target, plan.set)?;
         Ok(survey)
     }
@@ -211,7 +211,7 @@ impl<'a> BulkLoad<'a> {
             Some(job) if job.finished && ledger::is_whole(&mut self.session, &job)? => return Ok(job),
             Some(job) if job.finished => (
                 "its tables were replaced since it was loaded, or emptied by a crash of the server",
-                "drop them and load anew",
+                "drop them and load again",
             ),
             Some(_) => (
                 "its load is not finished",
@@ -257,11 +257,11 @@ impl<'a> BulkLoad<'a> {
         }
         let target = survey::target(&mut self.session)?;
         let flag = if entry == Entry::Join { "--join" } else { "--resume" };
-        let mut job = ledger::go_on(&mut self.session, &target, request, flag)?;
+        let mut job = ledger::resume(&mut self.session, &target, request, flag)?;
         job.plan.key_workers = request.key_workers.or(job.plan.key_workers);
-        let at_work = ledger::at_work(&mut self.session, &job)
+        let working_sessions = ledger::working_sessions(&mut self.session, &job)
             .map_err(|error| error.into_problem("could not list the sessions that work on the load"))?;
-        if entry == Entry::Join && at_work == 0 {
+        if entry == Entry::Join && working_sessions == 0 {
             let problem = Problem::wrong_request("could not join the load: no other process works on it");
             return Err(problem.hint("continue it with --resume"));
         }
@@ -270,7 +270,7 @@ impl<'a> BulkLoad<'a> {
             .map_err(|error| error.into_problem("could not take part in the load"))?;
         let there = self.sizes(&job).map_err(|error| error.into_problem("could not read sizes"))?;
         let survey = survey::survey(&mut self.session, &job.plan, there, self.streams)?;
-        Ok((job, survey.with_room(self.told_bytes)))
+        Ok((job, survey.with_room(self.given_bytes)))
     }
 
     /// Carries out the remaining tasks up to and including a stage. Proves the load if requested, the stage is the
@@ -283,7 +283,7 @@ impl<'a> BulkLoad<'a> {
         job: &Job,
         survey: &Survey,
         (until, wants_proof): (Stage, bool),
-        tell: &mut dyn FnMut(BulkProgress),
+        on_progress: &mut dyn FnMut(BulkProgress),
     ) -> Result<BulkOutcome, Problem> {
         let start = Instant::now();
         let tasks = tasks(&job.plan);
@@ -309,12 +309,12 @@ impl<'a> BulkLoad<'a> {
             planned: Mutex::default(),
         };
         let mut attendant = BackgroundWork::new(survey, &job.plan);
-        let stages = self.work(&shared, &mut attendant, before, tell);
-        let stages = stages.map_err(|problem| can_go_on(problem, &job.plan, self.stop))?;
+        let stages = self.work(&shared, &mut attendant, before, on_progress);
+        let stages = stages.map_err(|problem| with_resume_hint(problem, &job.plan, self.stop))?;
         let duration_s = start.elapsed().as_secs_f64();
         let wants_proof = wants_proof && Some(&until) == Stage::ALL.last();
-        let proof = self.close(job, wants_proof, tell);
-        let proof = proof.map_err(|problem| can_go_on(problem, &job.plan, self.stop))?;
+        let proof = self.close(job, wants_proof, on_progress);
+        let proof = proof.map_err(|problem| with_resume_hint(problem, &job.plan, self.stop))?;
         Ok(BulkOutcome {
             tasks: shared.done.into_inner(),
             rows: shared.rows.into_inner(),
@@ -389,7 +389,7 @@ impl<'a> BulkLoad<'a> {
         BulkLoad::new(self.options, 1, &Stop::default())?.remains()
     }
 
-    /// Compares the tables with what a load must have left, whoever carried it out.
+    /// Compares the tables with what a load must have left, by whatever program.
     ///
     /// # Errors
     /// The tables cannot be compared.
@@ -420,7 +420,7 @@ impl<'a> BulkLoad<'a> {
         &mut self,
         job: &Job,
         wants_proof: bool,
-        tell: &mut dyn FnMut(BulkProgress),
+        on_progress: &mut dyn FnMut(BulkProgress),
     ) -> Result<Verified, Problem> {
         let done = ledger::is_done(&mut self.session, job);
         if !done.map_err(|error| error.into_problem("could not read the load's tasks"))? {
@@ -429,7 +429,7 @@ impl<'a> BulkLoad<'a> {
         if !wants_proof {
             return Ok(Verified::Later);
         }
-        tell(BulkProgress::Proving);
+        on_progress(BulkProgress::Proving);
         self.verify_once(job)
     }
 
@@ -470,7 +470,7 @@ impl<'a> BulkLoad<'a> {
         shared: &Shared<'_>,
         attendant: &mut BackgroundWork,
         before: u64,
-        tell: &mut dyn FnMut(BulkProgress),
+        on_progress: &mut dyn FnMut(BulkProgress),
     ) -> Result<Vec<StageTime>, Problem> {
         let (sender, news) = mpsc::channel();
         let mut sampler = RateSampler::new(&mut self.session);
@@ -495,27 +495,27 @@ impl<'a> BulkLoad<'a> {
                         if let BulkProgress::Stage(stage) = at {
                             seen.push(StageStart::now(stage, &mut self.session));
                         }
-                        tell(at);
+                        on_progress(at);
                     }
                     Err(RecvTimeoutError::Disconnected) => break,
                     Err(RecvTimeoutError::Timeout) => {}
                 }
                 let rows = shared.rows.load(Ordering::Relaxed);
-                tell(BulkProgress::Rows(before + rows));
+                on_progress(BulkProgress::Rows(before + rows));
                 sampler
                     .tend(&mut self.session, rows)
                     .into_iter()
-                    .for_each(|at| tell(BulkProgress::Sample(at)));
+                    .for_each(|at| on_progress(BulkProgress::Sample(at)));
                 if self.stop.requested() {
                     shared.halt.request("interrupted");
                 }
                 let stage = seen.last().map(|begun| begun.stage);
-                attendant.tend(&mut self.session, shared, stage, tell);
+                attendant.tend(&mut self.session, shared, stage, on_progress);
             }
             worst(streams)
         });
         let rows = shared.rows.load(Ordering::Relaxed);
-        tell(BulkProgress::Sample(sampler.sample(&mut self.session, rows)));
+        on_progress(BulkProgress::Sample(sampler.sample(&mut self.session, rows)));
         first_problem.map_or(Ok(()), |problem| Err(attendant.full.take().unwrap_or(problem)))?;
         let end = seen.last().map(|last| StageStart::now(last.stage, &mut self.session));
         let ends = seen.iter().skip(1).chain(&end);
@@ -579,14 +579,14 @@ impl BackgroundWork {
         session: &mut Session,
         shared: &Shared<'_>,
         stage: Option<Stage>,
-        tell: &mut dyn FnMut(BulkProgress),
+        on_progress: &mut dyn FnMut(BulkProgress),
     ) {
         self.flusher.tend(session);
         let pids = || shared.pids.lock().unwrap_or_else(PoisonError::into_inner).clone();
         if let Some(stage) = stage
             && let Some(words) = self.watch.tend(session, stage, &pids())
         {
-            tell(BulkProgress::Doing { stage, words });
+            on_progress(BulkProgress::Doing { stage, words });
         }
         if self.full.is_some() {
             return;
@@ -609,18 +609,19 @@ fn worst(streams: Vec<ScopedJoinHandle<'_, Result<(), Problem>>>) -> Option<Prob
         stream.join().unwrap_or_else(|_| Err(Problem::could_not("could not load: a stream panicked")))
     });
     let problems: Vec<Problem> = ended.filter_map(Result::err).collect();
-    let told = |problem: &&Problem| problem.what.ends_with(": stopped");
-    let own = problems.iter().find(|problem| !told(problem)).or(problems.first());
+    let stopped = |problem: &&Problem| problem.what.ends_with(": stopped");
+    let own = problems.iter().find(|problem| !stopped(problem)).or(problems.first());
     own.cloned()
 }
 
 /// Adds to a problem what is kept, and how to resume.
-fn can_go_on(problem: Problem, plan: &LoadPlan, stop: &Stop) -> Problem {
-    let go_on = format!("{}: --resume continues from there", plan.kept());
+fn with_resume_hint(problem: Problem, plan: &LoadPlan, stop: &Stop) -> Problem {
+    let resume_hint = format!("{}: --resume continues from there", plan.kept());
     if stop.requested() {
-        return Problem::could_not("could not finish the load: stopped").hint(go_on);
+        return Problem::could_not("could not finish the load: stopped").hint(resume_hint);
     }
-    let hint = problem.hint.as_ref().map_or_else(|| go_on.clone(), |hint| format!("{hint}; {go_on}"));
+    let hint =
+        problem.hint.as_ref().map_or_else(|| resume_hint.clone(), |hint| format!("{hint}; {resume_hint}"));
     problem.hint(hint)
 }
 

@@ -67,7 +67,7 @@ pub struct Survey {
     /// Bytes that the load takes in all file systems together, at most.
     pub need_bytes: u64,
     /// Free bytes of the server's machine as the user knows them, for everything.
-    pub told_bytes: Option<u64>,
+    pub given_bytes: Option<u64>,
 }
 
 /// A server that need not exist yet: it has the default settings, and this machine.
@@ -165,7 +165,7 @@ pub(in crate::load) fn survey(
         keys,
         room: room.map_err(|error| error.into_problem("could not read the server's directories"))?,
         need_bytes: everything(&estimate, most_wal).saturating_sub(there.total_bytes()),
-        told_bytes: None,
+        given_bytes: None,
     })
 }
 
@@ -205,20 +205,20 @@ impl Survey {
             estimate,
             keys,
             room: Vec::new(),
-            told_bytes: None,
+            given_bytes: None,
         })
     }
 
     /// The same with as much free space as the user says there is, which then is not looked up.
     #[must_use]
-    pub fn with_room(self, told_bytes: Option<u64>) -> Self {
-        let room = if told_bytes.is_some() { Vec::new() } else { self.room };
-        Self { told_bytes, room, ..self }
+    pub fn with_room(self, given_bytes: Option<u64>) -> Self {
+        let room = if given_bytes.is_some() { Vec::new() } else { self.room };
+        Self { given_bytes, room, ..self }
     }
 
     /// Free space that the user says there is, and what of it must stay free.
-    fn told(&self) -> Option<Room> {
-        let free_bytes = self.told_bytes?;
+    fn given(&self) -> Option<Room> {
+        let free_bytes = self.given_bytes?;
         Some(Room {
             dir: PathBuf::new(),
             need_bytes: self.need_bytes,
@@ -242,10 +242,10 @@ impl Survey {
     pub fn check_room_for(&self, loads: u64) -> Result<(), Problem> {
         let need_bytes = |room: &Room| room.need_bytes.saturating_mul(loads);
         let lacks = |room: &&Room| need_bytes(room).saturating_add(room.left_bytes) > room.free_bytes;
-        let told = self.told();
-        let Some(room) = self.room.iter().chain(&told).find(lacks) else { return Ok(()) };
+        let given = self.given();
+        let Some(room) = self.room.iter().chain(&given).find(lacks) else { return Ok(()) };
         let [need, free, left] = [need_bytes(room), room.free_bytes, room.left_bytes].map(units::bytes);
-        if told.is_some() {
+        if given.is_some() {
             return Err(Problem::could_not(format!("could not load: {need} are needed for everything"))
                 .detail(format!("--room says that {free} are free, of which {left} must stay free"))
                 .hint("free space, or load less"));

@@ -87,12 +87,12 @@ pub(super) struct Worker<'a> {
     /// A session in the database from which rows are copied.
     source: Option<RefCell<Session>>,
     shared: &'a Shared<'a>,
-    tell: Sender<BulkProgress>,
+    progress: Sender<BulkProgress>,
 }
 
 impl<'a> Worker<'a> {
     /// Connects a stream.
-    pub fn new(shared: &'a Shared<'a>, tell: Sender<BulkProgress>) -> Result<Self, Problem> {
+    pub fn new(shared: &'a Shared<'a>, progress: Sender<BulkProgress>) -> Result<Self, Problem> {
         let mut session = connect_unless(shared.halt, shared.options)?;
         session.heed(shared.halt);
         settle(&mut session)
@@ -104,7 +104,7 @@ impl<'a> Worker<'a> {
         shared.pids.lock().unwrap_or_else(PoisonError::into_inner).push(session.backend_pid());
         let source = shared.job.plan.source_database.as_ref();
         let source = source.map(|database| Self::connect_source(shared, database)).transpose()?;
-        Ok(Self { session, source, shared, tell })
+        Ok(Self { session, source, shared, progress })
     }
 
     fn connect_source(shared: &Shared<'_>, database: &str) -> Result<RefCell<Session>, Problem> {
@@ -123,7 +123,7 @@ impl<'a> Worker<'a> {
             let stage =
                 self.stage().map_err(|error| error.into_problem("could not read the load's tasks"))?;
             let Some(stage) = stage else { return Ok(()) };
-            let _ = self.tell.send(BulkProgress::Stage(stage)); // whoever listens may have gone
+            let _ = self.progress.send(BulkProgress::Stage(stage)); // the receiver may be gone
             if self.step(stage)? {
                 self.shared.ends.one_more();
                 pause = PAUSE;
@@ -149,7 +149,7 @@ impl<'a> Worker<'a> {
         }
         let pids = holders(&mut self.session, self.shared.job, stage)?;
         if !pids.is_empty() && waited.swap(stage as u8, Ordering::Relaxed) != stage as u8 {
-            let _ = self.tell.send(BulkProgress::Waits { stage, pids });
+            let _ = self.progress.send(BulkProgress::Waits { stage, pids });
         }
         Ok(())
     }

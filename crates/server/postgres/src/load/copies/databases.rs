@@ -46,7 +46,7 @@ impl CopyStrategy {
 }
 
 /// Copies the connected database, whose load must be finished, to databases with these names, several in parallel, and
-/// verifies each. With `resume` existing copies are verified again. `tell` receives progress messages.
+/// verifies each. With `resume` existing copies are verified again. `on_progress` receives progress messages.
 ///
 /// # Errors
 /// A copy fails. Nothing is begun if a name is taken or too long, others are connected to the source, or there
@@ -58,7 +58,7 @@ pub fn copy_database(
     (strategy, resume): (Option<CopyStrategy>, bool),
     sessions: u64,
     stop: &Stop,
-    tell: &mut dyn FnMut(&str),
+    on_progress: &mut dyn FnMut(&str),
 ) -> Result<Vec<Copied>, Problem> {
     check_lengths(names)?;
     let source = &options.database;
@@ -76,7 +76,7 @@ pub fn copy_database(
     check_room(&session, &found, left.len() as u64)?;
     let strategy = strategy_sql(found.version_num, strategy)?;
     drop(session);
-    tell(&format!("copying the database {source}"));
+    on_progress(&format!("copying the database {source}"));
     let times: Mutex<BTreeMap<&str, f64>> = Mutex::default();
     let work = |session: &mut Session, number: usize| {
         let (name, start) = (left[number], Instant::now());
@@ -94,7 +94,7 @@ pub fn copy_database(
     session_pool.work(left.len(), &work, &mut || {})?;
     let mut copied = Vec::new();
     for name in names {
-        tell(&format!("{name}: comparing counts and checksums"));
+        on_progress(&format!("{name}: comparing counts and checksums"));
         let (_, proof) = BulkLoad::new(&options.with_database(name), sessions, stop)?.verify(None)?;
         let duration_s = times.lock().unwrap_or_else(PoisonError::into_inner).get(name.as_str()).copied();
         let size_bytes = duration_s.map(|_| found.bytes);

@@ -17,7 +17,7 @@ use crate::session::open;
 
 /// Copies a load to new databases with these names, one after the other, each with this many streams, and verifies
 /// each. The schema of a copy is that of the source or, with `renames`, has the name of the copy. With `resume`
-/// interrupted copies are continued and complete ones kept. `tell` receives progress messages.
+/// interrupted copies are continued and complete ones kept. `on_progress` receives progress messages.
 ///
 /// # Errors
 /// A copy fails. Nothing is begun if a name is taken or too long, or there is no room.
@@ -28,7 +28,7 @@ pub fn copy_by_dump(
     (renames, resume): (bool, bool),
     streams: u64,
     stop: &Stop,
-    tell: &mut dyn FnMut(BulkProgress),
+    on_progress: &mut dyn FnMut(BulkProgress),
 ) -> Result<Vec<Copied>, Problem> {
     check_lengths(names)?;
     let source = &options.database;
@@ -52,7 +52,7 @@ pub fn copy_by_dump(
         let state = state(&mut inside, schema, &plan, &format!("{source}.{}", job.target))?;
         let options = within(&of_copy, schema);
         let mut one = Copy { options, name: schema, request: &request, streams, stop };
-        copied.push(Copied { name: name.clone(), ..one.carry_out(&mut inside, state, tell)? });
+        copied.push(Copied { name: name.clone(), ..one.carry_out(&mut inside, state, on_progress)? });
     }
     Ok(copied)
 }

@@ -28,7 +28,7 @@ pub(super) enum CopyState {
 }
 
 /// Copies a load to schemas with these names, one after the other, each with this many streams. With `resume`
-/// interrupted copies are continued and complete ones kept. `tell` receives progress messages.
+/// interrupted copies are continued and complete ones kept. `on_progress` receives progress messages.
 ///
 /// # Errors
 /// A copy fails. Nothing is begun if a name is taken or too long, or there is no room.
@@ -39,7 +39,7 @@ pub fn copy_schema(
     streams: u64,
     resume: bool,
     stop: &Stop,
-    tell: &mut dyn FnMut(BulkProgress),
+    on_progress: &mut dyn FnMut(BulkProgress),
 ) -> Result<Vec<Copied>, Problem> {
     check_lengths(names)?;
     let mut session = open(options, stop)?;
@@ -57,7 +57,7 @@ pub fn copy_schema(
     let mut copied = Vec::new();
     for (name, state) in names.iter().zip(states) {
         let mut one = Copy { options: within(options, name), name, request: &request, streams, stop };
-        copied.push(one.carry_out(&mut session, state, tell)?);
+        copied.push(one.carry_out(&mut session, state, on_progress)?);
     }
     Ok(copied)
 }
@@ -79,7 +79,7 @@ impl Copy<'_> {
         &mut self,
         session: &mut Session,
         state: CopyState,
-        tell: &mut dyn FnMut(BulkProgress),
+        on_progress: &mut dyn FnMut(BulkProgress),
     ) -> Result<Copied, Problem> {
         let name = self.name.to_owned();
         if state == CopyState::Verified {
@@ -98,7 +98,7 @@ impl Copy<'_> {
             let _ = session.execute(&format!("DROP SCHEMA {}", quoted(self.name)));
         }
         let (mut load, job, survey) = begun?;
-        let outcome = load.run(&job, &survey, (Stage::ForeignKeys, true), tell)?;
+        let outcome = load.run(&job, &survey, (Stage::ForeignKeys, true), on_progress)?;
         let proof = match outcome.proof {
             Verified::Here(proof) => Some(proof),
             Verified::Elsewhere | Verified::Later | Verified::Unfinished => None,
@@ -149,7 +149,7 @@ fn not_whole(name: &str) -> Problem {
         "could not continue with the schema {name}: it is no longer an intact copy"
     ))
     .detail("its tables were replaced since it was verified, or emptied by a crash of the server")
-    .hint(format!("DROP SCHEMA {} CASCADE, and --resume copies it anew", quoted(name)))
+    .hint(format!("DROP SCHEMA {} CASCADE, and --resume copies it again", quoted(name)))
 }
 
 fn check_names(session: &mut Session, names: &[String]) -> Result<(), Problem> {

@@ -43,8 +43,8 @@ pub fn run_clients(
     run_returning_clients(driver, workers, settings, bookkeeping, stop, listeners).map(|(report, _)| report)
 }
 
-/// Like [`run_clients`], and returns the clients that can begin another run, if
-/// [`Bookkeeping::returns_clients`] asks for them: the engine's [`run_returning`].
+/// Like [`run_clients`], and returns the clients that can begin another run, if [`Bookkeeping::returns_clients`] is
+/// set: the engine's [`run_returning`].
 ///
 /// # Errors
 /// As [`run_clients`].

@@ -65,7 +65,7 @@ pub(super) struct RetryDecision {
 
 impl RetryDecision {
     /// Message about the decision, if every error is reported.
-    pub fn told(self, client: u32, shared: &SharedScripts) -> String {
+    pub fn text(self, client: u32, shared: &SharedScripts) -> String {
         let what = if self.again {
             "repeats the transaction after the error"
         } else {

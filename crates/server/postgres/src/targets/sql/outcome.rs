@@ -51,7 +51,7 @@ impl ClientState {
         }
         self.pipeline = None;
         self.command_done(context);
-        self.go_on(context)
+        self.proceed(context)
     }
 
     /// Handles results that are wrong although the server reported no error.
@@ -107,7 +107,7 @@ impl ClientState {
             let error = error.in_statement(|| sent::statement(&self.outgoing, number));
             context.probe.say(Level::Error, &libpq::message(&WireError::Server(Box::new(error))));
         }
-        self.go_on(context)
+        self.proceed(context)
     }
 
     /// Handles an error of the server.
@@ -129,7 +129,7 @@ impl ClientState {
                 return step;
             }
         } else {
-            let text = self.told(error);
+            let text = self.text_of(error);
             if failure == Failure::Other && !behavior.continue_on_error {
                 return self.abort(&self.position().aborted_in_query(self.query(), &text), context);
             }
@@ -150,13 +150,13 @@ impl ClientState {
             return Some(Step::Reconnect(Outcome::Failed));
         }
         let why = match reaction {
-            Reaction::GoOn | Reaction::Reconnect => return None,
-            Reaction::GoOnIfAsked if context.shared.behavior.continue_on_error => return None,
-            Reaction::GoOnSeldom if !context.shared.is_short_for_good() => return None,
-            Reaction::GoOnSeldom => {
+            Reaction::Continue | Reaction::Reconnect => return None,
+            Reaction::ContinueIfRequested if context.shared.behavior.continue_on_error => return None,
+            Reaction::ContinueSeldom if !context.shared.is_short_for_good() => return None,
+            Reaction::ContinueSeldom => {
                 format!("{MOST_SHORTAGES} attempts met a server that lacks something: {error}")
             }
-            Reaction::GoOnIfAsked | Reaction::FindWriter | Reaction::StopRun => {
+            Reaction::ContinueIfRequested | Reaction::FindWriter | Reaction::StopRun => {
                 format!("the server refused a statement: {error}")
             }
         };
@@ -173,7 +173,7 @@ impl ClientState {
     }
 
     /// A server error in libpq's format, with its position in the text sent.
-    fn told(&self, error: ServerError) -> String {
+    fn text_of(&self, error: ServerError) -> String {
         let number = self.reply.before_error as usize;
         let error = error.in_statement(|| sent::statement(&self.outgoing, number));
         libpq::message(&WireError::Server(Box::new(error)))
@@ -224,7 +224,7 @@ impl ClientState {
         let again = !over && self.may_try_again(took_ns, context);
         if shared.behavior.verbose_errors && context.probe.hears(Level::Info) {
             let verdict = RetryDecision { again, tries: self.tries, took_ns };
-            context.probe.say(Level::Info, &verdict.told(self.client, shared));
+            context.probe.say(Level::Info, &verdict.text(self.client, shared));
         }
         let number = shared.first[self.script] + self.at;
         if again {
@@ -294,8 +294,11 @@ impl ClientState {
             return false;
         }
         let stops = match reaction(&error.code) {
-            Reaction::GoOn | Reaction::Reconnect | Reaction::GoOnIfAsked | Reaction::FindWriter => false,
-            Reaction::GoOnSeldom => context.shared.is_short_for_good(),
+            Reaction::Continue
+            | Reaction::Reconnect
+            | Reaction::ContinueIfRequested
+            | Reaction::FindWriter => false,
+            Reaction::ContinueSeldom => context.shared.is_short_for_good(),
             Reaction::StopRun => true,
         };
         if stops {
@@ -330,7 +333,7 @@ impl ClientState {
                 format!("client {} {what}; {DIED}", self.client)
             }
             // libpq reports the closed connection as another result, which pgbench does not read.
-            (_, Some(error)) => place.aborted_in_query(self.query(), &self.told(error.clone())),
+            (_, Some(error)) => place.aborted_in_query(self.query(), &self.text_of(error.clone())),
             (_, None) => place.aborted("SQL", DIED),
         }
     }
@@ -356,14 +359,14 @@ impl ClientState {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Reaction {
     /// Roll back, count a failure, continue with the next attempt.
-    GoOn,
+    Continue,
     /// The session is over or was refused: connect again.
     Reconnect,
-    /// Like `GoOn` if the user asked for it, else like `StopRun`.
-    GoOnIfAsked,
-    /// Like `GoOn`, but only a few times in a run.
-    GoOnSeldom,
-    /// The server no longer accepts writes: look for the given server that does, else like `StopRun`.
+    /// Like `Continue` if the user requested it, else like `StopRun`.
+    ContinueIfRequested,
+    /// Like `Continue`, but only a few times in a run.
+    ContinueSeldom,
+    /// The server no longer accepts writes: connect to the given server that does, else like `StopRun`.
     FindWriter,
     /// Stop the run: the error would recur (configuration), or evidence must be kept (corruption).
     StopRun,
@@ -375,12 +378,12 @@ fn reaction(code: &str) -> Reaction {
         // Terminated, crashed, not ready yet; no connection left.
         ("57P01" | "57P02" | "57P03" | "53300", _) | (_, Some("08")) => Reaction::Reconnect,
         // Disk full, out of memory, I/O error.
-        ("53100" | "53200" | "58030", _) => Reaction::GoOnSeldom,
+        ("53100" | "53200" | "58030", _) => Reaction::ContinueSeldom,
         ("25006", _) => Reaction::FindWriter,
-        (_, Some("23")) => Reaction::GoOnIfAsked,
+        (_, Some("23")) => Reaction::ContinueIfRequested,
         // Authorization, no such database, syntax and missing objects, not supported; other resources, system errors,
         // corruption.
         (_, Some("28" | "3D" | "42" | "0A" | "53" | "58" | "XX")) => Reaction::StopRun,
-        _ => Reaction::GoOn,
+        _ => Reaction::Continue,
     }
 }

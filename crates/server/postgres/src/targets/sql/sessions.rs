@@ -18,7 +18,7 @@ impl Sessions {
         self.0.lock().unwrap_or_else(PoisonError::into_inner).start = settings;
     }
 
-    /// The settings collected in a run. Another run of the same sessions is asked anew at its end.
+    /// The settings collected in a run. Another run asks the same sessions again at its end.
     pub fn take(&self) -> SessionsSeen {
         let mut seen = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         let end = std::mem::take(&mut seen.end);

@@ -7,8 +7,8 @@ use std::sync::{
 
 use pgdyno_script::{Protocol, Scripts, Variables};
 
-/// Most errors per run, over all clients, by which the server lacks disk space, memory, or a working disk. A
-/// query that asked for too much at a bad moment is an exception; a full disk recurs with every attempt.
+/// Most errors per run, over all clients, by which the server lacks disk space, memory, or a working disk. A query that
+/// requested too much at a bad moment is an exception; a full disk recurs with every attempt.
 pub(super) const MOST_SHORTAGES: u32 = 10;
 
 /// How a client handles errors.

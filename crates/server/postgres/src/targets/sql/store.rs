@@ -17,7 +17,7 @@ pub(super) struct Results {
     /// Known descriptions by number of the command.
     known: Vec<Vec<Columns>>,
     /// The result being received.
-    under_way: Outline,
+    current: Outline,
     /// The last complete result.
     last: Outline,
     /// The last row received.
@@ -67,12 +67,12 @@ fn broken(what: &str) -> WireError {
 impl Results {
     /// Begins a command.
     pub fn begin(&mut self) {
-        (self.under_way, self.last) = (Outline::default(), Outline::default());
+        (self.current, self.last) = (Outline::default(), Outline::default());
     }
 
     /// Completes a result.
     pub fn complete(&mut self) {
-        self.last = std::mem::take(&mut self.under_way);
+        self.last = std::mem::take(&mut self.current);
     }
 
     /// Takes a RowDescription.
@@ -98,13 +98,13 @@ impl Results {
                 known.len() - 1
             }
         };
-        self.under_way = Outline { columns: Some(index), rows: 0 };
+        self.current = Outline { columns: Some(index), rows: 0 };
         Ok(())
     }
 
     /// Takes a DataRow; the last one counts.
     pub fn row(&mut self, body: &[u8]) {
-        self.under_way.rows += 1;
+        self.current.rows += 1;
         self.row.clear();
         self.row.extend_from_slice(body);
     }

@@ -255,11 +255,11 @@ impl ClientState {
         self.pipeline = None;
         self.rolled_back = false;
         self.branches.clear();
-        self.go_on(context)
+        self.proceed(context)
     }
 
     /// Executes commands until the client has to wait; ends the attempt after the last one.
-    pub fn go_on(&mut self, context: &mut StepContext<'_>) -> Step {
+    pub fn proceed(&mut self, context: &mut StepContext<'_>) -> Step {
         let shared = context.shared;
         let script = shared.scripts.get(self.script);
         self.state = State::Idle;
@@ -299,7 +299,7 @@ impl ClientState {
             State::Sleeping { until_ns } if context.now_ns < until_ns => Step::WaitUntil(until_ns),
             State::Sleeping { .. } => {
                 self.command_done(context);
-                self.go_on(context)
+                self.proceed(context)
             }
             _ => Step::Receive,
         }

@@ -76,7 +76,7 @@ impl Task {
 }
 
 /// Checks all rows of the tables in a session's search path, with several sessions that share a snapshot.
-/// `tell` receives the number of completed queries and their total.
+/// `on_progress` receives the number of completed queries and their total.
 ///
 /// # Errors
 /// The check cannot be executed. Violations are a result, not an error.
@@ -84,7 +84,7 @@ pub fn check_tpcc(
     options: &ConnectOptions,
     sessions: u64,
     stop: &Stop,
-    tell: &mut dyn FnMut(u64, u64),
+    on_progress: &mut dyn FnMut(u64, u64),
 ) -> Result<Consistency, Problem> {
     let start = Instant::now();
     let mut leader = open(options, stop)?;
@@ -103,7 +103,7 @@ pub fn check_tpcc(
         Ok(())
     };
     let settings = settings(&leader, snapshot.as_deref());
-    let mut tick = || tell(done.load(Ordering::Relaxed), tasks.len() as u64);
+    let mut tick = || on_progress(done.load(Ordering::Relaxed), tasks.len() as u64);
     SessionPool { options, sessions, settings: &settings, stop }.work(tasks.len(), &work, &mut tick)?;
     let rows = rows.into_inner().unwrap_or_else(PoisonError::into_inner);
     Ok(Consistency { warehouses, duration_s: start.elapsed().as_secs_f64(), ..consistency(rows) })
@@ -254,7 +254,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_found_is_told_by_conditions() {
+    fn violations_are_reported_by_condition() {
         let found = |condition, number, count| Found {
             condition,
             warehouse: Some(2),
@@ -264,10 +264,10 @@ mod tests {
             count,
         };
         let rows = vec![Found::rows(40), found(6, 9, 1), found(5, 9, 1), Found::rows(2), found(6, 8, 3)];
-        let told = consistency(rows);
-        let names: Vec<_> = told.violations.iter().map(|one| (one.condition.name, one.count)).collect();
-        assert_eq!((told.rows_examined, names), (42, vec![("3.3.2.5", 1), ("3.3.2.6", 4)]));
-        assert_eq!(told.violations[1].places[0], "warehouse 2, district 7, order 8");
+        let checked = consistency(rows);
+        let names: Vec<_> = checked.violations.iter().map(|one| (one.condition.name, one.count)).collect();
+        assert_eq!((checked.rows_examined, names), (42, vec![("3.3.2.5", 1), ("3.3.2.6", 4)]));
+        assert_eq!(checked.violations[1].places[0], "warehouse 2, district 7, order 8");
     }
 
     #[test]

@@ -85,7 +85,7 @@ fn the_server_is_verified_as_far_as_asked(server: &Server) {
     for (text, why) in [
         ("sslmode=disable".to_owned(), "28000"),
         (format!("sslmode=verify-full sslrootcert={root} host=other.example"), "for localhost, not for host"),
-        (format!("sslmode=verify-full sslrootcert={root} host='no name'"), "cannot stand in a certificate"),
+        (format!("sslmode=verify-full sslrootcert={root} host='no name'"), "is not valid in a certificate"),
         (format!("sslmode=verify-full sslrootcert={other}"), "not signed by a trusted authority"),
         (format!("sslmode=verify-ca sslrootcert={other}"), "not signed by a trusted authority"),
         (format!("sslmode=require sslrootcert={other}"), "not signed by a trusted authority"),

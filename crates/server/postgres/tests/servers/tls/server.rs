@@ -142,7 +142,7 @@ impl Server {
 
     /// Reloads the server's files, and waits until new connections see them.
     pub fn reload(&self) {
-        let loaded = |session: &mut Session| session.value("SELECT pg_conf_load_time()").expect("it tells");
+        let loaded = |session: &mut Session| session.value("SELECT pg_conf_load_time()").expect("it answers");
         let mut admin = self.admin();
         let before = loaded(&mut admin);
         admin.execute("SELECT pg_reload_conf()").expect("it is ours");

@@ -324,7 +324,7 @@ fn wrong_addresses_name_what_is_wrong() {
 }
 
 #[test]
-fn what_changes_nothing_is_told() {
+fn what_changes_nothing_is_reported() {
     for (text, why) in [("sslcompression=1", "sslcompression has no effect"), ("krbsrvname=x", "GSSAPI")] {
         let notices = good(text).notices;
         assert!(notices.len() == 1 && notices[0].contains(why), "{text}: {notices:?}");
