@@ -137,6 +137,7 @@ mod tests {
     use std::{
         io::{BufRead, BufReader, Write},
         net::TcpListener,
+        slice,
     };
 
     use super::*;
@@ -213,7 +214,7 @@ mod tests {
         };
         let whole = [list.clone(), sum(200, &digest), archive.clone()];
         assert_eq!(newest(&whole, "~18"), Ok((Version::new(18, 1, 0), b"archive".to_vec())));
-        assert_eq!(newest(&[list.clone()], "~17"), Err(Failed::NotThere));
+        assert_eq!(newest(slice::from_ref(&list), "~17"), Err(Failed::NotThere));
         assert_eq!(newest(&[("/g/a/maven-metadata.xml", 404, String::new())], "~18"), Err(Failed::NotThere));
         for (answers, words) in [
             (&[list.clone(), sum(200, "0"), archive][..], "another SHA-512"),
