@@ -3,11 +3,11 @@
 
 mod alignment;
 mod digests;
-mod join;
+mod joined;
 mod known;
 mod observer_file;
 #[cfg(test)]
 mod tests;
 
-pub use join::{Joined, join};
+pub use joined::{Joined, join};
 pub use observer_file::{ObserveEvent, ObserveRequest, ObservedFile, observe};

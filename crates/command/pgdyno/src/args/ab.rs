@@ -308,7 +308,7 @@ impl Args {
         let hosts = [0, 1].map(|at: usize| arms[at].host.over(&plan.host));
         self.refuse_host(&hosts)?;
         let parts = works.into_iter().zip(own).zip(servers.drives).zip(hosts).enumerate();
-        let subject = |(at, (((work, own), drive), host)): (usize, (((SubjectWork, Own), _), HostPlan))| {
+        let subjects = parts.map(|(at, (((work, own), drive), host))| {
             let (arm, other) = (&arms[at], &arms[1 - at]);
             SubjectJob {
                 name: ["A", "B"][at].to_owned(),
@@ -321,8 +321,8 @@ impl Args {
                 drive,
                 host,
             }
-        };
-        let subjects = parts.map(subject).collect();
+        });
+        let subjects = subjects.collect();
         Ok(Job {
             workload_files: files.map_or_else(|| WorkloadFiles::without_files(&plan), Ok)?,
             trust: self.trust,

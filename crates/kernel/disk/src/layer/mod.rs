@@ -29,9 +29,9 @@ mod file;
 mod filesystem;
 mod handles;
 mod injector;
-mod layer;
 mod mount;
 mod nodes;
+mod operations;
 
 pub use behaviour::{Behaviour, Delay, Injection, Share};
 pub use injector::OperationCounts;
