@@ -17,7 +17,7 @@ use crate::{context::Context, output};
 
 /// Documents whose tables explain a name in each row, and what such a name is.
 const TABLES: [(&str, &str); 2] = [
-    ("doubt", include_str!("../../../../../docs/method.md")),
+    ("doubt", include_str!("../../../../../docs/method/doubts.md")),
     ("bottleneck", include_str!("../../../../../docs/bottlenecks.md")),
 ];
 
