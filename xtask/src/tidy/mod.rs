@@ -63,7 +63,7 @@ fn check() -> Result<(Vec<Fault>, usize), Failure> {
         let of_program = scope.spawn(|| of_program(&files).map_err(|failure| failure.to_string()));
         let of_texts = scope.spawn(|| [links::check(&files), words::check(&files)].concat());
         let (mut faults, median) = of_sources(&files)?;
-        faults.extend(arrows::check()?);
+        faults.extend(arrows::check(&files)?);
         faults.extend(of_texts.join().expect("a check does not panic"));
         faults.extend(of_program.join().expect("a check does not panic")?);
         Ok((faults, median))
