@@ -46,8 +46,6 @@ enum Chore {
     Dist,
     /// Compare pgdyno's driver with pgbench, alternating within one run; then measure the null target
     BenchDriver(bench::driver::Args),
-    /// Compare `pgdyno pgbench` with and without everything it can keep, and with pgbench with and without its log
-    BenchKeeping(bench::keeping::Args),
     /// Compare `pgdyno load tpcb` with `pgbench -i`, alternating, until all data is durable; then measure the row
     /// generator
     BenchLoad(bench::load::Args),
@@ -73,7 +71,6 @@ fn main() -> ExitCode {
         Chore::WaitEvents => generate::page("wait-events", "wait-events.md"),
         Chore::Dist => dist::run(),
         Chore::BenchDriver(args) => bench::driver::run(&args),
-        Chore::BenchKeeping(args) => bench::keeping::run(&args),
         Chore::BenchLoad(args) => bench::load::run(&args),
         Chore::BenchTpcc(args) => bench::tpcc::run(&args),
         Chore::BenchObserve(args) => bench::observe::run(&args),

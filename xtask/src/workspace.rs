@@ -102,3 +102,16 @@ pub fn tracked() -> Result<Vec<Tracked>, Failure> {
     };
     Ok(names.split_terminator('\0').filter_map(read).collect())
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_program_that_fails_is_named() {
+        let problem = output(Command::new("sh").args(["-c", "exit 3"])).expect_err("it fails");
+        assert_eq!(problem.to_string(), "sh -c exit 3 failed (exit status: 3)");
+        let problem = output(&mut Command::new("/nowhere/fio")).expect_err("it does not exist");
+        assert!(problem.to_string().starts_with("/nowhere/fio: "), "{problem}");
+    }
+}

@@ -1,7 +1,7 @@
 //! `bench-driver`: pgdyno's driver, with each method of waiting, and pgbench alternately; then the null target against
 //! its bar.
 
-use std::{ops::RangeInclusive, path::PathBuf, process::Command, thread};
+use std::{ops::RangeInclusive, path::Path, process::Command};
 
 use pgdyno_analysis::compare::{
     bar::{Bar, Ratio},
@@ -10,13 +10,15 @@ use pgdyno_analysis::compare::{
 use pgdyno_core::units;
 
 use super::{
-    CSV_HEADER, SlotArgs, Tally, WorkArgs, build_example,
+    CSV_HEADER, SlotArgs, Tally, WorkArgs,
+    alone::{Alone, none_or_enough},
+    build_example,
     cells::{self, Cell},
-    null, print_level,
+    pgbench, print_level,
     server::{ServerArgs, Servers},
-    turns::{self, Arm, Counts, Memory, Race},
+    turns::{self, Arm, Counts, Field, Memory, Race},
 };
-use crate::Failure;
+use crate::{Failure, workspace::output};
 
 /// Flags of `bench-driver`.
 #[derive(Debug, clap::Args)]
@@ -31,9 +33,6 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_value = "1,2,4,8,32,128,256", value_name = "N,…",
           value_parser = clap::value_parser!(u32).range(1..))]
     clients: Vec<u32>,
-    /// Threads of every program [default: 1, and the number of CPUs]
-    #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..))]
-    jobs: Vec<u32>,
     /// Only these cells, by their numbers in the announcement
     #[arg(long, value_delimiter = ',', value_name = "N|N-N,…", value_parser = cells::numbers)]
     cells: Vec<RangeInclusive<usize>>,
@@ -52,14 +51,8 @@ pub struct Args {
     null_runs: u32,
 }
 
-/// No runs, or enough for a confidence interval. Checked at the start, not after an hour of measuring.
-fn none_or_enough(text: &str) -> Result<u32, String> {
-    match text.parse::<u32>() {
-        Ok(1 | 2) => Err("a confidence interval needs three runs".into()),
-        parsed => parsed.map_err(|error| error.to_string()),
-    }
-}
-
+/// Names and additional options of the arms of pgbench.
+const PGBENCH: [(&str, &[&str]); 2] = [("pgbench", &[]), ("pgbench -l", &["-l"])];
 const TPS_BAR: Bar = Bar::AtLeast(0.98);
 /// Goal for the mean over all cells; not counted among the bars.
 const TPS_STRETCH: Bar = Bar::AtLeast(1.05);
@@ -71,6 +64,15 @@ const FLAT_BYTES: u64 = 256 << 10;
 const LOAD_S: f64 = 0.15;
 const CONNECT_S: f64 = 0.01;
 const CELL_S: f64 = 2.0;
+
+/// The null target: how many attempts per second and core the engine records.
+const NULL: Alone = Alone {
+    what: "null target, 3 s each",
+    label: "attempts/s/core over 5 million",
+    unit: 5e6,
+    bar: Bar::AtLeast(1.0),
+    words: |rate| format!("{} attempts/s/core", units::rate(rate)),
+};
 
 /// Most CPU time of pgdyno as a share of pgbench's. Fewer clients leave less to batch.
 fn cpu_bar(clients: u32) -> Bar {
@@ -101,8 +103,8 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     for cell in &cells {
         servers.checkpoint()?;
         let dir = tempfile::tempdir()?;
-        let arms = || args.start_arms(&drive, &servers, dir.path(), cell);
-        let race = turns::run(arms, args.slots.slots(args.arms()), args.slots.starts, dir.path())?;
+        let start = || Field::of(args.start_arms(&drive, &servers, dir.path(), cell), dir.path());
+        let race = turns::run(&args.names(), args.slots.slots(args.arms()), args.slots.starts, start)?;
         csv.push_str(&race.csv(&cell.csv()));
         println!("\n{}", cell.title(&args.work.protocol));
         for (ratio, means) in args.judge(&race, cell.clients, &mut tally)?.into_iter().zip(&mut means) {
@@ -113,7 +115,9 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     drop(servers);
     args.conclude(cells.len(), &means);
     if args.null_runs > 0 {
-        null::run(args.null_runs, &mut tally)?;
+        let null = build_example("pgdyno-engine", "null")?;
+        let rate = |_| Ok(output(Command::new(&null).arg("3"))?.trim().parse()?);
+        NULL.run(args.null_runs, rate, &mut tally)?;
     }
     Ok(tally.conclude())
 }
@@ -121,9 +125,7 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
 impl Args {
     /// The requested cells.
     fn chosen(&self) -> Result<Vec<Cell>, Failure> {
-        let processors = thread::available_parallelism()?.get() as u32;
-        let threads = if self.jobs.is_empty() { vec![1, processors] } else { self.jobs.clone() };
-        let mut cells = self.work.cells(&threads, &self.clients);
+        let mut cells = self.work.cells(&self.clients)?;
         if let Some(beyond) = self.cells.iter().find(|range| *range.end() > cells.len()) {
             return Err(
                 format!("--cells: there are {} cells, no number {}", cells.len(), beyond.end()).into()
@@ -137,6 +139,11 @@ impl Args {
     /// Number of arms: pgdyno's come first, then pgbench, then pgbench with its log.
     fn arms(&self) -> usize {
         self.waiting.len() + 1 + usize::from(self.pgbench_log)
+    }
+
+    fn names(&self) -> Vec<String> {
+        let of_pgdyno = self.waiting.iter().map(|waiting| format!("pgdyno {waiting}"));
+        of_pgdyno.chain(PGBENCH.map(|(name, _)| name.to_owned())).take(self.arms()).collect()
     }
 
     /// Index of pgbench among the arms.
@@ -174,22 +181,21 @@ impl Args {
         )
     }
 
-    fn start_arms(&self, drive: &PathBuf, servers: &Servers, dir: &std::path::Path, cell: &Cell) -> Vec<Arm> {
+    fn start_arms(&self, drive: &Path, servers: &Servers, dir: &Path, cell: &Cell) -> Vec<Arm> {
         // A generous limit: a program is normally ended after its last slot, and ends itself only if this process dies.
         let seconds = 2 * self.cell_s() as u32 + 300;
+        let names = self.names();
         let of_pgdyno = self.waiting.iter().enumerate().map(|(at, waiting)| {
             let mut command = Command::new(drive);
             command.args([&servers.conninfo(at), &cell.script, &self.work.protocol]);
             let numbers = [cell.clients, cell.threads, seconds, self.server.scale];
             command.args(numbers.map(|number| number.to_string())).arg(waiting);
-            Arm { name: format!("pgdyno {waiting}"), command, counts: Counts::Intervals }
+            Arm { name: names[at].clone(), command, counts: Counts::Intervals }
         });
-        let of_pgbench =
-            (self.pgbench()..self.arms()).zip([("pgbench", &[][..]), ("pgbench -l", &["-l"][..])]);
-        let of_pgbench = of_pgbench.map(|(at, (name, more))| {
-            let work = self.work.of_pgbench(servers.conninfo(at), cell, seconds);
-            let command = work.command(std::slice::from_ref(&servers.pgbench), more, dir);
-            Arm { name: name.to_owned(), command, counts: Counts::Progress }
+        let of_pgbench = (self.pgbench()..self.arms()).zip(PGBENCH).map(|(at, (_, more))| {
+            let mut command = pgbench::command(&servers.pgbench, cell, &self.work.protocol, seconds);
+            command.args(more).arg(servers.conninfo(at)).current_dir(dir);
+            Arm { name: names[at].clone(), command, counts: Counts::Progress }
         });
         of_pgdyno.chain(of_pgbench).collect()
     }
@@ -257,11 +263,5 @@ mod tests {
     fn more_clients_have_a_stricter_cpu_bar() {
         let bars = [1, 7, 8, 31, 32, 256].map(|clients| cpu_bar(clients).to_string());
         assert_eq!(bars, ["≤ 1", "≤ 1", "≤ 0.75", "≤ 0.75", "≤ 0.65", "≤ 0.65"]);
-    }
-
-    #[test]
-    fn too_few_runs_for_an_interval_are_refused() {
-        assert_eq!((none_or_enough("0"), none_or_enough("3")), (Ok(0), Ok(3)));
-        assert!(["1", "2", "-1", "x"].iter().all(|text| none_or_enough(text).is_err()));
     }
 }

@@ -1,22 +1,56 @@
-//! A load by a program, from its start until all data is durable.
+//! Loads by two programs in turns, each from its start until all data is durable.
 
-use std::{path::PathBuf, process::Command, time::Instant};
-
-use pgdyno_analysis::compare::{
-    bar::{Bar, Ratio},
-    slots::Slots,
+use std::{
+    path::{Path, PathBuf},
+    process::Command,
+    time::Instant,
 };
+
+use pgdyno_analysis::compare::bar::{Bar, Ratio};
 use pgdyno_core::units;
+use pgdyno_host::observe::TreeUsage;
 use pgdyno_wire::Session;
 
-use super::{Tally, cpu, process::Program, server::Own};
+use super::{Tally, build_pgdyno, cpu, process::Program, server::Own, turns::in_turns, write_file};
 use crate::Failure;
 
 /// Database of all loads.
 pub const DATABASE: &str = "bench_load";
-/// Columns of [`Load::csv`].
-pub const CSV_COLUMNS: &str =
-    "rows_per_s,seconds,checkpoint_s,verify_s,program_cpu_s,server_cpu_s,wal_bytes,peak_bytes";
+const CSV_HEADER: &str = "tables,round,program,rows_per_s,seconds,checkpoint_s,verify_s,program_cpu_s,server_cpu_s,\
+                          wal_bytes,peak_bytes\n";
+
+/// Flags of the benchmarks of loads.
+#[derive(Debug, clap::Args)]
+pub struct LoadArgs {
+    /// Directory of postgres and pgbench, instead of a search
+    #[arg(long, value_name = "DIR")]
+    pub pg_bindir: Option<PathBuf>,
+    /// pgdyno to measure [default: built from this checkout]
+    #[arg(long, value_name = "PATH")]
+    pgdyno: Option<PathBuf>,
+    /// Data directory of the server, new or empty, for example in memory to exclude the disk
+    #[arg(long, value_name = "DIR")]
+    pub data: Option<PathBuf>,
+    /// Streams of pgdyno, and threads of the other program if it has any
+    #[arg(long, default_value_t = 2, value_parser = clap::value_parser!(u32).range(1..))]
+    pub jobs: u32,
+    /// Write every load as CSV
+    #[arg(long, value_name = "FILE")]
+    csv: Option<PathBuf>,
+    /// More flags for `pgdyno load`
+    #[arg(last = true, value_name = "FLAG")]
+    pub more: Vec<String>,
+}
+
+impl LoadArgs {
+    /// pgdyno as named, otherwise built.
+    ///
+    /// # Errors
+    /// It does not build.
+    pub fn pgdyno(&self) -> Result<PathBuf, Failure> {
+        self.pgdyno.clone().map_or_else(build_pgdyno, Ok)
+    }
+}
 
 /// The loading program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,64 +59,63 @@ pub enum Who {
     Pgdyno,
 }
 
-/// The programs, in the order of a pair of loads.
-pub const ALL: [Who; 2] = [Who::Peer, Who::Pgdyno];
-
-impl Who {
-    /// Name in output; `peer` is that of the peer.
-    pub fn name(self, peer: &'static str) -> &'static str {
-        match self {
-            Self::Peer => peer,
-            Self::Pgdyno => "pgdyno",
-        }
-    }
-}
-
-/// Indexes into [`ALL`] of the programs of each round, in their order. The duration of a slot is that of its load.
-pub fn rounds(rounds: u32) -> Vec<Vec<usize>> {
-    let slots = Slots { arms: ALL.len(), rounds, dropped_ns: 0, counted_ns: 0 };
-    let order: Vec<usize> = slots.order().collect();
-    order.chunks(ALL.len()).map(<[usize]>::to_vec).collect()
-}
-
-/// Loads by both programs in the order of `places`, which are indexes into [`ALL`].
-///
-/// # Errors
-/// The first problem.
-pub fn pair(
-    places: &[usize],
-    mut load: impl FnMut(Who) -> Result<Load, Failure>,
-) -> Result<Option<(Load, Load)>, Failure> {
-    let mut pair = [None; ALL.len()];
-    for &place in places {
-        pair[place] = Some(load(ALL[place])?);
-    }
-    Ok(pair[0].zip(pair[1]))
-}
+const ALL: [Who; 2] = [Who::Peer, Who::Pgdyno];
 
 /// Name, quantity and bar of a ratio of pgdyno's loads to the peer's.
 pub type Measure = (&'static str, fn(&Load) -> f64, Option<Bar>);
 
-/// Prints the means of both programs and the ratios of their loads.
-///
-/// # Errors
-/// A ratio has no confidence interval.
-pub fn judge(
-    peer: &'static str,
-    pairs: &[(Load, Load)],
-    rows: u64,
-    measures: &[Measure],
-    tally: &mut Tally,
-) -> Result<(), Failure> {
-    let (theirs, ours): (Vec<Load>, Vec<Load>) = pairs.iter().copied().unzip();
-    for (who, loads) in ALL.into_iter().zip([&theirs, &ours]) {
-        println!("  {:8} {}", who.name(peer), means(loads, rows));
+/// Loads of the same tables by both programs.
+pub struct Comparison<'a> {
+    /// Heading of its results.
+    pub title: String,
+    /// Name of the tables in CSV.
+    pub tables: String,
+    /// Name of the other program.
+    pub peer: &'static str,
+    /// Rows of the tables.
+    pub rows: u64,
+    /// Loads by each program.
+    pub rounds: u32,
+    /// What is judged.
+    pub measures: &'a [Measure],
+}
+
+impl Comparison<'_> {
+    fn name(&self, who: Who) -> &'static str {
+        if who == Who::Pgdyno { "pgdyno" } else { self.peer }
     }
-    for (name, what, bar) in measures {
-        let ratio = Ratio::from_pairs(pairs.iter().map(|(theirs, ours)| (what(ours), what(theirs))))?;
-        tally.judge(name, &ratio, *bar);
+
+    /// Loads in turns with the commands of both programs, which load and end, and verifies pgdyno's; prints the means
+    /// and the ratios, and returns pgdyno's loads.
+    ///
+    /// # Errors
+    /// The first problem.
+    pub fn run(
+        &self,
+        ring: &mut Ring,
+        command: impl Fn(&Ring, Who) -> Command,
+        tally: &mut Tally,
+    ) -> Result<Vec<Load>, Failure> {
+        let loads = in_turns(ALL.len(), self.rounds, |round, program| {
+            let who = ALL[program];
+            let mut command = command(ring, who);
+            let load = ring.load(self.name(who), &mut command, who == Who::Pgdyno)?;
+            let line = load.csv(self.rows);
+            ring.csv.push_str(&format!("{},{round},{},{line}\n", self.tables, self.name(who)));
+            write_file(ring.csv_file.as_deref(), &ring.csv)?;
+            Ok(load)
+        })?;
+        println!("\n{}; {} each way", self.title, units::plural(self.rounds.into(), "load"));
+        for (who, loads) in ALL.into_iter().zip(&loads) {
+            println!("  {:8} {}", self.name(who), means(loads, self.rows));
+        }
+        let [theirs, ours] = &loads[..] else { return Err("there are two programs".into()) };
+        for (name, of, bar) in self.measures {
+            let ratio = Ratio::from_pairs(ours.iter().map(of).zip(theirs.iter().map(of)))?;
+            tally.judge(name, &ratio, *bar);
+        }
+        Ok(ours.clone())
     }
-    Ok(())
 }
 
 /// One load.
@@ -106,11 +139,13 @@ pub struct Ring {
     pub own: Own,
     pub pgdyno: PathBuf,
     dir: tempfile::TempDir,
+    csv: String,
+    csv_file: Option<PathBuf>,
 }
 
 impl Load {
     /// Fields after the name of the program; an absent value is empty.
-    pub fn csv(&self, rows: u64) -> String {
+    fn csv(&self, rows: u64) -> String {
         let absent = |value: Option<String>| value.unwrap_or_default();
         format!(
             "{:.1},{:.3},{:.3},{},{:.3},{:.3},{},{}",
@@ -130,9 +165,8 @@ impl Load {
 fn means(loads: &[Load], rows: u64) -> String {
     let mean = |what: &dyn Fn(&Load) -> f64| loads.iter().map(what).sum::<f64>() / loads.len().max(1) as f64;
     let seconds = mean(&|load| load.seconds);
-    let verifications: Vec<f64> = loads.iter().filter_map(|load| load.verify_s).collect();
-    let verification =
-        (!verifications.is_empty()).then(|| verifications.iter().sum::<f64>() / verifications.len() as f64);
+    let verified = loads.iter().any(|load| load.verify_s.is_some());
+    let verify_s = mean(&|load| load.verify_s.unwrap_or_default());
     format!(
         "{:>9} rows/s, {seconds:.2} s with {:.2} s of checkpoint; CPU time: program {:.2} s, server {:.2} s; \
          WAL {}{}",
@@ -141,8 +175,7 @@ fn means(loads: &[Load], rows: u64) -> String {
         mean(&|load| load.program_cpu_s),
         mean(&|load| load.server_cpu_s),
         units::or_absent(loads.iter().filter_map(|load| load.wal_bytes).max(), units::bytes),
-        verification
-            .map_or_else(String::new, |seconds| format!("; verification {seconds:.2} s, not counted"))
+        if verified { format!("; verification {verify_s:.2} s, not counted") } else { String::new() }
     )
 }
 
@@ -151,8 +184,10 @@ impl Ring {
     ///
     /// # Errors
     /// There is no session.
-    pub fn new(own: Own, pgdyno: PathBuf) -> Result<Self, Failure> {
-        Ok(Self { admin: own.admin()?, own, pgdyno, dir: tempfile::tempdir()? })
+    pub fn new(own: Own, pgdyno: &Path, args: &LoadArgs) -> Result<Self, Failure> {
+        let (admin, dir) = (own.session("postgres")?, tempfile::tempdir()?);
+        let (csv, csv_file) = (CSV_HEADER.to_owned(), args.csv.clone());
+        Ok(Self { admin, own, pgdyno: pgdyno.to_owned(), dir, csv, csv_file })
     }
 
     /// Executes one load into a new database by a program that ends when it has loaded.
@@ -160,10 +195,12 @@ impl Ring {
     /// # Errors
     /// The first problem.
     pub fn load(&mut self, name: &str, command: &mut Command, verified: bool) -> Result<Load, Failure> {
-        self.clear()?;
+        self.own.create(DATABASE)?;
+        self.own.execute("postgres", "CHECKPOINT")?;
+        rustix::fs::sync();
         let pid = self.own.pid();
-        let used_ns = || cpu::tree_ns(pid).ok_or("the server is gone");
-        let (before_ns, wal) = (used_ns()?, wal_bytes(&mut self.admin));
+        let used = || TreeUsage::read(pid).ok_or("the server is gone");
+        let (before, wal) = (used()?, wal_bytes(&mut self.admin));
         let (mut peak_bytes, mut program_cpu_ns) = (0, 0);
         let start = Instant::now();
         let mut program = Program::start(name, command, self.dir.path())?;
@@ -174,7 +211,7 @@ impl Ring {
         let loaded_s = start.elapsed().as_secs_f64();
         self.admin.execute("CHECKPOINT").map_err(|error| error.to_string())?;
         let seconds = start.elapsed().as_secs_f64();
-        let server_cpu_s = used_ns()?.saturating_sub(before_ns) as f64 / 1e9;
+        let server_cpu_s = used()?.since(&before).cpu_s;
         let wal_bytes =
             wal_bytes(&mut self.admin).zip(wal).map(|(after, before)| after.saturating_sub(before));
         let verify_s = verified.then(|| self.verify()).transpose()?;
@@ -187,16 +224,6 @@ impl Ring {
             wal_bytes,
             peak_bytes,
         })
-    }
-
-    /// Creates a new database and writes everything else out.
-    fn clear(&mut self) -> Result<(), Failure> {
-        let drop = format!("DROP DATABASE IF EXISTS {DATABASE}");
-        for sql in [drop, format!("CREATE DATABASE {DATABASE}"), "CHECKPOINT".to_owned()] {
-            self.admin.execute(&sql).map_err(|error| format!("{sql}: {error}"))?;
-        }
-        rustix::fs::sync();
-        Ok(())
     }
 
     /// Verifies the tables and returns the seconds it took.
@@ -234,7 +261,7 @@ mod tests {
         assert_eq!(LOAD.csv(1_000), "500.0,2.000,0.500,,0.250,1.750,,7");
         let verified = Load { verify_s: Some(1.0), wal_bytes: Some(9), ..LOAD };
         assert_eq!(verified.csv(1_000), "500.0,2.000,0.500,1.000,0.250,1.750,9,7");
-        assert_eq!(CSV_COLUMNS.split(',').count(), LOAD.csv(1).split(',').count());
+        assert_eq!(CSV_HEADER.split(',').count(), 3 + LOAD.csv(1).split(',').count());
     }
 
     #[test]

@@ -1,31 +1,29 @@
-//! `bench-driver` and `bench-keeping`: programs that alternate on one server. `bench-load` and `bench-tpcc`:
-//! alternating loads; `bench-tpcc` then also alternates runs. `bench-observe`: a driver with and without observers.
-//! `bench-disk`: storage, without a server.
+//! `bench-driver`: programs that alternate. `bench-load` and `bench-tpcc`: alternating loads; `bench-tpcc` then also
+//! alternates runs. `bench-observe`: a driver with and without observers. `bench-disk`: storage, without a server.
 //!
 //! Single runs on a shared machine scatter by 20 %, more than the difference in question. So all programs keep their
 //! connections for the whole run, and only one of them is awake at a time. Order, windows, pairs and confidence
 //! intervals come from `pgdyno_analysis::compare`; this module starts, stops and wakes the programs, which know nothing
 //! of it.
 
+mod alone;
 mod cells;
 mod cpu;
 pub mod disk;
 pub mod driver;
-pub mod keeping;
 pub mod load;
 mod loading;
-mod null;
 pub mod observe;
 mod pgbench;
 mod process;
 mod server;
 pub mod tpcc;
-mod tpcc_run;
 mod turns;
 
 use std::{
     fs,
     path::{Path, PathBuf},
+    thread,
 };
 
 use pgdyno_analysis::compare::{
@@ -68,18 +66,17 @@ struct WorkArgs {
     /// Protocol
     #[arg(long, default_value = "prepared", value_parser = ["simple", "extended", "prepared"])]
     protocol: String,
+    /// Threads of every program [default: 1, and the number of CPUs]
+    #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..))]
+    jobs: Vec<u32>,
 }
 
 impl WorkArgs {
     /// Every script with every number of threads and clients.
-    fn cells(&self, threads: &[u32], clients: &[u32]) -> Vec<Cell> {
-        Cell::all(&self.script, threads, clients)
-    }
-
-    /// The options of a cell for pgbench and compatible programs.
-    fn of_pgbench(&self, conninfo: String, cell: &Cell, seconds: u32) -> pgbench::Work {
-        let (script, protocol) = (cell.script.clone(), self.protocol.clone());
-        pgbench::Work { conninfo, script, protocol, clients: cell.clients, jobs: cell.threads, seconds }
+    fn cells(&self, clients: &[u32]) -> Result<Vec<Cell>, Failure> {
+        let processors = thread::available_parallelism()?.get() as u32;
+        let threads = if self.jobs.is_empty() { vec![1, processors] } else { self.jobs.clone() };
+        Ok(Cell::all(&self.script, &threads, clients))
     }
 }
 

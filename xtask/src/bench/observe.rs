@@ -1,28 +1,21 @@
 //! `bench-observe`: what observing costs. A driver runs without a pause on one server; all observers watch it in every
 //! second slot, and sleep in the others.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
-    process::Command,
-    thread,
-    time::{SystemTime, UNIX_EPOCH},
-};
+use std::{fs, path::Path, process::Command};
 
 use pgdyno_analysis::compare::{
     bar::{Bar, Ratio},
-    slots::{DROPPED_MS, Grid, Window, rate_within},
+    slots::{DROPPED_MS, Grid},
 };
 use pgdyno_core::units;
-use rustix::process::Signal;
 
 use super::{
     CSV_HEADER, SlotArgs, Tally, WorkArgs, build_example,
     cells::Cell,
-    cpu, print_level,
-    process::{Program, sleep_until},
+    print_level,
+    process::Program,
     server::{Own, ServerArgs, Servers},
-    turns::{Counts, Memory, Race, Slot, Start},
+    turns::{self, Arm, Counts, Field, Race, Runner, Slot, Watched},
 };
 use crate::Failure;
 
@@ -39,9 +32,6 @@ pub struct Args {
     #[arg(long, value_delimiter = ',', default_value = "8,200", value_name = "N,…",
           value_parser = clap::value_parser!(u32).range(1..))]
     clients: Vec<u32>,
-    /// Driver threads [default: 1, and the number of CPUs]
-    #[arg(long, value_delimiter = ',', value_name = "N,…", value_parser = clap::value_parser!(u32).range(1..))]
-    jobs: Vec<u32>,
 }
 
 const NAMES: [&str; 2] = ["observed", "alone"];
@@ -59,7 +49,7 @@ const FLAT_BYTES: u64 = 256 << 10;
 /// # Errors
 /// The first problem.
 pub fn run(args: &Args) -> Result<bool, Failure> {
-    let cells = args.cells()?;
+    let cells = args.work.cells(&args.clients)?;
     println!("{}", args.announcement(&cells));
     let drive = build_example("pgdyno-postgres", "drive")?;
     let observe = build_example("pgdyno-observe", "observe")?;
@@ -71,10 +61,10 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     let mut csv = CSV_HEADER.to_owned();
     for cell in &cells {
         servers.checkpoint()?;
-        let bench =
-            Bench { args, drive: &drive, observe: &observe, server, conninfo: servers.conninfo(0), cell };
-        let starts = (0..args.slots.starts).map(|_| bench.start()).collect::<Result<_, _>>()?;
-        let race = Race { names: NAMES.map(str::to_owned).to_vec(), starts };
+        let (dir, conninfo) = (tempfile::tempdir()?, servers.conninfo(0));
+        let bench = Bench { args, drive: &drive, observe: &observe, server, conninfo, cell, dir: dir.path() };
+        let plan = args.slots.slots(NAMES.len());
+        let race = turns::run(&NAMES.map(str::to_owned), plan, args.slots.starts, || bench.start())?;
         csv.push_str(&race.csv(&cell.csv()));
         println!("\n{}", cell.title(&args.work.protocol));
         judge(&race, &mut tally)?;
@@ -84,12 +74,6 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
 }
 
 impl Args {
-    fn cells(&self) -> Result<Vec<Cell>, Failure> {
-        let processors = thread::available_parallelism()?.get() as u32;
-        let threads = if self.jobs.is_empty() { vec![1, processors] } else { self.jobs.clone() };
-        Ok(self.work.cells(&threads, &self.clients))
-    }
-
     fn cell_s(&self) -> f64 {
         self.slots.seconds(&[Grid::Fine; NAMES.len()])
     }
@@ -113,50 +97,27 @@ struct Bench<'a> {
     server: &'a Own,
     conninfo: String,
     cell: &'a Cell,
+    dir: &'a Path,
 }
 
 impl Bench<'_> {
-    /// Starts driver and observers, and runs all slots.
-    fn start(&self) -> Result<Start, Failure> {
-        let dir = tempfile::tempdir()?;
-        let mut driver = Program::start("drive", &mut self.driver(), dir.path())?;
-        driver.wait_until("begin", |driver| Counts::Intervals.begun(driver).is_some())?;
-        let lines = dir.path().join("observations.ndjson");
-        let mut observers = Program::start("observe", &mut self.observers(&lines), dir.path())?;
+    /// Starts the driver, which runs all the time, and the observers, which sleep in every second slot.
+    fn start(&self) -> Result<Field, Failure> {
+        let dir = self.dir;
+        let driver = Arm { name: "drive".into(), command: self.driver(), counts: Counts::Intervals };
+        let driver = Runner::start_awake(driver, dir)?;
+        let lines = dir.join("observations.ndjson");
+        // Those of the start before.
+        let _ = fs::remove_file(&lines);
+        let mut observers = Program::start("observe", &mut self.observers(&lines), dir)?;
         let sees = || fs::read_to_string(&lines).is_ok_and(|text| text.contains("\"of\":\"waits\""));
         observers.wait_until("see what sessions wait for", |_| sees())?;
-        let watch = Watch { pids: self.answering()?, observers };
-        self.slots(driver, watch)
-    }
-
-    fn slots(&self, mut driver: Program, mut watch: Watch) -> Result<Start, Failure> {
-        let plan = self.args.slots.slots(NAMES.len());
-        let mut watched = Vec::new();
-        for arm in plan.order() {
-            let signal = if arm == OBSERVED { Signal::CONT } else { Signal::STOP };
-            watch.observers.signal(signal)?;
-            let now_ns = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos() as u64;
-            let window = plan.window(now_ns, Grid::Fine);
-            sleep_until(window.from_ns)?;
-            let before_ns = watch.cpu_ns()?;
-            sleep_until(window.to_ns)?;
-            watched.push((arm, window, watch.cpu_ns()?.saturating_sub(before_ns), watch.resident_bytes()));
-            driver.check()?;
-            watch.observers.check()?;
-        }
-        let last_ns = watched.last().map_or(0, |(_, window, ..)| window.to_ns);
-        let is_told = |driver: &Program| {
-            Counts::Intervals.read(driver).last().is_some_and(|count| count.span_ns.end >= last_ns)
-        };
-        driver.wait_until("report its counts", is_told)?;
-        let counts = Counts::Intervals.read(&driver);
-        let slot = |(arm, window, cpu_ns, _): &(usize, Window, u64, u64)| {
-            let tps = rate_within(&counts, *window).filter(|tps| *tps > 0.0);
-            (*arm, tps.map(|tps| Slot::of_share(tps, *cpu_ns, *window)))
-        };
-        let slots = watched.iter().map(slot).collect();
-        let resident: Vec<u64> = watched.iter().map(|(.., bytes)| *bytes).collect();
-        Ok(Start { slots, memory: vec![Memory::of(&resident, watch.observers.pid())] })
+        let pids = [vec![observers.pid()], self.answering()?].concat();
+        Ok(Field {
+            runners: vec![Runner::without_counts(observers)],
+            awake: vec![Some(0), None],
+            watched: Some(Watched { runner: driver, pids }),
+        })
     }
 
     fn driver(&self) -> Command {
@@ -169,7 +130,7 @@ impl Bench<'_> {
         command
     }
 
-    fn observers(&self, lines: &PathBuf) -> Command {
+    fn observers(&self, lines: &Path) -> Command {
         let mut command = Command::new(self.observe);
         command.args([&self.conninfo, &self.cell.clients.to_string()]).arg(lines);
         command
@@ -178,39 +139,13 @@ impl Bench<'_> {
     /// The server processes that answer the observers.
     fn answering(&self) -> Result<Vec<u32>, Failure> {
         let sql = "SELECT pid FROM pg_stat_activity WHERE application_name LIKE 'pgdyno observer%'";
-        let rows = self.server.admin()?.query(sql).map_err(|error| error.to_string())?;
+        let rows = self.server.session("postgres")?.query(sql).map_err(|error| error.to_string())?;
         let pids: Vec<u32> = rows.iter().filter_map(|row| row.parse(0)).collect();
         if pids.is_empty() { Err("the observers have no session".into()) } else { Ok(pids) }
     }
 }
 
-/// The observers with what they use.
-struct Watch {
-    observers: Program,
-    /// Server processes that answer them.
-    pids: Vec<u32>,
-}
-
-impl Watch {
-    /// CPU time of all of it.
-    fn cpu_ns(&self) -> Result<u64, Failure> {
-        let of = |pid: &u32| cpu::time_ns(*pid).ok_or("a session of the observers was lost");
-        let answering = self.pids.iter().map(of).sum::<Result<u64, _>>()?;
-        Ok(self.observers.cpu_ns()? + answering)
-    }
-
-    fn resident_bytes(&self) -> u64 {
-        cpu::memory_bytes(self.observers.pid(), "VmRSS").unwrap_or(0)
-    }
-}
-
 impl Slot {
-    /// A slot of a program that used this CPU time in the window.
-    fn of_share(tps: f64, cpu_ns: u64, window: Window) -> Self {
-        let seconds = (window.to_ns - window.from_ns) as f64 / 1e9;
-        Self { tps, cpu_ns: cpu_ns as f64 / (tps * seconds) }
-    }
-
     /// CPUs that were used.
     fn cpus(&self) -> f64 {
         self.cpu_ns * self.tps / 1e9
@@ -225,7 +160,7 @@ fn judge(race: &Race, tally: &mut Tally) -> Result<(), Failure> {
     let observed = observed.filter(|(arm, _)| *arm == OBSERVED).filter_map(|(_, slot)| *slot);
     let cpus = Ratio::from_pairs(observed.map(|slot| (slot.cpus(), 1.0)))?;
     tally.judge("CPUs of observers and their sessions", &cpus, Some(CPU_BAR));
-    let memory = race.memory(0).ok_or("the observers' memory could not be read")?;
+    let memory = race.memory(OBSERVED).ok_or("the observers' memory could not be read")?;
     let [peak, half, end] = [memory.peak_bytes, memory.half_bytes, memory.end_bytes].map(units::bytes);
     let words = format!("peak memory {peak}; {half} at half time, {end} at the end, flat");
     tally.say(&words, memory.end_bytes <= memory.half_bytes + FLAT_BYTES);

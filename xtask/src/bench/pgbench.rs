@@ -1,40 +1,20 @@
-//! How to call pgbench or a compatible program, and how to parse its progress.
+//! How to call pgbench, and how to parse its progress.
 
-use std::{
-    path::{Path, PathBuf},
-    process::Command,
-};
+use std::{path::Path, process::Command};
 
 use pgdyno_analysis::compare::slots::Count;
 
-/// Options of a pgbench run.
-#[derive(Debug, Clone)]
-pub struct Work {
-    /// Connection string.
-    pub conninfo: String,
-    /// Built-in script.
-    pub script: String,
-    /// Protocol.
-    pub protocol: String,
-    /// Clients.
-    pub clients: u32,
-    /// Threads.
-    pub jobs: u32,
-    /// Seconds after which it ends by itself if this process dies.
-    pub seconds: u32,
-}
+use super::cells::Cell;
 
-impl Work {
-    /// The command. It reports the number of transactions every second. Of all of pgbench's options for this, this one
-    /// adds the least to a transaction: one clock reading. Its log, even aggregated, costs more.
-    pub fn command(&self, program: &[PathBuf], more: &[&str], dir: &Path) -> Command {
-        let mut command = Command::new(&program[0]);
-        command.args(&program[1..]).current_dir(dir);
-        command.args(["-n", "-b", &self.script, "-M", &self.protocol, "-P", "1", "--progress-timestamp"]);
-        command.args(["-c", &self.clients.to_string(), "-j", &self.jobs.to_string()]);
-        command.args(["-T", &self.seconds.to_string()]).args(more).arg(&self.conninfo);
-        command
-    }
+/// A run of a cell, which ends by itself after `seconds` if this process dies; the connection string is still to be
+/// added. It reports the number of transactions every second. Of all of pgbench's options for this, this one adds the
+/// least to a transaction: one clock reading. Its log, even aggregated, costs more.
+pub fn command(program: &Path, cell: &Cell, protocol: &str, seconds: u32) -> Command {
+    let mut command = Command::new(program);
+    command.args(["-n", "-b", &cell.script, "-M", protocol, "-P", "1", "--progress-timestamp"]);
+    command.args(["-c", &cell.clients.to_string(), "-j", &cell.threads.to_string()]);
+    command.args(["-T", &seconds.to_string()]);
+    command
 }
 
 /// Parses `progress: UNIX_SECONDS s, TPS tps, …`. A line covers the time since the previous one, so the first one is

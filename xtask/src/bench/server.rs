@@ -39,25 +39,6 @@ pub struct ServerArgs {
     pub scale: u32,
 }
 
-/// Requirements for an own server.
-#[derive(Debug, Clone, Default)]
-pub struct Wanted {
-    /// Directory of postgres and pgbench, instead of a search.
-    pub bindir: Option<PathBuf>,
-    /// Data directory, new or empty.
-    pub data: Option<PathBuf>,
-    /// pgbench, if not the one next to postgres.
-    pub pgbench: Option<PathBuf>,
-    /// Sessions.
-    pub sessions: u32,
-    /// Whether it also listens on the loopback interface.
-    pub listen: bool,
-    /// Index among several servers.
-    pub number: usize,
-    /// Settings in addition to those that pgdyno chooses.
-    pub settings: &'static [(&'static str, &'static str)],
-}
-
 /// Background work of the server is not a property of a driver, and would disturb whichever program is running.
 const UNDISTURBED: [(&str, &str); 3] =
     [("autovacuum", "off"), ("checkpoint_timeout", "1h"), ("max_wal_size", "4GB")];
@@ -72,24 +53,28 @@ pub struct Own {
     running: Box<RunningServer>,
 }
 
+/// Request for a server from the programs in `bindir`, or from those found by a search, for so many sessions of the
+/// programs.
+pub fn request(bindir: &Option<PathBuf>, data: &Option<PathBuf>, sessions: u32) -> Request {
+    Request {
+        bindir: bindir.clone(),
+        search_path: env::var_os("PATH"),
+        data: data.clone(),
+        clients: sessions + SPARE_SESSIONS,
+        lifetime: Lifetime::DiesWithUs,
+        ..Request::named(format!("bench-{}", std::process::id()))
+    }
+}
+
 impl Own {
-    /// Starts one from the programs in `bindir`, or from those found by a search.
+    /// Starts one, with this pgbench or the one next to postgres.
     ///
     /// # Errors
     /// The server could not be started.
-    pub fn start(wanted: Wanted) -> Result<Self, Failure> {
-        let request = Request {
-            bindir: wanted.bindir,
-            search_path: env::var_os("PATH"),
-            data: wanted.data,
-            clients: wanted.sessions,
-            listen: wanted.listen.then(|| LOOPBACK.to_owned()),
-            lifetime: Lifetime::DiesWithUs,
-            settings: wanted.settings.iter().map(|(name, value)| ((*name).into(), (*value).into())).collect(),
-            ..Request::named(format!("bench-{}-{}", std::process::id(), wanted.number))
-        };
-        let running = up(&request, &dirs().map_err(words)?, &mut |_| {}).map_err(words)?;
-        let pgbench = wanted.pgbench.unwrap_or_else(|| pgbench_beside(&running.bindir));
+    pub fn start(request: Request, pgbench: Option<PathBuf>) -> Result<Self, Failure> {
+        let dirs = Dirs::of_process().map(|dirs| Dirs { templates: None, ..dirs }).map_err(words)?;
+        let running = up(&request, &dirs, &mut |_| {}).map_err(words)?;
+        let pgbench = pgbench.unwrap_or_else(|| pgbench_beside(&running.bindir));
         Ok(Self { pgbench, running: Box::new(running) })
     }
 
@@ -103,35 +88,38 @@ impl Own {
         self.running.superuser
     }
 
-    /// Options to connect to one of its databases as superuser.
-    pub fn options(&self, database: &str) -> ConnectOptions {
-        let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
-        ConnectOptions {
-            database: database.to_owned(),
-            ..ConnectOptions::local(address, self.running.superuser)
-        }
-    }
-
     /// Connection string for one of its databases.
     pub fn conninfo(&self, database: &str) -> String {
         let (host, port) = (self.running.socket_dir.display(), self.running.port);
         format!("host='{host}' port={port} user={} dbname={database}", self.running.superuser)
     }
 
-    /// A superuser session outside of all measured databases.
-    ///
-    /// # Errors
-    /// The connection failed.
-    pub fn admin(&self) -> Result<Session, Failure> {
-        connect(&self.options("postgres")).map_err(words)
-    }
-
-    /// A session with one of its databases.
+    /// A superuser session with one of its databases; no program is measured in `postgres` of a server of loads.
     ///
     /// # Errors
     /// The connection failed.
     pub fn session(&self, database: &str) -> Result<Session, Failure> {
-        connect(&self.options(database)).map_err(|problem| problem.what.into())
+        let address = Address::Unix(self.running.socket_dir.clone(), self.running.port);
+        let options = ConnectOptions::local(address, self.running.superuser);
+        connect(&ConnectOptions { database: database.to_owned(), ..options }).map_err(words)
+    }
+
+    /// Executes a statement in one of its databases.
+    ///
+    /// # Errors
+    /// The server refused.
+    pub fn execute(&self, database: &str, sql: &str) -> Result<(), Failure> {
+        self.session(database)?.execute(sql).map_err(|error| format!("{sql}: {error}"))?;
+        Ok(())
+    }
+
+    /// Creates an empty database in place of the one of this name.
+    ///
+    /// # Errors
+    /// The server refused.
+    pub fn create(&self, database: &str) -> Result<(), Failure> {
+        self.execute("postgres", &format!("DROP DATABASE IF EXISTS {database}"))?;
+        self.execute("postgres", &format!("CREATE DATABASE {database}"))
     }
 
     /// Process id of the postmaster.
@@ -193,16 +181,17 @@ impl Servers {
 
     fn start(args: &ServerArgs, programs: usize, clients: u32) -> Result<Self, Failure> {
         let one = |number: usize| {
-            let own = Own::start(Wanted {
-                bindir: args.pg_bindir.clone(),
-                data: args.data.as_ref().map(|data| data.join(number.to_string())),
-                pgbench: args.pgbench.clone(),
-                sessions: clients + SPARE_SESSIONS,
-                number,
-                settings: &UNDISTURBED,
-                ..Wanted::default()
-            })?;
-            load(&own.options(DATABASE), args.scale).map_err(words)?;
+            let data = args.data.as_ref().map(|data| data.join(number.to_string()));
+            let server = request(&args.pg_bindir, &data, clients);
+            let own = Own::start(
+                Request {
+                    name: format!("{}-{number}", server.name),
+                    settings: UNDISTURBED.map(|(name, value)| (name.into(), value.into())).into(),
+                    ..server
+                },
+                args.pgbench.clone(),
+            )?;
+            load(&mut own.session(DATABASE)?, args.scale).map_err(words)?;
             Ok(own)
         };
         let servers = (0..programs).map(one).collect::<Result<Vec<_>, Failure>>()?;
@@ -234,7 +223,7 @@ impl Servers {
     pub fn checkpoint(&self) -> Result<(), Failure> {
         let Home::Own(servers) = &self.home else { return Ok(()) };
         for server in servers {
-            server.admin()?.execute("CHECKPOINT").map_err(|error| error.to_string())?;
+            server.execute(DATABASE, "CHECKPOINT")?;
         }
         Ok(())
     }
@@ -244,11 +233,10 @@ impl Servers {
 const DATABASE: &str = "postgres";
 
 /// Loads the tables and reads them into shared buffers.
-fn load(options: &ConnectOptions, scale: u32) -> Result<(), Problem> {
-    let mut session = connect(options)?;
+fn load(session: &mut Session, scale: u32) -> Result<(), Problem> {
     let wish = LoadRequest { scale: Some(scale.into()), method: Some(Way::Stream), ..LoadRequest::default() };
-    load_tables(slice::from_mut(&mut session), None, &wish.plan(1)?, &Stop::default(), &mut |_| ())?;
-    prewarm(&mut session).map_err(|error: WireError| error.into_problem("could not read the tables"))?;
+    load_tables(slice::from_mut(session), None, &wish.plan(1)?, &Stop::default(), &mut |_| ())?;
+    prewarm(session).map_err(|error: WireError| error.into_problem("could not read the tables"))?;
     Ok(())
 }
 
@@ -256,10 +244,6 @@ fn load(options: &ConnectOptions, scale: u32) -> Result<(), Problem> {
 fn pgbench_beside(bindir: &Path) -> PathBuf {
     let beside = bindir.join("pgbench");
     if beside.exists() { beside } else { "pgbench".into() }
-}
-
-fn dirs() -> Result<Dirs, Problem> {
-    Dirs::of_process().map(|dirs| Dirs { templates: None, ..dirs })
 }
 
 fn words(problem: Problem) -> Failure {

@@ -132,86 +132,170 @@ fn intervals(text: &str) -> Vec<Count> {
     text.lines().filter_map(count).collect()
 }
 
-/// A running program with its memory readings.
-struct Runner {
+/// A running program and where it reports its counts.
+pub struct Runner {
     program: Program,
     counts: Counts,
     grid: Grid,
-    memory: Vec<u64>,
+}
+
+/// Programs that run in turns, all on one machine.
+pub struct Field {
+    /// Those of which all but one are stopped.
+    pub runners: Vec<Runner>,
+    /// Which of them is awake in the slots of an arm, by its index; `None` is none.
+    pub awake: Vec<Option<usize>>,
+    /// What is measured in the slots of all arms, if it is not the program that is awake.
+    pub watched: Option<Watched>,
+}
+
+/// A program that runs all the time, and what is charged for the programs in turns.
+pub struct Watched {
+    /// Its transactions are counted.
+    pub runner: Runner,
+    /// Processes whose CPU time counts; the memory of the first is read.
+    pub pids: Vec<u32>,
 }
 
 /// A slot before its counts are known.
-struct Watched {
+struct Passed {
     arm: usize,
     window: Window,
     /// CPU use in the window; above 1 for several threads.
     busy: f64,
+    /// Memory at its end, with the process that has it.
+    memory: Option<(u32, u64)>,
 }
 
-/// Runs all arms alternately, with `starts` new starts.
+/// Runs programs to their end in turns, each `rounds` times, in the order of [`Slots::order`]: their results, in the
+/// order of the rounds. `run` gets the round and the index of the program.
+///
+/// # Errors
+/// The first problem.
+pub fn in_turns<T>(
+    programs: usize,
+    rounds: u32,
+    mut run: impl FnMut(usize, usize) -> Result<T, Failure>,
+) -> Result<Vec<Vec<T>>, Failure> {
+    let slots = Slots { arms: programs, rounds, dropped_ns: 0, counted_ns: 0 };
+    let mut results: Vec<Vec<T>> = (0..programs).map(|_| Vec::new()).collect();
+    for (at, program) in slots.order().enumerate() {
+        results[program].push(run(at / programs, program)?);
+    }
+    Ok(results)
+}
+
+/// Runs arms in slots, with `starts` new starts of what `start` makes.
 ///
 /// # Errors
 /// A program does not start, or ends early.
-pub fn run(arms: impl Fn() -> Vec<Arm>, plan: Slots, starts: u32, dir: &Path) -> Result<Race, Failure> {
-    let names = arms().into_iter().map(|arm| arm.name).collect();
-    let starts = (0..starts).map(|_| start(arms(), plan, dir)).collect::<Result<_, _>>()?;
-    Ok(Race { names, starts })
+pub fn run(
+    names: &[String],
+    plan: Slots,
+    starts: u32,
+    start: impl Fn() -> Result<Field, Failure>,
+) -> Result<Race, Failure> {
+    let starts = (0..starts).map(|_| start()?.slots(plan)).collect::<Result<_, _>>()?;
+    Ok(Race { names: names.to_vec(), starts })
 }
 
-fn start(arms: Vec<Arm>, plan: Slots, dir: &Path) -> Result<Start, Failure> {
-    let mut runners = arms.into_iter().map(|arm| Runner::start(arm, dir)).collect::<Result<Vec<_>, _>>()?;
-    let order = plan.order();
-    let watched = order.map(|arm| watch(arm, plan, &mut runners)).collect::<Result<Vec<_>, _>>()?;
-    let last_ns = watched.last().map_or(0, |watched| watched.window.to_ns);
-    let counts = runners.iter_mut().map(|runner| runner.end(last_ns)).collect::<Result<Vec<_>, _>>()?;
-    let slots = watched.iter().map(|watched| (watched.arm, watched.slot(&counts[watched.arm]))).collect();
-    let memory = runners.iter().map(|runner| Memory::of(&runner.memory, runner.program.pid())).collect();
-    Ok(Start { slots, memory })
-}
-
-/// Executes one slot: continues one program, stops the others, and takes readings at both ends of the counted window.
-fn watch(arm: usize, plan: Slots, runners: &mut [Runner]) -> Result<Watched, Failure> {
-    for asleep in runners.iter().enumerate().filter(|(at, _)| *at != arm) {
-        asleep.1.program.signal(Signal::STOP)?;
+impl Field {
+    /// Starts programs of which one is awake at a time.
+    ///
+    /// # Errors
+    /// A program does not start.
+    pub fn of(arms: Vec<Arm>, dir: &Path) -> Result<Self, Failure> {
+        let awake = (0..arms.len()).map(Some).collect();
+        let runners = arms.into_iter().map(|arm| Runner::start(arm, dir)).collect::<Result<_, _>>()?;
+        Ok(Self { runners, awake, watched: None })
     }
-    let wake_ns = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos() as u64;
-    runners[arm].program.signal(Signal::CONT)?;
-    let window = plan.window(wake_ns, runners[arm].grid);
-    sleep_until(window.from_ns)?;
-    let (from, cpu_ns) = (Instant::now(), runners[arm].program.cpu_ns()?);
-    sleep_until(window.to_ns)?;
-    let used_ns = runners[arm].program.cpu_ns()?.saturating_sub(cpu_ns);
-    let busy = used_ns as f64 / from.elapsed().as_nanos() as f64;
-    let pid = runners[arm].program.pid();
-    runners[arm].memory.extend(cpu::memory_bytes(pid, "VmRSS"));
-    runners.iter_mut().try_for_each(|runner| runner.program.check())?;
-    Ok(Watched { arm, window, busy })
+
+    fn slots(mut self, plan: Slots) -> Result<Start, Failure> {
+        let passed = plan.order().map(|arm| self.slot(arm, plan)).collect::<Result<Vec<_>, _>>()?;
+        let last_ns = passed.last().map_or(0, |slot| slot.window.to_ns);
+        let counts = match &mut self.watched {
+            Some(watched) => vec![watched.runner.end(last_ns)?; self.awake.len()],
+            None => self.runners.iter_mut().map(|runner| runner.end(last_ns)).collect::<Result<_, _>>()?,
+        };
+        let slots = passed.iter().map(|slot| (slot.arm, slot.result(&counts[slot.arm]))).collect();
+        let memory = |arm| {
+            let of_arm: Vec<_> = passed.iter().filter(|s| s.arm == arm).filter_map(|s| s.memory).collect();
+            let readings: Vec<u64> = of_arm.iter().map(|(_, bytes)| *bytes).collect();
+            Memory::of(&readings, of_arm.first()?.0)
+        };
+        Ok(Start { slots, memory: (0..self.awake.len()).map(memory).collect() })
+    }
+
+    /// Executes one slot: continues one program, stops the others, and takes readings at both ends of the counted
+    /// window.
+    fn slot(&mut self, arm: usize, plan: Slots) -> Result<Passed, Failure> {
+        let awake = self.awake[arm];
+        for (_, asleep) in self.runners.iter().enumerate().filter(|(at, _)| Some(*at) != awake) {
+            asleep.program.signal(Signal::STOP)?;
+        }
+        let wake_ns = SystemTime::now().duration_since(UNIX_EPOCH)?.as_nanos() as u64;
+        let runner = awake.map(|at| &self.runners[at]);
+        runner.map_or(Ok(()), |runner| runner.program.signal(Signal::CONT))?;
+        let counted = self.watched.as_ref().map(|watched| &watched.runner).or(runner);
+        let window = plan.window(wake_ns, counted.map_or(Grid::Fine, |counted| counted.grid));
+        let pids = match &self.watched {
+            Some(watched) => watched.pids.clone(),
+            None => runner.map(|runner| runner.program.pid()).into_iter().collect(),
+        };
+        sleep_until(window.from_ns)?;
+        let (from, before_ns) = (Instant::now(), cpu_ns(&pids)?);
+        sleep_until(window.to_ns)?;
+        let used_ns = cpu_ns(&pids)?.saturating_sub(before_ns);
+        let busy = used_ns as f64 / from.elapsed().as_nanos() as f64;
+        let memory = pids.first().and_then(|pid| Some((*pid, cpu::memory_bytes(*pid, "VmRSS")?)));
+        let mut all = self.runners.iter_mut().chain(self.watched.as_mut().map(|watched| &mut watched.runner));
+        all.try_for_each(|runner| runner.program.check())?;
+        Ok(Passed { arm, window, busy, memory })
+    }
+}
+
+fn cpu_ns(pids: &[u32]) -> Result<u64, Failure> {
+    pids.iter().map(|pid| cpu::time_ns(*pid).ok_or_else(|| format!("process {pid} is gone").into())).sum()
 }
 
 impl Runner {
     /// Starts it, waits until all its clients are running, and stops it.
-    fn start(mut arm: Arm, dir: &Path) -> Result<Self, Failure> {
+    fn start(arm: Arm, dir: &Path) -> Result<Self, Failure> {
+        let runner = Self::start_awake(arm, dir)?;
+        runner.program.signal(Signal::STOP)?;
+        Ok(runner)
+    }
+
+    /// Starts it and waits until all its clients are running.
+    ///
+    /// # Errors
+    /// It does not start.
+    pub fn start_awake(mut arm: Arm, dir: &Path) -> Result<Self, Failure> {
         let mut program = Program::start(&arm.name, &mut arm.command, dir)?;
         program.wait_until("begin", |program| arm.counts.begun(program).is_some())?;
         let grid = arm.counts.begun(&program).unwrap_or(Grid::Fine);
-        program.signal(Signal::STOP)?;
-        Ok(Self { program, counts: arm.counts, grid, memory: Vec::new() })
+        Ok(Self { program, counts: arm.counts, grid })
+    }
+
+    /// A program that counts nothing.
+    pub fn without_counts(program: Program) -> Self {
+        Self { program, counts: Counts::Intervals, grid: Grid::Fine }
     }
 
     /// Continues it until it has reported its counts up to `last_ns`, and returns them.
     fn end(&mut self, last_ns: u64) -> Result<Vec<Count>, Failure> {
         self.program.signal(Signal::CONT)?;
         let counts = self.counts;
-        let is_told =
+        let is_complete =
             |program: &Program| counts.read(program).last().is_some_and(|c| c.span_ns.end >= last_ns);
-        self.program.wait_until("report its counts", is_told)?;
+        self.program.wait_until("report its counts", is_complete)?;
         self.program.signal(Signal::STOP)?;
         Ok(counts.read(&self.program))
     }
 }
 
-impl Watched {
-    fn slot(&self, counts: &[Count]) -> Option<Slot> {
+impl Passed {
+    fn result(&self, counts: &[Count]) -> Option<Slot> {
         let tps = rate_within(counts, self.window).filter(|tps| *tps > 0.0)?;
         Some(Slot { tps, cpu_ns: self.busy * 1e9 / tps })
     }
@@ -219,7 +303,7 @@ impl Watched {
 
 impl Memory {
     /// From the readings at the end of every slot.
-    pub fn of(readings: &[u64], pid: u32) -> Option<Self> {
+    fn of(readings: &[u64], pid: u32) -> Option<Self> {
         let (&start_bytes, &end_bytes) = (readings.first()?, readings.last()?);
         let peak_bytes = cpu::memory_bytes(pid, "VmHWM")?;
         Some(Self { peak_bytes, start_bytes, half_bytes: readings[readings.len() / 2], end_bytes })
@@ -288,6 +372,17 @@ mod tests {
         let more = [(0, slot(20.0, 1.0)), (1, slot(10.0, 4.0))].repeat(2);
         let slots = slots.into_iter().chain(more).collect();
         Race { names: vec!["x".into(), "y".into()], starts: vec![Start { slots, memory: Vec::new() }] }
+    }
+
+    #[test]
+    fn the_first_of_a_round_changes() {
+        let mut order = String::new();
+        let results = in_turns(2, 3, |round, program| {
+            order.push(['p', 'f'][program]);
+            Ok(10 * program + round)
+        });
+        assert_eq!(results.expect("both work"), [[0, 1, 2], [10, 11, 12]]);
+        assert_eq!(order, "pffpfp");
     }
 
     #[test]

@@ -1,136 +1,39 @@
-//! Dependencies between crates run one way, as ARCHITECTURE.md draws them; those of tests too.
+//! Dependencies between crates run downwards in the drawing of ARCHITECTURE.md, which is read here; those of tests too.
+
+use std::collections::BTreeMap;
 
 use cargo_metadata::{Dependency, DependencyKind, MetadataCommand, Package};
 
 use super::fault::Fault;
-use crate::{Failure, workspace::root};
+use crate::{
+    Failure,
+    workspace::{Tracked, root},
+};
 
-/// Every crate of the workspace but the program, and those it may use.
-const ALLOWED: [(&str, &[&str]); 25] = [
-    ("pgdyno-core", &[]),
-    ("pgdyno-inventory", &[]),
-    ("pgdyno-rules", &["pgdyno-inventory", "pgdyno-core"]),
-    ("pgdyno-layout", &["pgdyno-inventory", "pgdyno-core"]),
-    ("pgdyno-script", &["pgdyno-core"]),
-    ("pgdyno-rows", &["pgdyno-core"]),
-    ("pgdyno-plan", &["pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
-    (
-        "pgdyno-record",
-        &["pgdyno-plan", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-inventory", "pgdyno-core"],
-    ),
-    ("pgdyno-analysis", &["pgdyno-record", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
-    ("testkit", &["pgdyno-analysis", "pgdyno-record", "pgdyno-plan", "pgdyno-rows", "pgdyno-core"]),
-    ("pgdyno-engine", &["pgdyno-core"]),
-    ("pgdyno-host", &["pgdyno-inventory", "pgdyno-core"]),
-    ("pgdyno-knobs", &["pgdyno-inventory", "pgdyno-core"]),
-    ("pgdyno-disk", &["pgdyno-engine", "pgdyno-host", "pgdyno-core"]),
-    ("pgdyno-wire", &["pgdyno-host", "pgdyno-core"]),
-    ("pgdyno-provision", &["pgdyno-plan", "pgdyno-host", "pgdyno-core"]),
-    ("pgdyno-build", &["pgdyno-provision", "pgdyno-host", "pgdyno-core"]),
-    (
-        "pgdyno-postgres",
-        &[
-            "pgdyno-plan",
-            "pgdyno-rows",
-            "pgdyno-script",
-            "pgdyno-wire",
-            "pgdyno-host",
-            "pgdyno-engine",
-            "pgdyno-core",
-        ],
-    ),
-    ("pgdyno-observe", &["pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
-    ("pgdyno-document", &["pgdyno-core"]),
-    (
-        "pgdyno-report",
-        &[
-            "pgdyno-document",
-            "pgdyno-record",
-            "pgdyno-analysis",
-            "pgdyno-rules",
-            "pgdyno-rows",
-            "pgdyno-layout",
-            "pgdyno-inventory",
-            "pgdyno-core",
-        ],
-    ),
-    (
-        "pgdyno-lab",
-        &[
-            "pgdyno-record",
-            "pgdyno-analysis",
-            "pgdyno-observe",
-            "pgdyno-disk",
-            "pgdyno-postgres",
-            "pgdyno-provision",
-            "pgdyno-wire",
-            "pgdyno-plan",
-            "pgdyno-rows",
-            "pgdyno-script",
-            "pgdyno-knobs",
-            "pgdyno-rules",
-            "pgdyno-inventory",
-            "pgdyno-host",
-            "pgdyno-engine",
-            "pgdyno-core",
-        ],
-    ),
-    ("pgdyno-top", &["pgdyno-observe", "pgdyno-postgres", "pgdyno-wire", "pgdyno-host", "pgdyno-core"]),
-    (
-        "pgdyno-pgbench",
-        &[
-            "pgdyno-lab",
-            "pgdyno-report",
-            "pgdyno-record",
-            "pgdyno-analysis",
-            "pgdyno-observe",
-            "pgdyno-postgres",
-            "pgdyno-wire",
-            "pgdyno-rows",
-            "pgdyno-script",
-            "pgdyno-host",
-            "pgdyno-engine",
-            "pgdyno-core",
-        ],
-    ),
-    (
-        "xtask",
-        &[
-            "pgdyno-analysis",
-            "pgdyno-postgres",
-            "pgdyno-provision",
-            "pgdyno-wire",
-            "pgdyno-rows",
-            "pgdyno-script",
-            "pgdyno-engine",
-            "pgdyno-core",
-        ],
-    ),
-];
+const PAGE: &str = "ARCHITECTURE.md";
+/// Between the sides of the drawing: crates on its right do no I/O.
+const BETWEEN: &str = "│";
+/// For the tests of all crates.
+const TESTKIT: &str = "testkit";
+/// What the tests of a crate may use besides: they start servers of pgdyno's own.
+const IN_TESTS: [(&str, &str); 1] = [("postgres", "provision")];
 
-/// The program may use every library.
-const PROGRAM: &str = "pgdyno";
-const NO_LIBRARIES: [&str; 2] = ["testkit", "xtask"];
+/// Place of a crate in the drawing.
+#[derive(Debug, PartialEq, Eq)]
+struct Place {
+    /// Number of its line, from the top.
+    row: usize,
+    /// Folder of its floor in `crates/`.
+    floor: String,
+    /// Whether it is on the right.
+    is_pure: bool,
+}
 
-/// What the tests of a crate may use besides.
-const IN_TESTS: [(&str, &[&str]); 11] = [
-    // Its tests measure a layer with planted delays.
-    ("pgdyno-disk", &["testkit"]),
-    // The limits of plans are those of comparisons.
-    ("pgdyno-analysis", &["pgdyno-plan", "testkit"]),
-    ("pgdyno-record", &["testkit"]),
-    ("pgdyno-report", &["testkit"]),
-    ("pgdyno-lab", &["testkit"]),
-    ("pgdyno-wire", &["testkit"]),
-    // Their tests work at servers of pgdyno's own; an example finds the postmaster of a session.
-    ("pgdyno-observe", &["pgdyno-postgres", "pgdyno-provision", "testkit"]),
-    ("pgdyno-postgres", &["pgdyno-provision", "testkit"]),
-    ("pgdyno-knobs", &["testkit"]),
-    ("pgdyno-layout", &["testkit"]),
-    (PROGRAM, &["testkit"]),
-];
+/// Places by the names of crates.
+#[derive(Debug, Default)]
+struct Drawing(BTreeMap<String, Place>);
 
-/// One crate uses another.
+/// One crate uses another; names are without `pgdyno-`.
 #[derive(Debug, Clone, PartialEq, Eq)]
 struct Arrow {
     /// From the root of the workspace.
@@ -140,91 +43,175 @@ struct Arrow {
     kind: DependencyKind,
 }
 
-/// Checks the arrows that Cargo knows.
-pub fn check() -> Result<Vec<Fault>, Failure> {
+/// Checks the crates and arrows that Cargo knows.
+pub fn check(files: &[Tracked]) -> Result<Vec<Fault>, Failure> {
+    let page = files.iter().find(|file| file.path == PAGE).ok_or_else(|| format!("{PAGE} does not exist"))?;
+    let drawing = Drawing::read(page.text()).ok_or_else(|| format!("{PAGE} has no drawing of the crates"))?;
     let metadata = MetadataCommand::new().manifest_path(root().join("Cargo.toml")).no_deps().exec()?;
-    let ours: Vec<&str> = metadata.packages.iter().map(|package| package.name.as_str()).collect();
-    let unknown = ours.iter().filter(|name| **name != PROGRAM && allowed(name).is_none()).map(|name| {
-        Fault::new("Cargo.toml", 0, format!("crate `{name}` has no place in the list of arrows of xtask"))
-    });
-    let arrows: Vec<Arrow> = metadata.packages.iter().flat_map(|package| arrows_of(package, &ours)).collect();
-    Ok(unknown.chain(wrong(&arrows)).collect())
+    let manifests: Vec<(&str, String)> =
+        metadata.packages.iter().map(|package| (short(&package.name), manifest(package))).collect();
+    let arrows: Vec<Arrow> =
+        metadata.packages.iter().flat_map(|package| arrows_of(package, &manifests)).collect();
+    Ok([drawing.misplaced(&manifests), drawing.wrong(&arrows)].concat())
 }
 
-fn arrows_of(package: &Package, ours: &[&str]) -> Vec<Arrow> {
-    let inner = package.dependencies.iter().filter(|dependency| ours.contains(&dependency.name.as_str()));
-    let manifest = package.manifest_path.strip_prefix(root()).unwrap_or(&package.manifest_path);
+/// Name of a crate in the drawing.
+fn short(name: &str) -> &str {
+    name.strip_prefix("pgdyno-").unwrap_or(name)
+}
+
+fn manifest(package: &Package) -> String {
+    package.manifest_path.strip_prefix(root()).unwrap_or(&package.manifest_path).to_string()
+}
+
+fn arrows_of(package: &Package, ours: &[(&str, String)]) -> Vec<Arrow> {
+    let is_ours = |to: &&Dependency| ours.iter().any(|(name, _)| *name == short(&to.name));
     let arrow = |to: &Dependency| Arrow {
-        manifest: manifest.to_string(),
-        from: package.name.to_string(),
-        to: to.name.clone(),
+        manifest: manifest(package),
+        from: short(&package.name).to_owned(),
+        to: short(&to.name).to_owned(),
         kind: to.kind,
     };
-    inner.map(arrow).collect()
+    package.dependencies.iter().filter(is_ours).map(arrow).collect()
 }
 
-fn allowed(name: &str) -> Option<&'static [&'static str]> {
-    ALLOWED.iter().find(|(from, _)| *from == name).map(|(_, to)| *to)
-}
+impl Drawing {
+    /// Reads the first block of text below the heading `Crates`. A row may begin with the name of a floor on either
+    /// side, which lasts until the next one.
+    fn read(page: &str) -> Option<Self> {
+        let (_, section) = page.split_once("\n## Crates\n")?;
+        let (_, drawing) = section.split_once("\n```text\n")?;
+        let (drawing, _) = drawing.split_once("\n```")?;
+        let (mut places, mut floors) = (BTreeMap::new(), ["", ""]);
+        for (row, line) in drawing.lines().enumerate() {
+            for ((side, floor), is_pure) in line.split(BETWEEN).zip(&mut floors).zip([false, true]) {
+                let side = if is_pure { side.strip_prefix(' ').unwrap_or(side) } else { side };
+                let mut names = side.split_whitespace();
+                if !side.starts_with(' ') {
+                    *floor = names.next().unwrap_or(floor);
+                }
+                let place = || Place { row, floor: (*floor).to_owned(), is_pure };
+                places.extend(names.map(|name| (name.to_owned(), place())));
+            }
+        }
+        Some(Self(places))
+    }
 
-fn allowed_in_tests(from: &str, to: &str) -> bool {
-    IN_TESTS.iter().any(|(name, more)| *name == from && more.contains(&to))
-}
+    /// Crates without a place, or in the folder of another floor, and places without a crate. A crate may also have no
+    /// floor's folder around it.
+    fn misplaced(&self, manifests: &[(&str, String)]) -> Vec<Fault> {
+        let unknown = self.0.keys().filter(|name| manifests.iter().all(|(other, _)| other != name));
+        let unknown = unknown.map(|name| Fault::new(PAGE, 0, format!("draws `{name}`, which is no crate")));
+        let misplaced = manifests.iter().filter_map(|(name, manifest)| {
+            let Some(place) = self.0.get(*name) else {
+                return Some(Fault::new(PAGE, 0, format!("does not draw the crate `{name}`")));
+            };
+            let expected = format!("crates/{}/{name}/Cargo.toml", place.floor);
+            let alone = [format!("crates/{name}/Cargo.toml"), format!("{name}/Cargo.toml")];
+            let is_there = expected == *manifest || alone.contains(manifest);
+            (!is_there).then(|| Fault::new(manifest, 0, format!("{PAGE} draws it as {expected}")))
+        });
+        unknown.chain(misplaced).collect()
+    }
 
-fn wrong(arrows: &[Arrow]) -> Vec<Fault> {
-    let may = |Arrow { from, to, kind, .. }: &Arrow| {
-        // A crate may name itself for its tests, to turn on a feature.
-        from == to
-            || (from == PROGRAM && !NO_LIBRARIES.contains(&to.as_str()))
-            || allowed(from).is_some_and(|allowed| allowed.contains(&to.as_str()))
-            || (*kind == DependencyKind::Development && allowed_in_tests(from, to))
-    };
-    let against = arrows.iter().filter(|arrow| !may(arrow));
-    against
-        .map(|Arrow { manifest, from, to, kind }| {
+    /// Arrows that do not point downwards, or from the right to the left.
+    fn wrong(&self, arrows: &[Arrow]) -> Vec<Fault> {
+        let is_wrong = |arrow: &&Arrow| !self.points_down(arrow) && !is_for_tests(arrow);
+        let fault = |Arrow { manifest, from, to, kind }: &Arrow| {
             let tests = if *kind == DependencyKind::Development { " in tests" } else { "" };
             Fault::new(manifest, 0, format!("`{from}` must not use `{to}`{tests}"))
-        })
-        .collect()
+        };
+        arrows.iter().filter(is_wrong).map(fault).collect()
+    }
+
+    fn points_down(&self, arrow: &Arrow) -> bool {
+        // A crate without a place is a fault already.
+        let (Some(from), Some(to)) = (self.0.get(&arrow.from), self.0.get(&arrow.to)) else { return true };
+        from.row < to.row && (to.is_pure || !from.is_pure)
+    }
+}
+
+fn is_for_tests(Arrow { from, to, kind, .. }: &Arrow) -> bool {
+    // A crate may name itself for its tests, to turn on a feature.
+    let may = from == to || to == TESTKIT || IN_TESTS.contains(&(from.as_str(), to.as_str()));
+    *kind == DependencyKind::Development && may
 }
 
 #[cfg(test)]
 mod tests {
+    use DependencyKind::{Development, Normal};
+
     use super::*;
 
-    fn arrow(from: &str, to: &str, kind: DependencyKind) -> Arrow {
-        Arrow { manifest: format!("{from}/Cargo.toml"), from: from.into(), to: to.into(), kind }
+    const DRAWING: &str = "# Page\n```text\nnot this one\n```\n## Crates\n\n```text\n\
+                           beside   xtask   testkit\n\
+                           lab      lab          │ results  report\n\
+                           server   postgres     │ pure     plan\n         \
+                                    wire         │          script  rules\n\
+                           kernel   host\n                      \
+                                                 │          core\n```\n";
+
+    fn drawing() -> Drawing {
+        Drawing::read(DRAWING).expect("it has a drawing")
+    }
+
+    fn wrong(from: &str, to: &str, kind: DependencyKind) -> Vec<String> {
+        let arrow = Arrow { manifest: "Cargo.toml".into(), from: from.into(), to: to.into(), kind };
+        drawing().wrong(&[arrow]).into_iter().map(|fault| fault.what).collect()
     }
 
     #[test]
-    fn an_arrow_against_the_direction_is_found_in_tests_too() {
-        let normal = DependencyKind::Normal;
-        assert_eq!(wrong(&[arrow("pgdyno-host", "pgdyno-core", normal)]), []);
-        let provisioned = |kind| wrong(&[arrow("pgdyno-postgres", "pgdyno-provision", kind)]).len();
-        assert_eq!((provisioned(DependencyKind::Development), provisioned(normal)), (0, 1));
-        let faults = wrong(&[
-            arrow("pgdyno-core", "pgdyno-host", normal),
-            arrow("pgdyno-record", "pgdyno-engine", DependencyKind::Development),
-        ]);
+    fn an_arrow_that_does_not_point_downwards_is_found_in_tests_too() {
+        for (from, to) in [("lab", "wire"), ("wire", "host"), ("postgres", "script"), ("plan", "core")] {
+            assert_eq!(
+                [wrong(from, to, Normal), wrong(from, to, Development)].concat(),
+                [""; 0],
+                "{from} {to}"
+            );
+        }
+        for (from, to) in [("host", "wire"), ("wire", "rules"), ("report", "host")] {
+            let expected = format!("`{from}` must not use `{to}`");
+            let faults = [wrong(from, to, Normal), wrong(from, to, Development)].concat();
+            assert_eq!(faults, [expected.clone(), expected + " in tests"]);
+        }
+    }
+
+    #[test]
+    fn tests_may_use_the_testkit_themselves_and_what_is_listed() {
+        for (from, to) in [("core", "testkit"), ("core", "core"), ("postgres", "provision")] {
+            assert_eq!(wrong(from, to, Development), [""; 0], "{from} {to}");
+        }
+        assert_eq!(wrong("core", "testkit", Normal), ["`core` must not use `testkit`"]);
+    }
+
+    #[test]
+    fn every_crate_is_drawn_in_the_folder_of_its_floor() {
+        let paths = [
+            "xtask",
+            "crates/testkit",
+            "crates/lab",
+            "crates/results/report",
+            "crates/server/postgres",
+            "crates/pure/plan",
+            "crates/kernel/wire",
+            "crates/pure/script",
+            "crates/kernel/host",
+            "crates/pure/core",
+            "crates/pure/rows",
+        ];
+        let manifests: Vec<(&str, String)> = paths
+            .iter()
+            .map(|path| (path.rsplit('/').next().unwrap_or(path), format!("{path}/Cargo.toml")))
+            .collect();
+        let found: Vec<String> = drawing().misplaced(&manifests).iter().map(ToString::to_string).collect();
         assert_eq!(
-            faults,
+            found,
             [
-                Fault::new("pgdyno-core/Cargo.toml", 0, "`pgdyno-core` must not use `pgdyno-host`"),
-                Fault::new(
-                    "pgdyno-record/Cargo.toml",
-                    0,
-                    "`pgdyno-record` must not use `pgdyno-engine` in tests"
-                ),
+                "ARCHITECTURE.md: draws `rules`, which is no crate",
+                "crates/kernel/wire/Cargo.toml: ARCHITECTURE.md draws it as crates/server/wire/Cargo.toml",
+                "ARCHITECTURE.md: does not draw the crate `rows`",
             ]
         );
-    }
-
-    #[test]
-    fn the_list_itself_has_no_circle() {
-        // In the order of the list, a crate only uses crates that stand before it.
-        let place = |name: &str| ALLOWED.iter().position(|(from, _)| *from == name);
-        for (from, to) in ALLOWED {
-            assert!(to.iter().all(|to| place(to) < place(from)), "{from}");
-        }
+        assert!(Drawing::read("# Page\n").is_none());
     }
 }

@@ -9,32 +9,20 @@
 use std::collections::{BTreeSet, VecDeque};
 
 use super::{
-    exceptions::Exceptions,
     fault::Fault,
     modules::{Arrow, Arrows, Crate, crates},
     rust::Source,
 };
 
-/// Finds the circles that remain without the arrows in the list of exceptions.
-pub fn check(sources: &[Source], exceptions: &mut Exceptions) -> Vec<Fault> {
-    crates(sources).iter().flat_map(|krate| circles_of(krate, exceptions)).collect()
+/// Finds the circles.
+pub fn check(sources: &[Source]) -> Vec<Fault> {
+    crates(sources).iter().flat_map(circles_of).collect()
 }
 
-fn circles_of(krate: &Crate, exceptions: &mut Exceptions) -> Vec<Fault> {
-    let (excepted, arrows): (Arrows<'_>, Arrows<'_>) =
-        krate.arrows().into_iter().partition(|(arrow, _)| exceptions.has(&entry(krate, *arrow)));
-    for (from, to) in excepted.into_keys() {
-        if reached(&arrows, to).contains(from) {
-            exceptions.allow(&entry(krate, (from, to)));
-        }
-    }
+fn circles_of(krate: &Crate) -> Vec<Fault> {
+    let arrows = krate.arrows();
     let circles = circles(&arrows).into_iter();
     circles.filter_map(|files| Some(fault(krate, files.first()?, &inside(&arrows, &files)))).collect()
-}
-
-/// Form of an arrow in the list of exceptions.
-fn entry(krate: &Crate, (from, to): Arrow<'_>) -> String {
-    format!("circle {} {from} {to}", krate.name)
 }
 
 fn fault(krate: &Crate, first: &str, arrows: &Arrows<'_>) -> Fault {
@@ -55,16 +43,15 @@ fn fault(krate: &Crate, first: &str, arrows: &Arrows<'_>) -> Fault {
     Fault::new(format!("{}{first}", krate.src), 0, format!("circle: {}{all}", steps.join(", ")))
 }
 
-/// Every arrow of every circle, with the names that cause it; exceptions are marked with a star.
-pub fn list(sources: &[Source], exceptions: &Exceptions) -> Vec<String> {
+/// Every arrow of every circle, with the names that cause it.
+pub fn list(sources: &[Source]) -> Vec<String> {
     let mut lines = Vec::new();
     for krate in crates(sources) {
         let arrows = krate.arrows();
         for files in circles(&arrows) {
             lines.push(format!("{}: {} files in a circle", krate.name, files.len()));
             lines.extend(inside(&arrows, &files).into_iter().map(|((from, to), names)| {
-                let star = if exceptions.has(&entry(&krate, (from, to))) { '*' } else { ' ' };
-                format!("{star} {from} -> {to}: {}", names.into_iter().collect::<Vec<_>>().join(", "))
+                format!("  {from} -> {to}: {}", names.into_iter().collect::<Vec<_>>().join(", "))
             }));
         }
     }
@@ -129,14 +116,11 @@ mod tests {
     use super::super::{file, rust};
     use super::*;
 
-    /// The faults in a crate of these files, and stale exceptions.
-    fn faults(files: &[(&str, &str)], list: &str) -> Vec<String> {
+    /// The faults in a crate of these files.
+    fn faults(files: &[(&str, &str)]) -> Vec<String> {
         let files: Vec<_> =
             files.iter().map(|(path, text)| file(&format!("crates/x/src/{path}"), text)).collect();
-        let mut exceptions = Exceptions::parse(list);
-        let mut faults = check(&rust::parse(&files).expect("it is Rust"), &mut exceptions);
-        faults.extend(exceptions.stale());
-        faults.iter().map(ToString::to_string).collect()
+        check(&rust::parse(&files).expect("it is Rust")).iter().map(ToString::to_string).collect()
     }
 
     #[test]
@@ -148,7 +132,7 @@ mod tests {
             ("a/c.rs", "pub fn parse() { vec![crate::a::Line::default()]; }"),
         ];
         let found = "crates/x/src/a/b.rs: circle: a/c.rs -> a/b.rs (Line), a/b.rs -> a/c.rs (parse)";
-        assert_eq!(faults(&files, ""), [found]);
+        assert_eq!(faults(&files), [found]);
     }
 
     #[test]
@@ -160,17 +144,17 @@ mod tests {
             ("e.rs", "use super::g; pub mod f; fn h() { f::g(); }"),
             ("e/f.rs", "pub fn g() {}"),
         ];
-        assert_eq!(faults(&files, ""), [""; 0]);
+        assert_eq!(faults(&files), [""; 0]);
     }
 
     #[test]
     fn a_parent_that_uses_its_child_and_is_used_by_it_is_a_circle() {
         let child = ("a.rs", "pub fn f() -> usize { super::LIMIT }");
         let parent = "mod a; const LIMIT: usize = 3;";
-        assert_eq!(faults(&[("main.rs", parent), child], ""), [""; 0]);
+        assert_eq!(faults(&[("main.rs", parent), child]), [""; 0]);
         let using = format!("{parent} fn main() {{ a::f(); }}");
         let found = "crates/x/src/a.rs: circle: main.rs -> a.rs (f), a.rs -> main.rs (LIMIT)";
-        assert_eq!(faults(&[("main.rs", &using), child], ""), [found]);
+        assert_eq!(faults(&[("main.rs", &using), child]), [found]);
     }
 
     #[test]
@@ -184,26 +168,7 @@ mod tests {
             ("b.rs", "pub struct B(super::a::A); #[cfg(test)] fn g() {}"),
             ("c.rs", "use crate::a::A;"),
         ];
-        assert_eq!(faults(&files, ""), [""; 0]);
-    }
-
-    #[test]
-    fn an_exception_applies_until_it_is_stale() {
-        let both = [
-            ("lib.rs", "mod a; mod b;"),
-            ("a.rs", "use crate::b::B as C; pub struct A;"),
-            ("b.rs", "pub struct B(crate::a::A);"),
-        ];
-        assert_eq!(faults(&both, "").len(), 1);
-        assert_eq!(faults(&both, "circle x b.rs a.rs # its reason"), [""; 0]);
-        let stale = |arrow: &str| {
-            format!(
-                "xtask/src/tidy/exceptions.txt:1: nothing needs `circle x {arrow}`: remove it from the list"
-            )
-        };
-        let one = [both[0], ("a.rs", "pub struct A;"), both[2]];
-        assert_eq!(faults(&one, "circle x b.rs a.rs"), [stale("b.rs a.rs")]);
-        assert_eq!(faults(&one, "circle x a.rs b.rs"), [stale("a.rs b.rs")]);
+        assert_eq!(faults(&files), [""; 0]);
     }
 
     #[test]
@@ -218,7 +183,7 @@ mod tests {
             ("c.rs", "pub use crate::all::*; use std::io::Error as A2;"),
         ];
         let found = "crates/x/src/a.rs: circle: b.rs -> a.rs (A), a.rs -> b.rs (f)";
-        assert_eq!(faults(&files, ""), [found]);
+        assert_eq!(faults(&files), [found]);
     }
 
     #[test]
@@ -231,6 +196,6 @@ mod tests {
         ];
         let found = "crates/x/src/a.rs: circle: b.rs -> a.rs (A), a.rs -> b.rs (B); \
                      3 files are connected: a.rs, b.rs, c.rs";
-        assert_eq!(faults(&files, ""), [found]);
+        assert_eq!(faults(&files), [found]);
     }
 }

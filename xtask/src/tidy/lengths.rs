@@ -6,24 +6,23 @@ use syn::{
     visit::{self, Visit},
 };
 
-use super::{exceptions::Exceptions, fault::Fault, rust::Source};
+use super::{fault::Fault, rust::Source};
 use crate::workspace::Tracked;
 
 const MAX_COLUMNS: usize = 120;
 
-/// Finds lines that are too long in the Rust files.
-pub fn check(files: &[Tracked], exceptions: &mut Exceptions) -> Vec<Fault> {
-    let mut faults = Vec::new();
-    for file in files.iter().filter(|file| file.is_rust()) {
-        for (at, line) in file.text().lines().enumerate() {
-            let columns = line.chars().count();
-            if columns > MAX_COLUMNS && !exceptions.allow(&format!("line {}", file.path)) {
-                let what = format!("line of {columns} columns, the limit is {MAX_COLUMNS}");
-                faults.push(Fault::new(&file.path, at + 1, what));
-            }
-        }
-    }
-    faults
+/// Finds lines that are too long in the Rust files: rustfmt leaves comments and strings as they are.
+pub fn check(files: &[Tracked]) -> Vec<Fault> {
+    let lines = files.iter().filter(|file| file.is_rust()).flat_map(|file| {
+        file.text().lines().enumerate().map(move |(at, line)| (&file.path, at + 1, line.chars().count()))
+    });
+    let fault = |path: &str, line, columns| {
+        Fault::new(path, line, format!("line of {columns} columns, the limit is {MAX_COLUMNS}"))
+    };
+    lines
+        .filter(|(.., columns)| *columns > MAX_COLUMNS)
+        .map(|(path, line, columns)| fault(path, line, columns))
+        .collect()
 }
 
 /// Median length of a function in lines.
@@ -68,13 +67,6 @@ mod tests {
     use super::super::{file, rust};
     use super::*;
 
-    fn faults(text: &str, exceptions: &str) -> Vec<String> {
-        let mut exceptions = Exceptions::parse(exceptions);
-        let mut faults = check(&[file("a.rs", text)], &mut exceptions);
-        faults.extend(exceptions.stale());
-        faults.iter().map(ToString::to_string).collect()
-    }
-
     #[test]
     fn functions_count_in_every_position() {
         let text =
@@ -85,15 +77,8 @@ mod tests {
 
     #[test]
     fn a_line_of_121_columns_is_found() {
-        assert_eq!(faults(&format!("//{}", "é".repeat(118)), ""), [""; 0]);
-        let expected = ["a.rs:1: line of 121 columns, the limit is 120"];
-        assert_eq!(faults(&format!("//{}", "é".repeat(119)), ""), expected);
-    }
-
-    #[test]
-    fn exceptions_apply_and_become_stale() {
-        assert_eq!(faults(&format!("//{}", "é".repeat(119)), "line a.rs # a table"), [""; 0]);
-        let stale = "xtask/src/tidy/exceptions.txt:2: nothing needs `line a.rs`: remove it from the list";
-        assert_eq!(faults("", "# Words.\nline a.rs"), [stale]);
+        let faults = |columns: usize| check(&[file("a.rs", &format!("//{}", "é".repeat(columns - 2)))]);
+        assert_eq!(faults(120), []);
+        assert_eq!(faults(121), [Fault::new("a.rs", 1, "line of 121 columns, the limit is 120")]);
     }
 }

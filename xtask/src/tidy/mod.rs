@@ -4,8 +4,6 @@
 mod arrows;
 mod circles;
 mod commands;
-mod dependencies;
-mod exceptions;
 mod fault;
 mod generated;
 mod lengths;
@@ -29,8 +27,7 @@ use crate::{
 /// Flags of `tidy`.
 #[derive(Debug, clap::Args)]
 pub struct Args {
-    /// Check nothing; list every arrow between files that is part of a circle in a crate, with the names that cause it;
-    /// `*` marks entries of `exceptions.txt`
+    /// Check nothing; list every arrow between files that is part of a circle in a crate, with the names that cause it
     #[arg(long)]
     circles: bool,
 }
@@ -39,7 +36,7 @@ pub struct Args {
 pub fn run(args: &Args) -> Result<bool, Failure> {
     if args.circles {
         let files = tracked()?;
-        let lines = circles::list(&rust::parse(&files)?, &exceptions::read(&files)?);
+        let lines = circles::list(&rust::parse(&files)?);
         lines.iter().for_each(|line| println!("{line}"));
         return Ok(true);
     }
@@ -63,7 +60,7 @@ fn check() -> Result<(Vec<Fault>, usize), Failure> {
         let of_program = scope.spawn(|| of_program(&files).map_err(|failure| failure.to_string()));
         let of_texts = scope.spawn(|| [links::check(&files), words::check(&files)].concat());
         let (mut faults, median) = of_sources(&files)?;
-        faults.extend(arrows::check()?);
+        faults.extend(arrows::check(&files)?);
         faults.extend(of_texts.join().expect("a check does not panic"));
         faults.extend(of_program.join().expect("a check does not panic")?);
         Ok((faults, median))
@@ -72,12 +69,7 @@ fn check() -> Result<(Vec<Fault>, usize), Failure> {
 
 fn of_sources(files: &[Tracked]) -> Result<(Vec<Fault>, usize), Failure> {
     let sources = rust::parse(files)?;
-    let mut exceptions = exceptions::read(files)?;
-    let mut faults = lengths::check(files, &mut exceptions);
-    faults.extend(circles::check(&sources, &mut exceptions));
-    faults.extend(dependencies::check(files, &mut exceptions)?);
-    faults.extend(exceptions.stale());
-    faults.extend(purity::check(files, &sources));
+    let faults = [lengths::check(files), circles::check(&sources), purity::check(files, &sources)].concat();
     Ok((faults, lengths::median(&sources)))
 }
 

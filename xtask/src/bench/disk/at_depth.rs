@@ -10,8 +10,8 @@ use pgdyno_analysis::compare::bar::Bar;
 use pgdyno_core::disk::io::{IoOrder, IoPattern};
 use serde_json::Value;
 
-use super::{flags::Args, programs::output, results::Results};
-use crate::Failure;
+use super::{flags::Args, results::Results};
+use crate::{Failure, workspace::output};
 
 const BLOCK_BYTES: u32 = 8_192;
 /// Operations that both submit with one system call, where so many are in flight.

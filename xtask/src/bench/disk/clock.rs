@@ -1,23 +1,18 @@
 //! A timer call, against pg_test_timing.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
 use pgdyno_analysis::compare::bar::Bar;
 
-use super::{
-    flags::Args,
-    programs::{found, output},
-    results::Results,
-};
-use crate::Failure;
+use super::{flags::Args, found, results::Results};
+use crate::{Failure, workspace::output};
 
 /// Times per loop agree within this share.
 const BAR: Bar = Bar::Within(0.10);
 
 pub(super) fn run(args: &Args, pgdyno: &Path, results: &mut Results) -> Result<(), Failure> {
-    let program = args.program("pg_test_timing");
     println!("\nthe clock, {} pairs: pgdyno over pg_test_timing", args.pairs);
-    let theirs = || Ok(peer_ns(&output(Command::new(&program).args(["-d", "3"]))?));
+    let theirs = || Ok(peer_ns(&output(args.program("pg_test_timing").args(["-d", "3"]))?));
     let ours = || Ok(found(pgdyno, &["clock", "-T", "3s"])?["clock"]["per_loop_ns"].as_f64());
     results.add("clock", "ns/loop", &args.alternate(ours, theirs)?, Some(BAR));
     Ok(())

@@ -1,8 +1,8 @@
 //! The flags, and the order of what is measured.
 
-use std::{fs, path::PathBuf};
+use std::{fs, path::PathBuf, process::Command};
 
-use crate::Failure;
+use crate::{Failure, bench::turns::in_turns};
 
 /// Flags of `bench-disk`.
 #[derive(Debug, clap::Args)]
@@ -39,30 +39,25 @@ impl Args {
     }
 
     /// A program of PostgreSQL: as named, else of the newest major that Debian's packages installed, else of `PATH`.
-    pub(super) fn program(&self, name: &str) -> PathBuf {
-        if let Some(dir) = &self.pg_bindir {
-            return dir.join(name);
-        }
+    pub(super) fn program(&self, name: &str) -> Command {
         let installed = fs::read_dir("/usr/lib/postgresql").into_iter().flatten().flatten();
-        let programs = installed.map(|version| version.path().join("bin").join(name));
-        programs.filter(|path| path.exists()).max().unwrap_or_else(|| name.into())
+        let installed = installed.map(|version| version.path().join("bin").join(name));
+        let installed = || installed.filter(|path| path.exists()).max();
+        let named = self.pg_bindir.as_ref().map(|dir| dir.join(name));
+        let mut command = Command::new(named.or_else(installed).unwrap_or_else(|| name.into()));
+        command.env("LC_ALL", "C");
+        command
     }
 
-    /// Measures by both programs, the other one first in every second pair: pgdyno's figures and the peer's.
+    /// Measures by both programs in turns: pgdyno's figures and the peer's.
     pub(super) fn alternate<T>(
         &self,
         mut ours: impl FnMut() -> Result<T, Failure>,
         mut theirs: impl FnMut() -> Result<T, Failure>,
     ) -> Result<Vec<(T, T)>, Failure> {
-        let pair = |number: u32| {
-            if number.is_multiple_of(2) {
-                let own = ours()?;
-                return Ok((own, theirs()?));
-            }
-            let other = theirs()?;
-            Ok((ours()?, other))
-        };
-        (0..self.pairs).map(pair).collect()
+        let results = in_turns(2, self.pairs, |_, who| if who == 0 { ours() } else { theirs() })?;
+        let mut results = results.into_iter();
+        Ok(results.next().into_iter().flatten().zip(results.next().into_iter().flatten()).collect())
     }
 }
 
@@ -84,20 +79,9 @@ mod tests {
     }
 
     #[test]
-    fn the_first_of_a_pair_changes() {
-        let order = std::cell::RefCell::new(String::new());
-        let say = |who: char| {
-            order.borrow_mut().push(who);
-            Ok(who)
-        };
-        let pairs = args(3).alternate(|| say('p'), || say('f')).expect("both work");
-        assert_eq!((order.into_inner().as_str(), pairs), ("pffppf", vec![('p', 'f'); 3]));
-    }
-
-    #[test]
     fn parts_and_programs_are_those_asked_for() {
         let args = args(3);
         assert!(args.wants("clock") && !args.wants("nop"));
-        assert_eq!(args.program("pg_test_fsync"), PathBuf::from("/pg/pg_test_fsync"));
+        assert_eq!(args.program("pg_test_fsync").get_program(), "/pg/pg_test_fsync");
     }
 }

@@ -4,18 +4,27 @@
 mod at_depth;
 mod clock;
 pub mod flags;
-mod programs;
 mod results;
 mod syncs;
 
-use std::{fs, process::Command};
+use std::{fs, path::Path, process::Command};
 
-use self::{flags::Args, programs::output, results::Results};
-use super::{build_example, build_pgdyno, write_file};
-use crate::Failure;
+use pgdyno_analysis::compare::bar::Bar;
+use serde_json::Value;
 
-/// Empty operations per second of CPU time that the file driver carries out at least.
-const NOP_PER_CPU_S: f64 = 1e6;
+use self::{flags::Args, results::Results};
+use super::{alone::Alone, build_example, build_pgdyno, write_file};
+use crate::{Failure, workspace::output};
+
+/// What the file driver carries out at least.
+const NOP: Alone = Alone {
+    what: "empty operations by io_uring, 3 s each",
+    label: "operations/s/core over 1 million",
+    unit: 1e6,
+    bar: Bar::AtLeast(1.0),
+    words: |rate| format!("{rate:.0} per second of CPU time"),
+};
+const NOP_RUNS: u32 = 3;
 
 /// Measures everything in every directory; returns false if a bar is missed.
 ///
@@ -39,11 +48,23 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
         clock::run(args, &pgdyno, &mut results)?;
     }
     if args.wants("nop") {
-        let rate: f64 = output(Command::new(&at_depth).args(["nop", "3"]))?.trim().parse()?;
-        println!("\nempty operations by io_uring");
-        let words = format!("{rate:.0} per second of CPU time, bar ≥ {NOP_PER_CPU_S}");
-        results.tally.say(&words, rate >= NOP_PER_CPU_S);
+        let rate = |_| Ok(output(Command::new(&at_depth).args(["nop", "3"]))?.trim().parse()?);
+        NOP.run(NOP_RUNS, rate, &mut results.tally)?;
     }
     write_file(args.csv.as_deref(), &results.csv)?;
     Ok(results.tally.conclude())
+}
+
+/// What `pgdyno disk` found, from the record that it wrote.
+fn found(pgdyno: &Path, args: &[&str]) -> Result<Value, Failure> {
+    let runs = tempfile::tempdir()?;
+    let mut command = Command::new(pgdyno);
+    let done = command.arg("disk").args(args).arg("--runs").arg(runs.path()).output()?;
+    let record = fs::read_dir(runs.path())?
+        .flatten()
+        .map(|run| run.path().join("run.json"))
+        .find(|path| path.exists());
+    let record = record.ok_or_else(|| format!("no record: {}", String::from_utf8_lossy(&done.stderr)))?;
+    let record: Value = serde_json::from_str(&fs::read_to_string(record)?)?;
+    Ok(record["operations"][0]["found"]["disk"].clone())
 }

@@ -1,28 +1,24 @@
 //! Synchronous writes, against pg_test_fsync.
 
-use std::{path::Path, process::Command};
+use std::path::Path;
 
 use pgdyno_analysis::compare::bar::Bar;
 use pgdyno_core::units;
 use serde_json::Value;
 
-use super::{
-    flags::Args,
-    programs::{found, output},
-    results::Results,
-};
-use crate::Failure;
+use super::{flags::Args, found, results::Results};
+use crate::{Failure, workspace::output};
 
 /// Rates agree within this share.
 const BAR: Bar = Bar::Within(0.10);
 
 pub(super) fn run(args: &Args, pgdyno: &Path, dir: &Path, results: &mut Results) -> Result<(), Failure> {
-    let program = args.program("pg_test_fsync");
     println!("\nsyncs in {}, {} pairs: pgdyno over pg_test_fsync", dir.display(), args.pairs);
     let theirs = || {
         let file = tempfile::NamedTempFile::new_in(dir)?;
         let seconds = args.sync_seconds.to_string();
-        Ok(peer_rates(&output(Command::new(&program).args(["-s", &seconds, "-f"]).arg(file.path()))?))
+        let mut command = args.program("pg_test_fsync");
+        Ok(peer_rates(&output(command.args(["-s", &seconds, "-f"]).arg(file.path()))?))
     };
     let mut names = Vec::new();
     let ours = || {
