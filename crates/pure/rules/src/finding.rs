@@ -1,6 +1,6 @@
 //! What a rule says of one host.
 
-use pgdyno_inventory::Change;
+use pgdyno_inventory::{Change, Knob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -23,6 +23,29 @@ pub struct Finding {
     /// What would have to change on the host; absent if nothing should or can.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
+}
+
+impl Finding {
+    /// With the object that it is about.
+    pub fn on(self, object: impl Into<String>) -> Self {
+        Self { object: object.into(), ..self }
+    }
+
+    /// With the present value.
+    pub fn present(self, value: impl ToString) -> Self {
+        Self { present: Some(value.to_string()), ..self }
+    }
+
+    /// With a recommended value that nothing here sets.
+    pub fn recommend(self, value: impl ToString) -> Self {
+        Self { recommended: Some(value.to_string()), ..self }
+    }
+
+    /// With a recommended value and what to change for it.
+    pub fn set(self, knob: Knob, value: impl ToString) -> Self {
+        let value = value.to_string();
+        Self { change: Some(Change { knob, value: value.clone() }), recommended: Some(value), ..self }
+    }
 }
 
 /// How the present state of a setting stands, worst first.

@@ -150,7 +150,7 @@ fn judge_max_wal_size(given: &Given<'_>) -> Finding {
         _ if size > free => {
             let finding =
                 given.danger(format!("more than the {} free where WAL lies, which it can fill", bytes(free)));
-            if size > recommended { finding.instead(format(recommended)) } else { finding }
+            if size > recommended { finding.recommend(format(recommended)) } else { finding }
         }
         _ if size > free / 2 && size > recommended => given.improve(
             format(recommended),

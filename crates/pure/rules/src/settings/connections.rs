@@ -188,7 +188,7 @@ fn reserved(given: &Given<'_>) -> Finding {
     let together = kept + given.other_number(others).unwrap_or(0.0);
     match kept {
         _ if kept >= all => {
-            given.refused(format!("the server does not start: max_connections is {all}")).instead(3)
+            given.refused(format!("the server does not start: max_connections is {all}")).recommend(3)
         }
         _ if together >= all => given.refused(format!(
             "the server does not start: with {others} it is {together}, and max_connections is {all}"
@@ -245,7 +245,7 @@ fn judge_locks(given: &Given<'_>) -> Finding {
         Some(most) if shared > most => {
             let most = amount(most);
             let reason = format!("the server does not start: {words}; memory and swap are {most} together");
-            given.refused(reason).instead(recommended)
+            given.refused(reason).recommend(recommended)
         }
         _ if shared >= memory => given.dangerous(
             &recommended,

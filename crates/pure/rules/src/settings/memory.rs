@@ -193,7 +193,7 @@ fn judge_shared_buffers(given: &Given<'_>) -> Finding {
             "the server does not start: it is more than memory and swap together, {}, and the kernel refuses it",
             units::bytes(most)
         );
-        return given.refused(reason).instead(recommended);
+        return given.refused(reason).recommend(recommended);
     }
     if bytes >= memory {
         return given.dangerous(
@@ -420,7 +420,7 @@ fn huge_pages(given: &Given<'_>) -> Finding {
         "try" if has_none => given.no_effect("with shared_memory_type = sysv there are no huge pages"),
         _ if has_none => given
             .refused("the server does not start: with shared_memory_type = sysv there are no huge pages")
-            .instead("try"),
+            .recommend("try"),
         "try" => given.fine(match Pool::of(given, shared) {
             Pool::Short(free) => format!("{free}: ordinary pages will be used"),
             Pool::Enough => "enough huge pages are free".to_owned(),
@@ -433,7 +433,7 @@ fn huge_pages(given: &Given<'_>) -> Finding {
 /// Of `huge_pages = on`.
 fn demanded(given: &Given<'_>, shared: u64) -> Finding {
     match Pool::of(given, shared) {
-        Pool::Short(free) => given.refused(format!("the server does not start: {free}")).instead("try"),
+        Pool::Short(free) => given.refused(format!("the server does not start: {free}")).recommend("try"),
         Pool::Enough => given
             .fine("a server without huge pages does not start, rather than run with large page tables"),
         Pool::Unknown => given.unjudged(
@@ -447,7 +447,7 @@ fn dynamic_shared_memory(given: &Given<'_>) -> Finding {
     match given.value.trim().to_ascii_lowercase().as_str() {
         "posix" => given.fine("it is the default on Linux"),
         "none" if given.inputs.version_num >= 120_000 => {
-            given.refused("the server does not start: none was removed in 12").instead("posix")
+            given.refused("the server does not start: none was removed in 12").recommend("posix")
         }
         "none" => given.improve(
             "posix",

@@ -114,12 +114,12 @@ impl Given<'_> {
 
     /// It can lose data or bring the server down; the recommended value instead.
     pub(crate) fn dangerous(&self, recommended: &str, reason: impl Into<String>) -> Finding {
-        self.danger(reason).instead(recommended)
+        self.danger(reason).recommend(recommended)
     }
 
     /// Another value would serve better.
     pub(crate) fn improve(&self, recommended: impl ToString, reason: impl Into<String>) -> Finding {
-        self.finding(Standing::Improve, reason).instead(recommended)
+        self.finding(Standing::Improve, reason).recommend(recommended)
     }
 
     /// It does nothing here.
@@ -221,13 +221,6 @@ impl Given<'_> {
         } else {
             self.improve(choice.value, choice.reason)
         }
-    }
-}
-
-impl Finding {
-    /// With a recommended value.
-    pub(crate) fn instead(self, value: impl ToString) -> Self {
-        Self { recommended: Some(value.to_string()), ..self }
     }
 }
 

@@ -170,7 +170,7 @@ fn wal_level(given: &Given<'_>) -> Finding {
     let enough = if version < 90_600 { "hot_standby" } else { "replica" };
     match level.as_str() {
         "minimal" => match needs_more(given) {
-            Some(why) => given.refused(format!("the server does not start: {why}")).instead(enough),
+            Some(why) => given.refused(format!("the server does not start: {why}")).recommend(enough),
             None if given.inputs.purpose == Purpose::BulkLoad => given.fine(
                 "index builds and loads into new tables write no WAL; there is no base backup, archive or standby \
                  until it is raised",
@@ -238,7 +238,7 @@ fn wal_compression(given: &Given<'_>) -> Finding {
     let needs_build = ["lz4", "zstd"].contains(&given.value.trim().to_ascii_lowercase().as_str());
     match (needs_build, given.inputs.version_num) {
         (true, ..150_000) => {
-            given.refused("the server does not start: before 15 there is on and off only").instead("on")
+            given.refused("the server does not start: before 15 there is on and off only").recommend("on")
         }
         (true, _) => given.fine("less WAL for some CPU time; the server must be built with this method"),
         (false, 150_000..) => given.fine(
