@@ -6,18 +6,16 @@ use super::fault::Fault;
 use crate::{Failure, workspace::root};
 
 /// Every crate of the workspace but the program, and those it may use.
-const ALLOWED: [(&str, &[&str]); 25] = [
+const ALLOWED: [(&str, &[&str]); 26] = [
     ("pgdyno-core", &[]),
     ("pgdyno-inventory", &[]),
-    ("pgdyno-rules", &["pgdyno-inventory", "pgdyno-core"]),
+    ("pgdyno-settings", &["pgdyno-inventory", "pgdyno-core"]),
+    ("pgdyno-rules", &["pgdyno-settings", "pgdyno-inventory", "pgdyno-core"]),
     ("pgdyno-layout", &["pgdyno-inventory", "pgdyno-core"]),
     ("pgdyno-script", &["pgdyno-core"]),
     ("pgdyno-rows", &["pgdyno-core"]),
-    ("pgdyno-plan", &["pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
-    (
-        "pgdyno-record",
-        &["pgdyno-plan", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-inventory", "pgdyno-core"],
-    ),
+    ("pgdyno-plan", &["pgdyno-settings", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
+    ("pgdyno-record", &["pgdyno-plan", "pgdyno-rows", "pgdyno-script", "pgdyno-inventory", "pgdyno-core"]),
     ("pgdyno-analysis", &["pgdyno-record", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("testkit", &["pgdyno-analysis", "pgdyno-record", "pgdyno-plan", "pgdyno-rows", "pgdyno-core"]),
     ("pgdyno-engine", &["pgdyno-core"]),

@@ -1,6 +1,8 @@
 //! The pages of all rules, family by family.
 
-use crate::{Gain, Page, Today, host, settings, words};
+use pgdyno_settings::{self as settings, Gain, Page, Today};
+
+use crate::{host, words};
 
 /// A family of pages: its heading, a sentence about it, and its pages.
 type Family = (&'static str, &'static str, Vec<&'static Page>);

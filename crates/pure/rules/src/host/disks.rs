@@ -2,12 +2,13 @@
 
 use pgdyno_core::units::{bytes, plural};
 use pgdyno_inventory::{BlockDevice, DeviceKind};
+use pgdyno_settings::here;
 
 use super::{
     rule::{Given, Rule},
     scope::{mounts, queue_of, server_block_bytes, sysfs},
 };
-use crate::{Finding, Page, Purpose, Today, measured::here};
+use crate::{Finding, Page, Purpose, Today};
 
 /// Rules of this family, in the order in which they are printed.
 pub const RULES: &[Rule] = &[

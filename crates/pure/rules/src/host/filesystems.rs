@@ -1,12 +1,13 @@
 //! Options that several file systems have; NFS and btrfs.
 
 use pgdyno_inventory::Mount;
+use pgdyno_settings::here;
 
 use super::{
     remedy::Remedy,
     rule::{Given, Rule},
 };
-use crate::{Finding, Page, Today, measured::here};
+use crate::{Finding, Page, Today};
 
 /// Rules of this family, in the order in which they are printed.
 pub const RULES: &[Rule] = &[

@@ -5,13 +5,14 @@ use pgdyno_core::{
     units,
 };
 use pgdyno_inventory::{HugePagePool, Knob};
+use pgdyno_settings::here;
 
 use super::{
     known::estimate_shared_memory,
     remedy::Remedy,
     rule::{Facts, Given, Rule},
 };
-use crate::{Finding, Page, Purpose, Today, measured::here};
+use crate::{Finding, Page, Purpose, Today};
 
 const TRANSPARENT: &str = "Linux Documentation/admin-guide/mm/transhuge.rst; PostgreSQL manual, huge_pages.";
 
@@ -115,25 +116,23 @@ fn judge_pool(given: &Given<'_>) -> Option<Finding> {
         return Some(finding);
     }
     let pool = given.default_pool().cloned().or_else(|| empty_pool(given));
-    let Some(pool) = &pool else { return without_pool(given) };
+    let Some(pool) = &pool else { return Some(without_pool(given)) };
     let held = given.host.server.as_ref().and_then(|server| server.huge_page_bytes).unwrap_or(0);
-    if held > 0 {
-        let reason = format!("The server has {} of its shared memory in huge pages.", units::bytes(held));
-        return Some(given.fine(reason).present(pool.total));
-    }
-    if other_size(given, pool) {
-        let reason = "huge_page_size of the server names another size, whose pool has no kernel parameter.";
-        return Some(given.fine(reason).present(pool.total));
-    }
     let is_mapped = given.setting("shared_memory_type").is_none_or(|kind| !kind.eq_ignore_ascii_case("sysv"));
-    match (given.setting("huge_pages"), given.huge_pages_needed(pool.page_bytes)) {
-        (Some("off"), _) => unused(given, pool, "The server has huge_pages = off"),
-        _ if !is_mapped => {
-            unused(given, pool, "The server has shared_memory_type = sysv, which takes no huge pages")
-        }
-        (_, Some(needed)) => needed_by_server(given, pool, needed),
-        _ => unused(given, pool, "No server was named"),
-    }
+    let finding =
+        match (given.setting("huge_pages"), given.huge_pages_needed(pool.page_bytes)) {
+            _ if held > 0 => given
+                .fine(format!("The server has {} of its shared memory in huge pages.", units::bytes(held))),
+            _ if other_size(given, pool) => given
+                .fine("huge_page_size of the server names another size, whose pool has no kernel parameter."),
+            (Some("off"), _) => unused(given, pool, "The server has huge_pages = off"),
+            _ if !is_mapped => {
+                unused(given, pool, "The server has shared_memory_type = sysv, which takes no huge pages")
+            }
+            (_, Some(needed)) => needed_by_server(given, pool, needed),
+            _ => unused(given, pool, "No server was named"),
+        };
+    Some(finding.present(pool.total))
 }
 
 /// That pools leave too little of the memory to all else.
@@ -153,7 +152,7 @@ fn too_much(given: &Given<'_>) -> Option<Finding> {
         units::bytes(given.bytes_without_huge_pages()),
         units::bytes(most)
     );
-    let pages = given.default_pool().map(|pool| pool.total).or_else(|| given.number(given));
+    let pages = given.default_pool().map(|pool| pool.total).or_else(|| given.number());
     let finding = given.improve(reason);
     let finding = match pages {
         Some(pages) => finding.present(pages),
@@ -172,13 +171,13 @@ fn too_much(given: &Given<'_>) -> Option<Finding> {
 
 /// The pool of the default size, where the parameter says that it is empty and pools could not be read.
 fn empty_pool(given: &Given<'_>) -> Option<HugePagePool> {
-    let (page_bytes, _) = given.default_huge_page().filter(|_| given.number(given) == Some(0))?;
+    let (page_bytes, _) = given.default_huge_page().filter(|_| given.number() == Some(0))?;
     Some(HugePagePool { page_bytes, ..HugePagePool::default() })
 }
 
 /// Judges the parameter alone, where the pools could not be read.
-fn without_pool(given: &Given<'_>) -> Option<Finding> {
-    let Some(value) = given.number(given) else { return unread(given) };
+fn without_pool(given: &Given<'_>) -> Finding {
+    let Some(value) = given.number() else { return unread(given) };
     let reason = match (given.huge_memory(), given.host.memory.total_bytes) {
         (None, _) => "The pools of huge pages of this host could not be read.".to_owned(),
         (Some(huge), 0) => format!("{}; whether a program uses them could not be read.", huge.words()),
@@ -188,16 +187,14 @@ fn without_pool(given: &Given<'_>) -> Option<Finding> {
             units::percent(huge.bytes as f64 / total as f64)
         ),
     };
-    Some(given.unknown(reason).present(value))
+    given.unknown(reason).present(value)
 }
 
 /// That nothing is known of the pool, with what a new server would need of it.
-fn unread(given: &Given<'_>) -> Option<Finding> {
-    let new =
-        given.default_huge_page().and_then(|(bytes, _)| for_new_server(given, bytes)).unwrap_or_default();
-    let mut findings = Some(given.unread());
-    findings.iter_mut().for_each(|finding| finding.reason.push_str(&new));
-    findings
+fn unread(given: &Given<'_>) -> Finding {
+    let new = given.default_huge_page().and_then(|(bytes, _)| for_new_server(given, bytes));
+    let unread = given.unread();
+    Finding { reason: unread.reason + &new.unwrap_or_default(), ..unread }
 }
 
 /// Whether the server wants pages of another size than the pool has.
@@ -207,20 +204,17 @@ fn other_size(facts: &Facts<'_>, pool: &HugePagePool) -> bool {
 }
 
 /// Judges a pool that no known server takes from.
-fn unused(given: &Given<'_>, pool: &HugePagePool, because: &str) -> Option<Finding> {
-    let bytes = pool.total.saturating_mul(pool.page_bytes);
+fn unused(given: &Given<'_>, pool: &HugePagePool, because: &str) -> Finding {
     if pool.total == 0 {
         let more = for_new_server(given, pool.page_bytes).unwrap_or_default();
-        return Some(given.fine(format!("{because}, and no huge pages are set aside.{more}")).present(0));
+        return given.fine(format!("{because}, and no huge pages are set aside.{more}"));
     }
     if pool.free < pool.total || pool.reserved > 0 {
-        return Some(
-            given.fine(format!("{because}, and other programs use pages of the pool.")).present(pool.total),
-        );
+        return given.fine(format!("{because}, and other programs use pages of the pool."));
     }
-    let reason =
-        format!("{because}, and {} of huge pages are free, which nothing else can use.", units::bytes(bytes));
-    Some(given.improve(reason).present(pool.total).recommend("0, or a server that uses them"))
+    let bytes = units::bytes(pool.total.saturating_mul(pool.page_bytes));
+    let reason = format!("{because}, and {bytes} of huge pages are free, which nothing else can use.");
+    given.improve(reason).recommend("0, or a server that uses them")
 }
 
 /// How many pages a server would fill that is made here as recommended, where none was named and page tables matter.
@@ -242,7 +236,7 @@ fn new_server(facts: &Facts<'_>, page_bytes: u64) -> Option<(u64, u64)> {
 }
 
 /// Judges a pool that the server would take from.
-fn needed_by_server(given: &Given<'_>, pool: &HugePagePool, needed: u64) -> Option<Finding> {
+fn needed_by_server(given: &Given<'_>, pool: &HugePagePool, needed: u64) -> Finding {
     let origin = if given.shared_memory_is_exact() {
         "as it says itself"
     } else {
@@ -256,33 +250,23 @@ fn needed_by_server(given: &Given<'_>, pool: &HugePagePool, needed: u64) -> Opti
         units::bytes(wanted)
     );
     if pool.free.saturating_sub(pool.reserved) >= needed {
-        return Some(
-            given.fine(format!("{text}, and so many are free for its next start.")).present(pool.total),
-        );
+        return given.fine(format!("{text}, and so many are free for its next start."));
     }
     let others = pool.total.saturating_sub(pool.free).saturating_add(pool.reserved);
     let best = needed.saturating_add(others);
     let fits = given.huge_pool_bytes().saturating_add(wanted) <= given.most_huge_bytes();
     match (given.setting("huge_pages"), fits) {
-        (Some("on"), false) => {
-            let reason =
-                format!("{text}, more than this host can set aside: with huge_pages = on it will not start.");
-            Some(given.improve(reason).present(pool.total))
-        }
-        (_, false) => {
-            Some(given.fine(format!("{text}, too much to set aside on this host.")).present(pool.total))
-        }
-        (Some("on"), true) => {
-            let reason = format!("{text}; with huge_pages = on it does not start without them.");
-            Some(given.improve(reason).present(pool.total).set_sysctl(best))
-        }
-        (_, true) if wanted < GB => {
-            Some(given.fine(format!("{text}, too little for page tables to matter.")).present(pool.total))
-        }
-        (_, true) => {
-            let reason = format!("{text}, and the pool does not have them, so that it runs on small pages.");
-            Some(given.improve(reason).present(pool.total).set_sysctl(best))
-        }
+        (Some("on"), false) => given.improve(format!(
+            "{text}, more than this host can set aside: with huge_pages = on it will not start."
+        )),
+        (_, false) => given.fine(format!("{text}, too much to set aside on this host.")),
+        (Some("on"), true) => given
+            .improve(format!("{text}; with huge_pages = on it does not start without them."))
+            .set_sysctl(best),
+        (_, true) if wanted < GB => given.fine(format!("{text}, too little for page tables to matter.")),
+        (_, true) => given
+            .improve(format!("{text}, and the pool does not have them, so that it runs on small pages."))
+            .set_sysctl(best),
     }
 }
 

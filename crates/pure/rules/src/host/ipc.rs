@@ -96,43 +96,33 @@ fn sets(facts: &Facts<'_>) -> Option<u64> {
 }
 
 fn judge_semaphores(given: &Given<'_>) -> Option<Finding> {
-    let Some([in_set, in_all, operations, sets_allowed]) =
-        given.numbers(given).and_then(|numbers| <[u64; 4]>::try_from(numbers).ok())
-    else {
-        return None;
-    };
+    let [in_set, in_all, operations, sets_allowed] = given.numbers_of()?;
     let present = format!("{in_set} {in_all} {operations} {sets_allowed}");
-    let default = matches!(present.as_str(), "32000 1024000000 500 32000" | "250 32000 32 128");
-    match (given.major(), sets(given)) {
-        (Some(10..), _) if default => {
-            Some(given.fine("It is the default, and the server uses POSIX semaphores.").present(present))
+    let is_default = matches!(present.as_str(), "32000 1024000000 500 32000" | "250 32000 32 128");
+    let finding = match (given.major(), sets(given)) {
+        (Some(10..), _) if is_default => {
+            given.fine("It is the default, and the server uses POSIX semaphores.")
         }
-        (Some(10..), _) => {
-            let reason = "The server uses unnamed POSIX semaphores unless it was built otherwise, so the limits do \
-                          nothing.";
-            Some(given.obsolete(reason).present(present))
-        }
+        (Some(10..), _) => given.obsolete(
+            "The server uses unnamed POSIX semaphores unless it was built otherwise, so the limits do nothing.",
+        ),
         (Some(_), Some(sets)) => {
             let all = sets.saturating_mul(PER_SET + 1);
             let text = format!("The server needs {sets} sets of {}, {all} semaphores in all", PER_SET + 1);
             // A server that runs has its sets already; another one and other programs want some as well.
-            if in_set > PER_SET && in_all >= all.saturating_mul(2) && sets_allowed >= sets.saturating_mul(2) {
-                return Some(
-                    given.fine(format!("{text}, less than half of what is allowed.")).present(present),
-                );
+            let (least_all, least_sets) = (all.saturating_mul(2), sets.saturating_mul(2));
+            if in_set > PER_SET && in_all >= least_all && sets_allowed >= least_sets {
+                given.fine(format!("{text}, less than half of what is allowed."))
+            } else {
+                let (in_set, in_all) = (in_set.max(PER_SET + 1), in_all.max(least_all));
+                let best = format!("{in_set} {in_all} {operations} {}", sets_allowed.max(least_sets));
+                given.improve(format!("{text}, and other programs need some too.")).set_sysctl(best)
             }
-            let in_set = in_set.max(PER_SET + 1);
-            let in_all = in_all.max(all.saturating_mul(2));
-            let best = format!("{in_set} {in_all} {operations} {}", sets_allowed.max(sets.saturating_mul(2)));
-            let reason = format!("{text}, and other programs need some too.");
-            Some(given.improve(reason).present(present).set_sysctl(best))
         }
-        _ if default => Some(given.fine("It is the default of the kernel.").present(present)),
-        _ => {
-            let reason = "PostgreSQL 10 and later need none of it; no older server is known here.";
-            Some(given.obsolete(reason).present(present))
-        }
-    }
+        _ if is_default => given.fine("It is the default of the kernel."),
+        _ => given.obsolete("PostgreSQL 10 and later need none of it; no older server is known here."),
+    };
+    Some(finding.present(present))
 }
 
 /// The default since Linux 3.16, of both.

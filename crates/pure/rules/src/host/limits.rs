@@ -295,8 +295,10 @@ struct Item {
     unit_bytes: Option<u64>,
 }
 
-const NOFILE: Item = Item { of_process: "Max open files", needed: Facts::files_of_process, unit_bytes: None };
-const NPROC: Item = Item { of_process: "Max processes", needed: Facts::server_processes, unit_bytes: None };
+const NOFILE: Item =
+    Item { of_process: "Max open files", needed: |facts| facts.files_of_process(), unit_bytes: None };
+const NPROC: Item =
+    Item { of_process: "Max processes", needed: |facts| facts.server_processes(), unit_bytes: None };
 const CORE: Item = Item { of_process: "Max core file size", needed: |_| None, unit_bytes: Some(KB) };
 const MEMLOCK: Item = Item { of_process: "Max locked memory", needed: locked, unit_bytes: Some(KB) };
 const STACK: Item = Item { of_process: "Max stack size", needed: stack, unit_bytes: Some(KB) };

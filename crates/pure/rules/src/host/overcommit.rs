@@ -202,17 +202,16 @@ fn result(limit: Option<u64>) -> String {
 }
 
 fn judge_commit_limit(given: &Given<'_>) -> Option<Finding> {
-    let Some((computed, text)) = formula(given) else { return None };
+    let (computed, text) = formula(given)?;
     let limit = given.host.memory.commit_limit_bytes.or(computed);
-    let (standing, reason) = match (given.host.sysctl_number("vm.overcommit_memory"), limit) {
-        (Some(2), Some(limit)) => return strict_limit(given, limit, &text),
-        (Some(2), None) => (Standing::Unknown, format!("{text}.")),
+    let finding = match (mode(given), limit) {
+        (Some(2), Some(limit)) => strict_limit(given, limit, &text),
+        (Some(2), None) => given.unknown(format!("{text}.")),
         (Some(mode), _) => {
-            (Standing::Fine, format!("{text}; it is not enforced, since vm.overcommit_memory is {mode}."))
+            given.fine(format!("{text}; it is not enforced, since vm.overcommit_memory is {mode}."))
         }
-        (None, _) => (Standing::Unknown, format!("{text}; whether it is enforced could not be read.")),
+        (None, _) => given.unknown(format!("{text}; whether it is enforced could not be read.")),
     };
-    let finding = given.finding(standing, reason);
     Some(match limit {
         Some(limit) => finding.present(units::bytes(limit)),
         None => finding,
@@ -220,12 +219,9 @@ fn judge_commit_limit(given: &Given<'_>) -> Option<Finding> {
 }
 
 /// Judges a limit that is enforced.
-fn strict_limit(given: &Given<'_>, limit: u64, text: &str) -> Option<Finding> {
-    let present = units::bytes(limit);
+fn strict_limit(given: &Given<'_>, limit: u64, text: &str) -> Finding {
     let Some((shared, sessions)) = demand(given) else {
-        return Some(
-            given.fine(format!("{text}; no server was named that would have to fit.")).present(present),
-        );
+        return given.fine(format!("{text}; no server was named that would have to fit."));
     };
     let running = given.host.server.as_ref().is_some_and(|server| server.pid > 0);
     // A running server's shared memory is promised already.
@@ -238,23 +234,16 @@ fn strict_limit(given: &Given<'_>, limit: u64, text: &str) -> Option<Finding> {
         units::bytes(shared),
         units::bytes(sessions)
     );
-    match () {
-        () if shared > limit || shared_left > left => {
-            let reason = format!("{text}: it would not start.");
-            Some(given.improve(reason).present(present).recommend(remedy(shared.saturating_add(sessions))))
-        }
-        () if shared_left.saturating_add(sessions) > left => {
-            let reason =
-                format!("{text}: sessions may fail with \"out of memory\" before all are connected.");
-            Some(given.improve(reason).present(present).recommend(remedy(shared.saturating_add(sessions))))
-        }
-        () => Some(given.fine(format!("{text}: it fits.")).present(present)),
+    let wanted = units::bytes(shared.saturating_add(sessions));
+    let remedy = format!("at least {wanted}, or smaller shared_buffers, work_mem or max_connections");
+    if shared > limit || shared_left > left {
+        given.improve(format!("{text}: it would not start.")).recommend(remedy)
+    } else if shared_left.saturating_add(sessions) > left {
+        let reason = format!("{text}: sessions may fail with \"out of memory\" before all are connected.");
+        given.improve(reason).recommend(remedy)
+    } else {
+        given.fine(format!("{text}: it fits."))
     }
-}
-
-/// What would make the server fit.
-fn remedy(needed: u64) -> String {
-    format!("at least {}, or smaller shared_buffers, work_mem or max_connections", units::bytes(needed))
 }
 
 /// Shared memory that counts, and memory of all sessions.

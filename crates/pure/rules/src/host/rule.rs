@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use pgdyno_inventory::{BlockDevice, Inventory, Mount, ZfsDataset};
+use pgdyno_inventory::{BlockDevice, Inventory, Mount, SysctlLine, ZfsDataset};
 
 use super::scope;
 use crate::{Finding, Page, Purpose, Standing};
@@ -241,7 +241,7 @@ impl Given<'_> {
     }
 
     /// The line in the files of sysctl that sets the kernel parameter that the rule is named after.
-    pub(crate) fn line(&self) -> Option<&pgdyno_inventory::SysctlLine> {
+    pub(crate) fn line(&self) -> Option<&SysctlLine> {
         self.sysctl_line(self.page.name)
     }
 

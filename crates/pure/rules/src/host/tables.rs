@@ -1,7 +1,8 @@
 //! Options of tables, sequences, sessions and roles: what no host tells.
+use pgdyno_settings::here;
 
 use super::rule::Rule;
-use crate::{Page, Today, measured::here};
+use crate::{Page, Today};
 
 const CREATE_TABLE: &str = "PostgreSQL manual, CREATE TABLE, Storage Parameters.";
 

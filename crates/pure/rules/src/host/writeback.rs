@@ -4,12 +4,13 @@
 
 use pgdyno_core::{facts::amount::MB, units};
 use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Knob};
+use pgdyno_settings::here;
 
 use super::{
     remedy::Remedy,
     rule::{Facts, Given, Rule},
 };
-use crate::{Finding, Page, Today, measured::here};
+use crate::{Finding, Page, Today};
 
 const SOURCE: &str = "Linux Documentation/admin-guide/sysctl/vm.rst; mm/page-writeback.c; PostgreSQL manual, \
                       checkpoint_flush_after.";

@@ -109,7 +109,7 @@ pub const RULES: &[Rule] = &[
         source: "Linux Documentation/admin-guide/xfs.rst (largeio).",
         ..Page::EMPTY
     })
-    .mount_option("largeio", XFS, |given, ..| {
+    .mount_option("largeio", XFS, |given, _, _| {
         Some(given.no_effect("The server does not ask for the preferred size of requests."))
     }),
     Rule::of(Page {
@@ -121,7 +121,7 @@ pub const RULES: &[Rule] = &[
         source: "Linux Documentation/admin-guide/xfs.rst (nolargeio).",
         ..Page::EMPTY
     })
-    .mount_option("nolargeio", XFS, |given, ..| Some(given.no_effect("It repeats the default."))),
+    .mount_option("nolargeio", XFS, |given, _, _| Some(given.no_effect("It repeats the default."))),
     Rule::of(Page {
         name: "logbsize",
         also: &["logbufs", "logbsize=262144", "logbsize=256k"],

@@ -19,11 +19,15 @@ mod explain;
 mod inputs;
 mod io;
 mod logging;
+mod measured;
 mod memory;
+mod page;
 mod parallel;
 mod planner;
+mod purpose;
 mod render;
 mod replication;
+mod rotation;
 mod rule;
 mod statistics;
 #[cfg(test)]
@@ -43,6 +47,10 @@ pub use inputs::{
     wal_room_bytes, whole_mb,
 };
 pub use logging::LOGGED;
+pub use measured::here;
+pub use page::{Gain, Page, Today};
+pub use pgdyno_inventory::{Finding, Standing};
+pub use purpose::Purpose;
 pub use render::{Difference, difference, render, render_hints};
 pub use rule::{Given, Rule};
 pub use value::{is_same, refusal};

@@ -9,7 +9,7 @@ use super::{
     inputs::Inputs,
     value,
 };
-use crate::{Finding, Page, Standing, Today, measured::here};
+use crate::{Finding, Page, Standing, Today, here};
 
 /// A rule of a setting of `postgresql.conf`.
 #[derive(Debug, Clone, Copy)]

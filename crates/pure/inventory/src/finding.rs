@@ -1,8 +1,9 @@
-//! What a rule says of one host.
+//! What a rule says of one host, or of one setting.
 
-use pgdyno_inventory::{Change, Knob};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
+
+use crate::{Change, Knob};
 
 /// What a rule says of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
