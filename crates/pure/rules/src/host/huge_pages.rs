@@ -369,7 +369,9 @@ mod tests {
     use super::*;
     use crate::{
         Standing,
-        host::testing::{changes, check_hosts, check_values, findings, host, standings, with_server},
+        host::testing::{
+            changes, check_hosts, check_values, findings, findings_for, host, standings, with_server,
+        },
     };
 
     #[test]
@@ -534,7 +536,7 @@ mod tests {
         let always = transparent("always", "always", "never");
         assert_eq!(changes("transparent_hugepage/enabled", &always), ["madvise"]);
         assert_eq!(changes("transparent_hugepage/defrag", &always), ["madvise"]);
-        let olap = (ENABLED.judge)(&Facts { host: &always, purpose: Purpose::Olap });
+        let olap = findings_for("transparent_hugepage/enabled", &always, Purpose::Olap);
         assert_eq!(olap[0].standing, Standing::Fine);
         for mode in ["madvise", "never"] {
             let host = transparent(mode, "madvise", "never");

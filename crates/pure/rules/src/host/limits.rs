@@ -410,7 +410,7 @@ fn judge_lines(given: &Given<'_>) -> Vec<Finding> {
         );
         found.push(given.no_effect(reason).on(unit));
     }
-    found.extend(given.host.login.unread_file.iter().map(|file| unread_file(given, file)));
+    found.extend(given.host.login.unread.iter().map(|file| unread_file(given, file)));
     if found.is_empty() && !lines.is_empty() {
         let files: BTreeSet<&str> = lines.iter().map(|line| line.file.as_str()).collect();
         let present =
@@ -704,9 +704,9 @@ mod tests {
         host.login.lines = vec![line("limits.conf", "*", "-", "nofile", "65536")];
         assert_eq!(standings("limits.d", &host), [Standing::Fine]);
         assert_eq!(findings("limits.d", &host)[0].present.as_deref(), Some("1 line in 1 file"));
-        host.login.unread_file.push("/etc/security/limits.d".to_owned());
+        host.login.unread.push("/etc/security/limits.d".to_owned());
         assert_eq!(standings("limits.d", &host), [Standing::Unknown]);
-        host.login.unread_file.clear();
+        host.login.unread.clear();
         host.server.as_mut().expect("it was put there").unit = Some("postgresql.service".to_owned());
         assert_eq!(standings("limits.d", &host), [Standing::NoEffect]);
         host.login.lines.clear();

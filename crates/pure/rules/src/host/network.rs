@@ -323,7 +323,6 @@ fn judge_queues(given: &Given<'_>) -> Vec<Finding> {
 mod tests {
     use pgdyno_inventory::Interface;
 
-    use super::*;
     use crate::{
         Standing,
         host::testing::{

@@ -1,7 +1,5 @@
 //! Options of mkfs.xfs, and of mounts of XFS.
 
-use std::collections::BTreeSet;
-
 use pgdyno_core::units::bytes;
 use pgdyno_inventory::{BlockDevice, Mount};
 
