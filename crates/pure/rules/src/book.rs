@@ -1,31 +1,18 @@
 //! The pages of all rules, family by family.
 
-use crate::{Gain, Page, Today, host, settings, words};
+use pgdyno_settings::{self as settings, Gain, Page, Today};
 
-/// A family of rules: its heading, a sentence about it, and its pages.
+use crate::{host, words};
+
+/// A family of pages: its heading, a sentence about it, and its pages.
 type Family = (&'static str, &'static str, Vec<&'static Page>);
 
-fn families() -> Vec<Family> {
-    let of = |rules: &'static [&'static host::Rule]| rules.iter().map(|rule| &rule.page).collect();
-    vec![
-        ("Kernel parameters", "Set by `sysctl`, kept in `/etc/sysctl.d`.", of(host::sysctl::RULES)),
-        (
-            "Processors, memory, limits, network",
-            "Files of sysfs, limits, and processes.",
-            of(host::system::RULES),
-        ),
-        (
-            "Boot line",
-            "Words of the kernel's command line, which hold from the next boot on.",
-            of(host::boot::RULES),
-        ),
-        ("Storage", "Block devices, LVM, ext4, XFS, ZFS and other file systems.", of(host::storage::RULES)),
-        ("Clusters and builds", "Flags of initdb and configure.", of(host::build::RULES)),
-        (
-            "Tables and sessions",
-            "Storage parameters, and settings of single sessions.",
-            of(host::tables::RULES),
-        ),
+fn families() -> impl Iterator<Item = Family> {
+    let of_hosts = host::FAMILIES.iter().map(|family| {
+        let pages = family.rules.iter().map(|rule| &rule.page).collect();
+        (family.title, family.about, pages)
+    });
+    of_hosts.chain([
         ("Settings of the server", "postgresql.conf, for 9.5 to 18.", settings::pages().collect()),
         (
             "Settings that are gone",
@@ -42,12 +29,12 @@ fn families() -> Vec<Family> {
             "What `pgdyno host facts` and `host check` mean.",
             words::TERMS.iter().collect(),
         ),
-    ]
+    ])
 }
 
 /// All pages, family by family.
 pub fn pages() -> impl Iterator<Item = &'static Page> {
-    families().into_iter().flat_map(|(.., pages)| pages)
+    families().flat_map(|(.., pages)| pages)
 }
 
 /// `docs/host-rules.md`: all pages as Markdown.
@@ -56,7 +43,7 @@ pub fn book() -> String {
                 Written by `cargo xtask rules` from [the rules](../crates/pure/rules/src/lib.rs). \
                 `pgdyno explain NAME` prints one of these pages, `pgdyno host check` and `pgdyno config recommend` \
                 apply them. A gain is told only where somebody measured it.\n";
-    let families = families().into_iter().map(|(title, about, pages)| {
+    let families = families().map(|(title, about, pages)| {
         let pages: String = pages.into_iter().map(page).collect();
         format!("\n## {title}\n\n{about}\n{pages}")
     });

@@ -1,24 +1,16 @@
-//! What a host and a server should be set to, and why.
+//! What a host should be set to, and why; and the pages of all names that pgdyno explains.
 //!
 //! ```text
-//! Inventory + purpose → rules (host/, settings/) → findings, changes · pages, as `pgdyno explain` prints them
+//! Inventory + purpose → rules of hosts (host/) → findings, changes · pages, as `pgdyno explain` prints them
 //! ```
 //! A rule computes its value from the facts of a host and says for today's kernels and servers whether folklore still
-//! holds. Everything here is pure.
+//! holds. Everything here is pure. Rules of `postgresql.conf` are in `pgdyno-settings`.
 
 mod book;
 mod check;
-mod finding;
 pub mod host;
-mod measured;
-mod page;
-mod purpose;
-mod rotation;
-pub mod settings;
 mod words;
 
 pub use book::{book, pages};
 pub use check::Check;
-pub use finding::{Finding, Standing};
-pub use page::{Gain, Page, Today};
-pub use purpose::Purpose;
+pub use pgdyno_settings::{Finding, Gain, Page, Purpose, Standing, Today};

@@ -9,8 +9,7 @@ use pgdyno_core::{
     measure::{CellRun, CellSummary, StatementSummary, Workload},
     results::{CellLimits, Doubt},
 };
-use pgdyno_inventory::Inventory;
-use pgdyno_rules::Finding;
+use pgdyno_inventory::{Finding, Inventory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -8,7 +8,7 @@ use std::{
 };
 
 use pgdyno_core::problem::Problem;
-use pgdyno_rules::settings::{File, Include, Included, Unreadable, read_all};
+use pgdyno_settings::{File, Include, Included, Unreadable, read_all};
 
 /// Reads a configuration file. What it includes and cannot be read is kept beside the settings.
 ///

@@ -15,10 +15,7 @@ use pgdyno_core::{
 };
 use pgdyno_inventory::{Inventory, PgPurpose};
 use pgdyno_provision::{Request, Wanted, foresee, registry, remove, up};
-use pgdyno_rules::{
-    Standing,
-    settings::{self, Difference, Inputs, KeyDemand, NEWEST_MAJOR},
-};
+use pgdyno_settings::{self as settings, Difference, Inputs, KeyDemand, NEWEST_MAJOR, Standing};
 
 use super::{
     conf_file,
@@ -144,7 +141,7 @@ fn recommend(args: &Recommend, context: &Context) -> Result<ExitCode, Problem> {
         let head = format!(
             "# PostgreSQL {} for {}, {}, on {}, by pgdyno {}\n{}\n",
             major_of(facts.version_num),
-            pgdyno_rules::Purpose::from(args.of.purpose).name(),
+            pgdyno_settings::Purpose::from(args.of.purpose).name(),
             plural(u64::from(args.of.clients), "client"),
             facts.name,
             env!("CARGO_PKG_VERSION"),

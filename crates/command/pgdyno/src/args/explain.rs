@@ -8,10 +8,8 @@ use pgdyno_document::{
     block::{Block, Fact},
     text_of_blocks,
 };
-use pgdyno_rules::{
-    pages,
-    settings::{ENTRIES, Entry as Setting},
-};
+use pgdyno_rules::pages;
+use pgdyno_settings::{ENTRIES, Entry as Setting};
 
 use crate::{context::Context, output};
 

@@ -10,7 +10,7 @@ use pgdyno_core::problem::Problem;
 use pgdyno_host::inventory;
 use pgdyno_inventory::Inventory;
 use pgdyno_provision::registry;
-use pgdyno_rules::Purpose;
+use pgdyno_settings::Purpose;
 
 use crate::context::Context;
 

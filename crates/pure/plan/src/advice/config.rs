@@ -1,12 +1,11 @@
-//! The `postgresql.conf` of servers that pgdyno starts: the rules of `pgdyno-rules`, of which these servers get a part.
+//! The `postgresql.conf` of servers that pgdyno starts: the rules of `pgdyno-settings`, of which these servers get a part.
 //!
 //! No rule touches durability: `fsync`, `full_page_writes` and `synchronous_commit` stay as the server has them.
 
 use pgdyno_core::facts::Choice;
-pub(crate) use pgdyno_rules::settings::{DEFAULT_LOCKS, DEFAULT_WORKER_PROCESSES, choose};
-pub use pgdyno_rules::{
-    Purpose,
-    settings::{Inputs, KeyDemand, connections_for, usable_memory_bytes, wal_room_bytes, whole_mb},
+pub(crate) use pgdyno_settings::{DEFAULT_LOCKS, DEFAULT_WORKER_PROCESSES, choose};
+pub use pgdyno_settings::{
+    Inputs, KeyDemand, Purpose, connections_for, usable_memory_bytes, wal_room_bytes, whole_mb,
 };
 
 use super::logging::log_settings;

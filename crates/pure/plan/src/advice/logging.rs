@@ -2,7 +2,7 @@
 //! the time zone of the record.
 
 use pgdyno_core::facts::Choice;
-use pgdyno_rules::settings::{Inputs, LOGGED, choose};
+use pgdyno_settings::{Inputs, LOGGED, choose};
 
 /// Settings of the log that differ from the defaults of this version. None of them logs single statements, and none
 /// changes what a commit waits for.
@@ -23,7 +23,7 @@ pub(crate) fn log_settings(inputs: &Inputs<'_>) -> Vec<Choice> {
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::GB;
-    use pgdyno_rules::{Purpose, settings::KeyDemand};
+    use pgdyno_settings::{KeyDemand, Purpose};
 
     use super::*;
     use crate::advice::will_it_start::tests::{host, storage};

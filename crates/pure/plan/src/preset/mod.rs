@@ -102,7 +102,7 @@ impl Preset {
     /// # Errors
     /// A wrong request, with the line that the server would not accept, or that includes another file.
     pub fn of_file(name: &str, text: &str) -> Result<Self, Problem> {
-        let settings = pgdyno_rules::settings::read(name, text)?.settings;
+        let settings = pgdyno_settings::read(name, text)?.settings;
         let (title, version_num, memory_bytes) = (String::new(), None, None);
         Ok(Self { name: name.to_owned(), title, version_num, memory_bytes, as_published: false, settings })
     }

@@ -2,7 +2,7 @@
 
 use pgdyno_core::units::printable;
 use pgdyno_document::{block::Block, text_of_blocks};
-use pgdyno_rules::{Finding, Standing};
+use pgdyno_inventory::{Finding, Standing};
 
 use super::check::titled;
 
