@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use pgdyno_core::host::Inventory;
 use pgdyno_host::inventory;
-use pgdyno_inventory::Inventory;
 use pgdyno_record::RunRecord;
 
 /// This machine, with the server and the storage of a record's first subject, if they are on it.

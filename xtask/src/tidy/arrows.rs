@@ -6,23 +6,19 @@ use super::fault::Fault;
 use crate::{Failure, workspace::root};
 
 /// Every crate of the workspace but the program, and those it may use.
-const ALLOWED: [(&str, &[&str]); 25] = [
+const ALLOWED: [(&str, &[&str]); 24] = [
     ("pgdyno-core", &[]),
-    ("pgdyno-inventory", &[]),
-    ("pgdyno-rules", &["pgdyno-inventory", "pgdyno-core"]),
-    ("pgdyno-layout", &["pgdyno-inventory", "pgdyno-core"]),
+    ("pgdyno-rules", &["pgdyno-core"]),
+    ("pgdyno-layout", &["pgdyno-core"]),
     ("pgdyno-script", &["pgdyno-core"]),
     ("pgdyno-rows", &["pgdyno-core"]),
     ("pgdyno-plan", &["pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
-    (
-        "pgdyno-record",
-        &["pgdyno-plan", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-inventory", "pgdyno-core"],
-    ),
+    ("pgdyno-record", &["pgdyno-plan", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("pgdyno-analysis", &["pgdyno-record", "pgdyno-rules", "pgdyno-rows", "pgdyno-script", "pgdyno-core"]),
     ("testkit", &["pgdyno-analysis", "pgdyno-record", "pgdyno-plan", "pgdyno-rows", "pgdyno-core"]),
     ("pgdyno-engine", &["pgdyno-core"]),
-    ("pgdyno-host", &["pgdyno-inventory", "pgdyno-core"]),
-    ("pgdyno-knobs", &["pgdyno-inventory", "pgdyno-core"]),
+    ("pgdyno-host", &["pgdyno-core"]),
+    ("pgdyno-knobs", &["pgdyno-core"]),
     ("pgdyno-disk", &["pgdyno-engine", "pgdyno-host", "pgdyno-core"]),
     ("pgdyno-wire", &["pgdyno-host", "pgdyno-core"]),
     ("pgdyno-provision", &["pgdyno-plan", "pgdyno-host", "pgdyno-core"]),
@@ -50,7 +46,6 @@ const ALLOWED: [(&str, &[&str]); 25] = [
             "pgdyno-rules",
             "pgdyno-rows",
             "pgdyno-layout",
-            "pgdyno-inventory",
             "pgdyno-core",
         ],
     ),
@@ -69,7 +64,6 @@ const ALLOWED: [(&str, &[&str]); 25] = [
             "pgdyno-script",
             "pgdyno-knobs",
             "pgdyno-rules",
-            "pgdyno-inventory",
             "pgdyno-host",
             "pgdyno-engine",
             "pgdyno-core",

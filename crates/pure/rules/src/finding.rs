@@ -1,6 +1,6 @@
 //! What a rule says of one host.
 
-use pgdyno_inventory::Change;
+use pgdyno_core::host::Change;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,7 +1,7 @@
 //! What is known of the moving parts of the storage under a directory.
 
 use pgdyno_core::facts::{HostFacts, StorageFacts};
-use pgdyno_inventory::believed_rotation;
+use pgdyno_core::host::believed_rotation;
 
 /// Whether the storage under a directory rotates; `None` if that is not known. Whoever is in a container does not see
 /// whether its host is a guest.

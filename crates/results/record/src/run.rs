@@ -3,13 +3,13 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use pgdyno_core::host::Inventory;
 use pgdyno_core::{
     disk::{CellCost, DeclaredStorage, DiskShare, NominalShare, PublishedFigure},
     facts::{Choice, HostFacts, Instrument, StorageFacts},
     measure::{CellRun, CellSummary, StatementSummary, Workload},
     results::{CellLimits, Doubt},
 };
-use pgdyno_inventory::Inventory;
 use pgdyno_rules::Finding;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};

@@ -8,12 +8,12 @@ use std::{
 };
 
 use clap::Subcommand;
+use pgdyno_core::host::{Inventory, PgPurpose};
 use pgdyno_core::{
     facts::{Choice, HostFacts, StorageFacts},
     problem::Problem,
     units::{plural, printable},
 };
-use pgdyno_inventory::{Inventory, PgPurpose};
 use pgdyno_provision::{Request, Wanted, foresee, registry, remove, up};
 use pgdyno_rules::{
     Standing,

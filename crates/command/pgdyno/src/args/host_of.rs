@@ -6,9 +6,9 @@ use std::{
 };
 
 use clap::ValueEnum;
+use pgdyno_core::host::Inventory;
 use pgdyno_core::problem::Problem;
 use pgdyno_host::inventory;
-use pgdyno_inventory::Inventory;
 use pgdyno_provision::registry;
 use pgdyno_rules::Purpose;
 

@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pgdyno_inventory::{BlockDevice, DeviceKind, Mount, Stripe};
+use pgdyno_core::host::{BlockDevice, DeviceKind, Mount, Stripe};
 
 use super::dir::{flag, names, number, numbered, order};
 use crate::facts::{device_name, file::first_line, memory::bracketed, mount_of};

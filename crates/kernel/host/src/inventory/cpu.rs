@@ -5,8 +5,8 @@ use std::{
     path::Path,
 };
 
+use pgdyno_core::host::{Cache, Cpu, IdleState, NumaNode};
 use pgdyno_core::{cpus::CpuList, measure::HostShares};
-use pgdyno_inventory::{Cache, Cpu, IdleState, NumaNode};
 
 use super::dir::{flag, names, number, numbered};
 use crate::{

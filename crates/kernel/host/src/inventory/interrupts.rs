@@ -4,7 +4,7 @@
 use std::path::Path;
 
 use pgdyno_core::cpus::{CpuList, MAX_CPU};
-use pgdyno_inventory::{Interface, InterruptBalance};
+use pgdyno_core::host::{Interface, InterruptBalance};
 
 use super::processes::Processes;
 use crate::facts::file::{first_line, text};

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
+use pgdyno_core::host::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure};
 use pgdyno_core::redact::REDACTED;
-use pgdyno_inventory::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure};
 
 use super::{sysctl_files, sysctls};
 use crate::{

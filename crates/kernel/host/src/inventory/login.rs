@@ -2,7 +2,7 @@
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
-use pgdyno_inventory::{LimitLine, Login};
+use pgdyno_core::host::{LimitLine, Login};
 
 use super::dir::{names, regular};
 use crate::{facts::file::text, users};

@@ -2,7 +2,7 @@
 
 use std::path::Path;
 
-use pgdyno_inventory::{HugePagePool, Memory, Swap, TransparentHugePages};
+use pgdyno_core::host::{HugePagePool, Memory, Swap, TransparentHugePages};
 
 use super::dir::{names, number};
 use crate::facts::{

@@ -24,7 +24,7 @@ mod zfs;
 
 use std::{path::Path, time::Duration};
 
-use pgdyno_inventory::Inventory;
+use pgdyno_core::host::Inventory;
 
 use crate::facts::{file::first_line, system};
 
@@ -96,10 +96,10 @@ mod tests {
     fn nothing_to_read_is_no_fault() {
         let empty = tree(&[]);
         let host = read(&Request { root: empty.path(), data: Some(Path::new("/nonexistent/data")) });
-        assert_eq!((host.cpu, host.server), (pgdyno_inventory::Cpu::default(), None));
+        assert_eq!((host.cpu, host.server), (pgdyno_core::host::Cpu::default(), None));
         assert!(host.devices.is_empty() && host.mounts.is_empty() && host.network.is_empty());
         assert!(host.kernel.sysctls.is_empty() && host.kernel.boot_words.is_empty());
         assert_eq!(host.memory.total_bytes, 0);
-        assert_eq!(host.interrupts, pgdyno_inventory::InterruptBalance::default());
+        assert_eq!(host.interrupts, pgdyno_core::host::InterruptBalance::default());
     }
 }

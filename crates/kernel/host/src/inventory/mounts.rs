@@ -6,7 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pgdyno_inventory::{Mount, PgDirectory, PgPurpose};
+use pgdyno_core::host::{Mount, PgDirectory, PgPurpose};
 use rustix::fs::StatVfs;
 
 use super::{dir::names, processes::Processes};

@@ -3,7 +3,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use pgdyno_inventory::Interface;
+use pgdyno_core::host::Interface;
 
 use super::{
     dir::{link, names, number},

@@ -6,7 +6,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_inventory::BlockedProcess;
+use pgdyno_core::host::BlockedProcess;
 
 use super::dir::names;
 use crate::{

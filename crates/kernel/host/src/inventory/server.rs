@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use pgdyno_inventory::{Limit, ServerProcess};
+use pgdyno_core::host::{Limit, ServerProcess};
 
 use super::{
     dir::{number, regular},

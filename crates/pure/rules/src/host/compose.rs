@@ -1,6 +1,6 @@
 //! How findings and pages are composed.
 
-use pgdyno_inventory::{Change, Knob};
+use pgdyno_core::host::{Change, Knob};
 
 use super::{Facts, Rule};
 use crate::{Finding, Page};

@@ -1,6 +1,6 @@
 //! Hosts for tests.
 
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Mount, PgDirectory, PgPurpose, ServerProcess};
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Mount, PgDirectory, PgPurpose, ServerProcess};
 
 use super::{Facts, Rule};
 use crate::{Finding, Purpose, Standing};

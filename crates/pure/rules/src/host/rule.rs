@@ -1,6 +1,6 @@
 //! A rule, and what it judges by.
 
-use pgdyno_inventory::Inventory;
+use pgdyno_core::host::Inventory;
 
 use crate::{Finding, Page, Purpose, Standing};
 

@@ -1,7 +1,7 @@
 //! Hosts for the tests of rules.
 
 use pgdyno_core::facts::amount::{GB, MB};
-use pgdyno_inventory::{Cpu, HugePagePool, Inventory, Kernel, Memory, NumaNode, ServerProcess, SysctlLine};
+use pgdyno_core::host::{Cpu, HugePagePool, Inventory, Kernel, Memory, NumaNode, ServerProcess, SysctlLine};
 
 use super::{Facts, Rule};
 use crate::{Finding, Purpose, Standing};

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use pgdyno_inventory::{Change, Knob};
+use pgdyno_core::host::{Change, Knob};
 
 use super::{Facts, Rule};
 use crate::{Finding, Standing};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_inventory::{
+use pgdyno_core::host::{
     BlockDevice, DeviceKind, HugePagePool, IdleState, Inventory, Knob, Mount, PgPurpose, Stripe, ZfsDataset,
 };
 use proptest::prelude::*;

@@ -4,7 +4,7 @@
 use pgdyno_core::facts::{
     CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts, amount::MB,
 };
-use pgdyno_inventory::{BlockDevice, Inventory, Memory, Mount};
+use pgdyno_core::host::{BlockDevice, Inventory, Memory, Mount};
 
 /// The facts of a described host; `None` if its memory or its processors are not known, without which nothing can be
 /// sized. Limits that are not known limit nothing.
@@ -113,7 +113,7 @@ fn any_rotates(host: &Inventory, disks: &[&BlockDevice]) -> Option<bool> {
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::GB;
-    use pgdyno_inventory::{Cpu, DeviceKind, HugePagePool, PgDirectory, Swap};
+    use pgdyno_core::host::{Cpu, DeviceKind, HugePagePool, PgDirectory, Swap};
 
     use super::*;
 

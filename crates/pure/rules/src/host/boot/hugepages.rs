@@ -55,7 +55,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{HugePagePool, Inventory};
+    use pgdyno_core::host::{HugePagePool, Inventory};
 
     use super::*;
     use crate::host::example::{booted, standings};

@@ -59,7 +59,7 @@ fn bytes_of(word: &str) -> Option<u64> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::ServerProcess;
+    use pgdyno_core::host::ServerProcess;
 
     use super::*;
     use crate::host::example::{booted, standings};

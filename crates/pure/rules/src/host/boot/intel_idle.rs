@@ -1,6 +1,6 @@
 //! `intel_idle.max_cstate=`.
 
-use pgdyno_inventory::Knob;
+use pgdyno_core::host::Knob;
 
 use crate::host::compose::Compose;
 use crate::host::{Facts, Rule};
@@ -63,7 +63,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{IdleState, Inventory};
+    use pgdyno_core::host::{IdleState, Inventory};
 
     use super::*;
     use crate::host::example::{booted, standings};

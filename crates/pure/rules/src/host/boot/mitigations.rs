@@ -1,6 +1,6 @@
 //! `mitigations=`.
 
-use pgdyno_inventory::Knob;
+use pgdyno_core::host::Knob;
 
 use crate::host::compose::Compose;
 use crate::host::{Facts, Rule};

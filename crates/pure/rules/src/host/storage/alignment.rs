@@ -1,7 +1,7 @@
 //! Where partitions begin.
 
+use pgdyno_core::host::{BlockDevice, DeviceKind};
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::{BlockDevice, DeviceKind};
 
 use super::scope::devices;
 use crate::host::compose::Compose;
@@ -71,7 +71,7 @@ fn judge_partition(partition: &BlockDevice, disk: &BlockDevice) -> Option<Findin
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Stripe;
+    use pgdyno_core::host::Stripe;
 
     use super::*;
     use crate::host::example::{mount, mounted, standings};
@@ -80,7 +80,7 @@ mod tests {
         start: Option<u64>,
         physical: Option<u64>,
         full_stripe: Option<u64>,
-    ) -> pgdyno_inventory::Inventory {
+    ) -> pgdyno_core::host::Inventory {
         let device = crate::host::example::device;
         let disk = BlockDevice {
             physical_block_bytes: physical,

@@ -1,7 +1,7 @@
 //! `ashift`.
 
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory};
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory};
 
 use super::zfs::judge_datasets;
 use crate::host::compose::Compose;
@@ -69,7 +69,7 @@ fn all_disks(host: &Inventory) -> Vec<&BlockDevice> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::ZfsDataset;
+    use pgdyno_core::host::ZfsDataset;
 
     use super::super::zfs::example::host;
     use super::*;

@@ -1,6 +1,6 @@
 //! `barrier` of ext4.
 
-use pgdyno_inventory::{Inventory, Knob, Mount};
+use pgdyno_core::host::{Inventory, Knob, Mount};
 
 use super::scope::{judge_each, mounts_with};
 use crate::host::compose::Compose;
@@ -67,7 +67,7 @@ fn has_no_volatile_cache(host: &Inventory, mount: &Mount) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind};
+    use pgdyno_core::host::{BlockDevice, DeviceKind};
 
     use super::*;
     use crate::host::example::{device, judged, mount, mounted, standings};

@@ -1,7 +1,7 @@
 //! Block sizes of the whole stack.
 
+use pgdyno_core::host::{Inventory, Mount};
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::{Inventory, Mount};
 
 use super::scope::{judge_each, mounts, server_block_bytes};
 use crate::host::compose::Compose;
@@ -104,7 +104,7 @@ fn layers(host: &Inventory, mount: &Mount) -> Vec<Layer> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind, Stripe, ZfsDataset};
+    use pgdyno_core::host::{BlockDevice, DeviceKind, Stripe, ZfsDataset};
 
     use super::*;
     use crate::host::example::{device, judged, mount, mounted, standings, with_setting};

@@ -1,7 +1,7 @@
 //! Hardware queues and their processors.
 
+use pgdyno_core::host::DeviceKind;
 use pgdyno_core::units::plural;
-use pgdyno_inventory::DeviceKind;
 
 use super::scope::disks;
 use crate::host::compose::Compose;
@@ -58,7 +58,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, Inventory};
+    use pgdyno_core::host::{BlockDevice, Inventory};
 
     use super::*;
     use crate::host::example::{device, judged, mount, mounted, standings};

@@ -1,6 +1,6 @@
 //! `discard`.
 
-use pgdyno_inventory::Mount;
+use pgdyno_core::host::Mount;
 
 use super::scope::{judge_each, mounts_with};
 use crate::host::compose::Compose;

@@ -1,7 +1,7 @@
 //! File systems that are nearly full.
 
+use pgdyno_core::host::PgPurpose;
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::PgPurpose;
 
 use super::scope::{judge_each, mounts, mounts_of};
 use crate::host::compose::Compose;
@@ -62,7 +62,7 @@ fn told(free: u64, size: u64, (reserved, who): (u64, &str)) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Inventory;
+    use pgdyno_core::host::Inventory;
 
     use super::*;
     use crate::host::example::{judged, mount, mounted, standings, with_directory};

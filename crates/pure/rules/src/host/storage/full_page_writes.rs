@@ -1,7 +1,7 @@
 //! Torn pages, by the stack below the data.
 
+use pgdyno_core::host::{Inventory, Mount, PgPurpose};
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::{Inventory, Mount, PgPurpose};
 
 use super::scope::{mounts_of, server_block_bytes};
 use crate::host::compose::Compose;
@@ -110,7 +110,7 @@ fn switched(text: &str) -> Option<bool> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind, ZfsDataset};
+    use pgdyno_core::host::{BlockDevice, DeviceKind, ZfsDataset};
 
     use super::*;
     use crate::host::example::{device, judged, mount, mounted, standings, with_directory, with_setting};

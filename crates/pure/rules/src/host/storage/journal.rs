@@ -47,7 +47,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Mount;
+    use pgdyno_core::host::Mount;
 
     use super::*;
     use crate::host::example::{mount, mounted, standings};

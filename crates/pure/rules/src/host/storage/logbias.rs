@@ -1,6 +1,6 @@
 //! `logbias`.
 
-use pgdyno_inventory::PgPurpose;
+use pgdyno_core::host::PgPurpose;
 
 use super::scope::mounts_of;
 use super::zfs::judge_datasets;
@@ -50,7 +50,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::ZfsDataset;
+    use pgdyno_core::host::ZfsDataset;
 
     use super::super::zfs::example::host;
     use super::*;

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_inventory::{Inventory, Mount};
+use pgdyno_core::host::{Inventory, Mount};
 
 use super::scope::{judge_each, mounts_with};
 use crate::host::compose::Compose;
@@ -51,7 +51,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 /// The disks of a device that is named as in `/dev`.
 fn disks_of<'a>(host: &'a Inventory, path: &str) -> Option<BTreeSet<&'a str>> {
     let name = path.rsplit('/').next()?;
-    let is_it = |device: &&pgdyno_inventory::BlockDevice| {
+    let is_it = |device: &&pgdyno_core::host::BlockDevice| {
         device.name == name || device.alias.as_deref() == Some(name)
     };
     Some(disks_below(host, &host.devices.iter().find(is_it)?.name))
@@ -69,7 +69,7 @@ pub(super) fn disks_of_mount<'a>(host: &'a Inventory, mount: &Mount) -> BTreeSet
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind};
+    use pgdyno_core::host::{BlockDevice, DeviceKind};
 
     use super::*;
     use crate::host::example::{device, mount, mounted, standings};

@@ -1,7 +1,7 @@
 //! `lvcreate -I`.
 
+use pgdyno_core::host::DeviceKind;
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::DeviceKind;
 
 use super::scope::{devices, server_block_bytes};
 use crate::host::compose::Compose;
@@ -71,7 +71,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, Inventory, Stripe};
+    use pgdyno_core::host::{BlockDevice, Inventory, Stripe};
 
     use super::*;
     use crate::host::example::{device, judged, mount, mounted, standings, with_setting};

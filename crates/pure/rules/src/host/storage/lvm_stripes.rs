@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory};
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory};
 
 use super::scope::devices;
 use crate::host::compose::Compose;
@@ -75,7 +75,7 @@ fn below_partition<'a>(host: &'a Inventory, name: &str) -> Option<&'a str> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Stripe;
+    use pgdyno_core::host::Stripe;
 
     use super::*;
     use crate::host::example::{device, mount, mounted, standings};

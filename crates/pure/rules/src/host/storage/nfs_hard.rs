@@ -1,6 +1,6 @@
 //! `hard` and `soft` of NFS.
 
-use pgdyno_inventory::Knob;
+use pgdyno_core::host::Knob;
 
 use super::scope::{judge_each, mounts_with};
 use crate::host::compose::Compose;
@@ -47,7 +47,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::PgPurpose;
+    use pgdyno_core::host::PgPurpose;
 
     use super::*;
     use crate::host::example::{mount, mounted, standings, with_directory};

@@ -40,7 +40,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::PgPurpose;
+    use pgdyno_core::host::PgPurpose;
 
     use super::*;
     use crate::host::example::{mount, mounted, standings, with_directory};

@@ -1,6 +1,6 @@
 //! `noatime`.
 
-use pgdyno_inventory::Knob;
+use pgdyno_core::host::Knob;
 
 use super::scope::{judge_each, mounts_with};
 use crate::host::compose::Compose;

@@ -1,7 +1,7 @@
 //! Read-ahead.
 
+use pgdyno_core::host::{BlockDevice, Inventory, Knob};
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::{BlockDevice, Inventory, Knob};
 
 use super::scope::{mounts, queue_of, sysfs};
 use crate::host::compose::Compose;
@@ -100,7 +100,7 @@ fn judge_below<'a>(host: &'a Inventory, top: &'a BlockDevice) -> impl Iterator<I
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::DeviceKind;
+    use pgdyno_core::host::DeviceKind;
 
     use super::*;
     use crate::host::example::{device, judged_for, mount, mounted};

@@ -57,7 +57,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{PgPurpose, ZfsDataset};
+    use pgdyno_core::host::{PgPurpose, ZfsDataset};
 
     use super::super::zfs::example::host;
     use super::*;

@@ -1,7 +1,7 @@
 //! Blocks that only root may use.
 
+use pgdyno_core::host::Mount;
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::Mount;
 
 use super::scope::{judge_each, mounts_with};
 use crate::host::compose::Compose;

@@ -1,7 +1,7 @@
 //! `rq_affinity`.
 
+use pgdyno_core::host::Knob;
 use pgdyno_core::units::plural;
-use pgdyno_inventory::Knob;
 
 use super::scope::{disks, sysfs};
 use crate::host::compose::Compose;
@@ -56,7 +56,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory};
+    use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory};
 
     use super::*;
     use crate::host::example::{device, judged, mount, mounted, standings};

@@ -1,6 +1,6 @@
 //! The I/O scheduler of a disk.
 
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Knob};
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Knob};
 
 use super::scope::{disks, sysfs};
 use crate::host::compose::Compose;

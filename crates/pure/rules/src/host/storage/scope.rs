@@ -1,6 +1,6 @@
 //! Which mounts and devices rules of storage judge: those of the named server, otherwise all that may hold data.
 
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Mount, PgPurpose};
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Mount, PgPurpose};
 
 use crate::Finding;
 use crate::host::compose::Compose;

@@ -1,7 +1,7 @@
 //! `stripe_width` of ext4.
 
+use pgdyno_core::host::Knob;
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::Knob;
 
 use super::geometry::striped;
 use super::scope::{judge_each, mounts_with};
@@ -51,7 +51,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Stripe};
+    use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Stripe};
 
     use super::*;
     use crate::host::example::{device, judged, mount, mounted, standings};

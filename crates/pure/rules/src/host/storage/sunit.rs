@@ -57,7 +57,7 @@ fn fine(name: &str) -> Finding {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Stripe};
+    use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Stripe};
 
     use super::*;
     use crate::host::example::{device, mount, mounted, standings};

@@ -47,7 +47,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Stripe};
+    use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Stripe};
 
     use super::*;
     use crate::host::example::{device, mount, mounted, standings};

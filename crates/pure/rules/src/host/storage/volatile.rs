@@ -1,6 +1,6 @@
 //! Directories on file systems that do not outlive the host or the container.
 
-use pgdyno_inventory::{Mount, PgDirectory};
+use pgdyno_core::host::{Mount, PgDirectory};
 
 use crate::host::compose::Compose;
 use crate::host::{Facts, Rule};
@@ -114,7 +114,7 @@ fn judge_directories(
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::PgPurpose;
+    use pgdyno_core::host::PgPurpose;
 
     use super::*;
     use crate::host::example::{judged, mount, mounted, standings, with_directory};

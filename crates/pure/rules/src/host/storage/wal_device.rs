@@ -1,6 +1,6 @@
 //! Data and WAL on one device.
 
-use pgdyno_inventory::PgPurpose;
+use pgdyno_core::host::PgPurpose;
 
 use super::logdev::disks_of_mount;
 use super::scope::mounts_of;
@@ -70,7 +70,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Mount};
+    use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Mount};
 
     use super::*;
     use crate::host::example::{device, mount, mounted, standings, with_directory};

@@ -46,7 +46,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind};
+    use pgdyno_core::host::{BlockDevice, DeviceKind};
 
     use super::*;
     use crate::host::example::{device, judged, mount, mounted};

@@ -1,6 +1,6 @@
 //! Datasets of ZFS, and the properties and module parameters that no rule judges.
 
-use pgdyno_inventory::{Inventory, Mount, PgPurpose, ZfsDataset};
+use pgdyno_core::host::{Inventory, Mount, PgPurpose, ZfsDataset};
 
 use super::scope::{mounts, mounts_of};
 use crate::host::Rule;
@@ -92,7 +92,7 @@ pub static SHRINK: Rule = explained(Page {
 
 #[cfg(test)]
 pub mod example {
-    use pgdyno_inventory::{Inventory, ZfsDataset};
+    use pgdyno_core::host::{Inventory, ZfsDataset};
 
     use crate::host::example::{mount, mounted};
 

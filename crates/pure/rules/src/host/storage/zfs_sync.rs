@@ -49,7 +49,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::ZfsDataset;
+    use pgdyno_core::host::ZfsDataset;
 
     use super::super::zfs::example::host;
     use super::*;

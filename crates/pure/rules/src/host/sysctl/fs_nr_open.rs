@@ -53,7 +53,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{Limit, LimitLine};
+    use pgdyno_core::host::{Limit, LimitLine};
 
     use super::*;
     use crate::host::testing::{changes, check_values, findings, host, with_server};

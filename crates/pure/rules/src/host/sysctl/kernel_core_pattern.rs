@@ -66,7 +66,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{Inventory, Limit, PgDirectory};
+    use pgdyno_core::host::{Inventory, Limit, PgDirectory};
 
     use super::*;
     use crate::host::testing::{host, standings, with_server};

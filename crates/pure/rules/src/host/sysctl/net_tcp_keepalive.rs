@@ -135,7 +135,7 @@ fn judge_own(rule: &Rule, facts: &Facts<'_>, setting: &str, least: u64) -> Vec<F
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Inventory;
+    use pgdyno_core::host::Inventory;
 
     use super::*;
     use crate::host::testing::{changes, check_values, findings, host, standings, with_server};

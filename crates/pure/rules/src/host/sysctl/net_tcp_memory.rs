@@ -132,7 +132,7 @@ fn reach(facts: &Facts<'_>, bytes: u64) -> String {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Interface;
+    use pgdyno_core::host::Interface;
 
     use super::*;
     use crate::host::testing::{changes, check_values, findings, host, on_kernel, standings};

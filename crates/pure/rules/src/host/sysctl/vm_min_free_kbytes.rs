@@ -61,7 +61,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Inventory;
+    use pgdyno_core::host::Inventory;
 
     use super::*;
     use crate::host::testing::{changes, check_values, host, on_kernel, standings};

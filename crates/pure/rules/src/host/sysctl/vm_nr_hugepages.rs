@@ -1,10 +1,10 @@
 //! `vm.nr_hugepages`.
 
+use pgdyno_core::host::HugePagePool;
 use pgdyno_core::{
     facts::amount::{self, GB, KB},
     units,
 };
-use pgdyno_inventory::HugePagePool;
 
 use crate::{
     Finding, Page, Standing, Today,
@@ -214,7 +214,7 @@ fn needed_by_server(facts: &Facts<'_>, pool: &HugePagePool, needed: u64) -> Vec<
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::MB;
-    use pgdyno_inventory::Inventory;
+    use pgdyno_core::host::Inventory;
 
     use super::*;
     use crate::host::testing::{changes, findings, host, standings, with_server};

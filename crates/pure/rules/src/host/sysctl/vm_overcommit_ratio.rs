@@ -88,7 +88,7 @@ fn ratio(part: u64, whole: u64) -> u64 {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{Inventory, Swap};
+    use pgdyno_core::host::{Inventory, Swap};
 
     use super::*;
     use crate::host::testing::{changes, host, standings};

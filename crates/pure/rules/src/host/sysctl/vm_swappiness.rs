@@ -57,7 +57,7 @@ fn judge(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{Inventory, Swap};
+    use pgdyno_core::host::{Inventory, Swap};
 
     use super::*;
     use crate::host::testing::{changes, check_values, host, standings};

@@ -1,6 +1,6 @@
 //! The clock source of the kernel.
 
-use pgdyno_inventory::Knob;
+use pgdyno_core::host::Knob;
 
 use crate::{
     Finding, Page, Standing, Today,

@@ -166,7 +166,7 @@ fn judge_container(facts: &Facts<'_>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::GB;
-    use pgdyno_inventory::{Cgroup, Inventory};
+    use pgdyno_core::host::{Cgroup, Inventory};
 
     use super::*;
     use crate::host::testing::{host, standings, with_server};

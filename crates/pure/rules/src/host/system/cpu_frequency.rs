@@ -108,7 +108,7 @@ fn judge_idle(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{IdleState, Inventory};
+    use pgdyno_core::host::{IdleState, Inventory};
 
     use super::*;
     use crate::host::testing::{findings, host, standings};

@@ -91,7 +91,7 @@ fn judge_queues(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Interface;
+    use pgdyno_core::host::Interface;
 
     use super::*;
     use crate::host::testing::{findings, host, standings};

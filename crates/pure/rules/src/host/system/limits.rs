@@ -1,10 +1,10 @@
 //! Limits of the running server, and those of a login that would start it: nofile, nproc, core, memlock, stack.
 
+use pgdyno_core::host::{Inventory, Knob, Limit};
 use pgdyno_core::{
     facts::amount::{KB, MB},
     units,
 };
-use pgdyno_inventory::{Inventory, Knob, Limit};
 
 use super::login;
 use crate::{
@@ -250,7 +250,7 @@ impl Item {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{Inventory, LimitLine};
+    use pgdyno_core::host::{Inventory, LimitLine};
 
     use super::*;
     use crate::host::testing::{changes, findings, host, on_kernel, standings, with_server};

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use pgdyno_core::host::LimitLine;
 use pgdyno_core::units::plural;
-use pgdyno_inventory::LimitLine;
 
 use super::login;
 use crate::{

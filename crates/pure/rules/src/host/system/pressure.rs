@@ -1,7 +1,7 @@
 //! Memory pressure, swap, and processes that wait for a device.
 
+use pgdyno_core::host::Swap;
 use pgdyno_core::units;
-use pgdyno_inventory::Swap;
 
 use crate::{
     Finding, Page, Standing, Today,
@@ -151,7 +151,7 @@ fn judge_blocked(facts: &Facts<'_>) -> Vec<Finding> {
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::GB;
-    use pgdyno_inventory::{BlockedProcess, Inventory, Pressure};
+    use pgdyno_core::host::{BlockedProcess, Inventory, Pressure};
 
     use super::*;
     use crate::host::testing::{findings, host, standings};

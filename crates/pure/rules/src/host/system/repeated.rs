@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_inventory::SysctlLine;
+use pgdyno_core::host::SysctlLine;
 
 use crate::{
     Finding, Page, Standing, Today,
@@ -67,7 +67,7 @@ fn repeated(name: &str, lines: &[&SysctlLine]) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::LimitLine;
+    use pgdyno_core::host::LimitLine;
 
     use super::*;
     use crate::host::testing::{findings, host, standings, with_line};

@@ -1,6 +1,6 @@
 //! Transparent huge pages: `enabled`, `defrag` and `shmem_enabled`.
 
-use pgdyno_inventory::Knob;
+use pgdyno_core::host::Knob;
 
 use crate::{
     Finding, Page, Purpose, Standing, Today,
@@ -139,7 +139,7 @@ fn judge_shared(facts: &Facts<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Inventory;
+    use pgdyno_core::host::Inventory;
 
     use super::*;
     use crate::host::testing::{changes, host, standings};
