@@ -21,7 +21,7 @@ pub struct Finding {
     /// Why, with the figures of this host: a sentence.
     pub reason: String,
     /// What would have to change on the host; absent if nothing should or can.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
 }
 

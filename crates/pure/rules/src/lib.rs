@@ -13,7 +13,6 @@ pub mod host;
 mod measured;
 mod page;
 mod purpose;
-mod rotation;
 pub mod settings;
 mod words;
 

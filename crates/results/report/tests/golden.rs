@@ -292,7 +292,7 @@ fn paste_is_short_and_whole() {
 fn cpus_of_a_pinned_server_are_shown() {
     let mut fixture = fixtures::complete();
     (fixture.record.plan.server_cpus, fixture.record.plan.driver_cpus) = (vec![0], vec![1]);
-    let of = fixture.record.host.cpu.allowed.len();
+    let of = fixture.record.host.allowed_cpus().len();
     let said = format!("server on CPU 0 of {of}, driver on CPU 1");
     let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     let head = |text: &str| text.lines().take(12).any(|line| line.contains(&said));

@@ -113,7 +113,7 @@ fn facts(args: &FactsArgs, context: &Context) -> Result<ExitCode, Problem> {
 fn check(args: &CheckArgs, context: &Context) -> Result<ExitCode, Problem> {
     let mut host = args.of.inventory(context)?;
     if args.of.is_here() {
-        pgdyno_host::inventory::wait_for_blocked(&mut host);
+        pgdyno_host::facts::wait_for_blocked(&mut host);
     }
     let check = Check::of(&host, args.purpose.into());
     output::print(&if args.json {

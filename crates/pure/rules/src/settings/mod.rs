@@ -13,7 +13,6 @@ mod checkpoints;
 mod client;
 mod conf;
 mod connections;
-mod described;
 mod durability;
 mod explain;
 mod inputs;
@@ -36,7 +35,6 @@ mod wal;
 pub use all::{choose, hints, page, pages, recommend, rule, rules, wanted};
 pub use catalogue::{ENTRIES, Entry, Kind, NEWEST_MAJOR, Unit, entry, is_known};
 pub use conf::{File, Find, Include, Included, Unread, Unreadable, read, read_all};
-pub use described::{host_facts, storage_facts};
 pub use explain::{explain, explain_file, explain_text};
 pub use inputs::{
     DEFAULT_LOCKS, DEFAULT_WORKER_PROCESSES, Inputs, KeyDemand, connections_for, usable_memory_bytes,

@@ -8,11 +8,11 @@ use std::{
 
 use pgdyno_core::host::BlockedProcess;
 
-use super::dir::names;
-use crate::{
-    facts::file::{first_line, text},
-    procs::Stat,
+use super::{
+    dir::names,
+    file::{first_line, text},
 };
+use crate::procs::Stat;
 
 /// Most processes that are walked over.
 const MOST_PROCESSES: usize = 10_000;
