@@ -207,7 +207,7 @@ impl Announcement {
 
     /// CPUs of pgdyno's own servers and of the driver, unless both may use all.
     fn cpus(&mut self, job: &Job, prepared: &Prepared) {
-        let (cpus, all) = (&prepared.bench.cpus, prepared.host.cpu.allowed.len());
+        let (cpus, all) = (&prepared.bench.cpus, prepared.host.allowed_cpus().len());
         let own = job.servers.iter().any(|wanted| matches!(wanted, Wanted::Own(_)));
         let placed = cpus_in_words(&cpus.server, &cpus.driver, all).filter(|_| own);
         placed.into_iter().for_each(|words| self.fact("cpus", words));

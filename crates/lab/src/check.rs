@@ -157,7 +157,7 @@ fn add_set(
     subject: &Subject,
     place: &SetPlace,
 ) -> Result<(), Problem> {
-    let jobs = (prepared.host.cpu.allowed.len() as u64).clamp(1, MOST_CHECKERS);
+    let jobs = (prepared.host.allowed_cpus().len() as u64).clamp(1, MOST_CHECKERS);
     let of = place.name().map(|name| format!(" of {name}")).unwrap_or_default();
     let found = check_tpcc(&subject.set_options(place), jobs, stop, &mut |done, all| {
         events.now(format!("checking consistency{of}: {done} of {}", units::plural(all, "part")));

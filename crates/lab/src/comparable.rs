@@ -3,7 +3,8 @@
 use std::collections::BTreeMap;
 
 use pgdyno_analysis::compare::{Asked, LoadedData, Side, compare_at_one_server, compare_sides};
-use pgdyno_core::facts::{SESSION, StorageFacts};
+use pgdyno_core::facts::SESSION;
+use pgdyno_core::host::Storage;
 use pgdyno_record::{LoadRecord, LoadTerms, RunRecord, SubjectRecord};
 use pgdyno_rows::load::{LoadRequest, Set};
 
@@ -86,14 +87,14 @@ fn options(of: &LoadTerms) -> BTreeMap<String, String> {
 }
 
 /// Storage under a subject's data; `None` if its server does not reveal its data directory.
-fn storage<'a>(of: &'a SubjectRecord, prepared: &'a Prepared) -> Option<&'a StorageFacts> {
+fn storage<'a>(of: &'a SubjectRecord, prepared: &'a Prepared) -> Option<&'a Storage> {
     of.server.as_ref()?.data_directory.as_ref()?;
     of.storage.as_ref().or(prepared.storage.as_ref())
 }
 
 /// CPUs that a server of the job may use; `None` on another machine.
 fn cpus(server: usize, prepared: &Prepared) -> Option<u32> {
-    let all = prepared.host.cpu.allowed.len() as u32;
+    let all = prepared.host.allowed_cpus().len() as u32;
     let own = &prepared.bench.cpus.server;
     match &prepared.existing[server] {
         Some(existing) => existing.local.then_some(all),

@@ -51,7 +51,7 @@ pub fn smallest_tables_bytes(
 #[cfg(test)]
 mod tests {
     use pgdyno_analysis::compare::{Asked, ComparedRate, looks};
-    use pgdyno_core::facts::HostFacts;
+    use pgdyno_core::host::Inventory;
     use pgdyno_plan::{Auto, Scale, Work, WorkloadFiles, advice::bench::Level};
     use pgdyno_provision::Request;
     use pgdyno_rows::PAGE_BYTES;
@@ -102,7 +102,7 @@ mod tests {
         }
     }
 
-    fn facts(host: &HostFacts) -> BenchFacts<'_> {
+    fn facts(host: &Inventory) -> BenchFacts<'_> {
         BenchFacts {
             host,
             disk_available_bytes: None,

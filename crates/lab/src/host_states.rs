@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
+use pgdyno_core::host::{Change, Inventory, Knob};
 use pgdyno_core::{
     problem::Problem,
     stop::Stop,
     units::{plural, printable},
 };
 use pgdyno_host::users;
-use pgdyno_inventory::{Change, Inventory, Knob};
 use pgdyno_knobs::{Applied, Place, Plan};
 use pgdyno_plan::HostPlan;
 use pgdyno_record::{HostChangesRecord, HostStateRecord, HostValueRecord};

@@ -3,7 +3,8 @@
 use std::{fs, path::PathBuf};
 
 use pgdyno_core::{
-    facts::{HostFacts, Instrument, Machine},
+    facts::{Instrument, Machine},
+    host::Inventory,
     problem::Problem,
 };
 
@@ -30,7 +31,7 @@ pub fn keep(instrument: &Instrument) -> Result<PathBuf, Problem> {
 
 /// The stored results of this program on this machine. `None` if the file is missing, unreadable, or from another
 /// program or machine.
-pub fn kept(host: &HostFacts, program: &Program) -> Option<Instrument> {
+pub fn kept(host: &Inventory, program: &Program) -> Option<Instrument> {
     let path = path().ok()?;
     if fs::metadata(&path).ok()?.len() > LONGEST {
         return None;

@@ -4,12 +4,13 @@ use std::path::{Path, PathBuf};
 
 use pgdyno_analysis::doubts::{Key, Measuring};
 use pgdyno_core::{
-    facts::{Choice, HostFacts, StorageFacts},
+    facts::Choice,
+    host::{Inventory, Storage},
     problem::Problem,
     stop::Stop,
 };
 use pgdyno_engine::SocketDriver;
-use pgdyno_host::inventory;
+use pgdyno_host::facts;
 use pgdyno_plan::{
     BalanceCheckMode, Plan, Waiting,
     advice::{
@@ -43,7 +44,7 @@ use crate::{
 /// # Errors
 /// This machine or the existing server does not support what the job requests.
 pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
-    let host = pgdyno_host::facts::host()
+    let host = facts::host()
         .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))?;
     let mut plan = job.plan.clone();
     let seed = plan.seed.unwrap_or_else(draw_seed);
@@ -108,12 +109,12 @@ pub fn prepare(job: &Job, lab: &Lab, stop: &Stop) -> Result<Prepared, Problem> {
 }
 
 /// What of the host is changed for the runs, in words.
-fn host_changes(job: &Job, storage: Option<&StorageFacts>) -> Result<Vec<String>, Problem> {
+fn host_changes(job: &Job, storage: Option<&Storage>) -> Result<Vec<String>, Problem> {
     if job.subjects.iter().all(|subject| !subject.host.applies()) {
         return Ok(Vec::new());
     }
     let data = storage.map(|storage| Path::new(&storage.path));
-    let host = inventory::read(&inventory::Request { root: Path::new("/"), data });
+    let host = facts::host_with(data);
     Ok(HostStates::of(job, &host)?.foreseen())
 }
 
@@ -128,9 +129,9 @@ fn run_s(job: &Job, driven_s: f64, loads: &[Option<LoadPlan>]) -> f64 {
 /// Facts for the choices. Own servers share the disk and the memory.
 fn bench_facts<'a>(
     job: &Job,
-    host: &'a HostFacts,
+    host: &'a Inventory,
     reached: &[Option<ExistingServer>],
-    storage: Option<&'a StorageFacts>,
+    storage: Option<&'a Storage>,
 ) -> Result<BenchFacts<'a>, Problem> {
     let there: Vec<&ExistingServer> = reached.iter().flatten().collect();
     let own = own_servers(job);
@@ -196,7 +197,7 @@ fn named(problem: Problem, job: &Job, lowest_max_connections: Option<(u32, usize
 }
 
 /// Shared buffers of each of several own servers, in bytes; `None` for one, and if presets set all of them.
-fn shared_buffers_of_several(job: &Job, host: &HostFacts) -> Option<u64> {
+fn shared_buffers_of_several(job: &Job, host: &Inventory) -> Option<u64> {
     let own = own_servers(job);
     let chooses = |wanted: &Wanted| matches!(wanted, Wanted::Own(request) if request.preset.is_none());
     (own > 1 && job.servers.iter().any(chooses)).then(|| shared_buffers_each(host, own))
@@ -212,7 +213,7 @@ fn choice_of_shared_buffers(job: &Job, bytes: u64) -> Choice {
 }
 
 /// Shared buffers of each of several own servers, in bytes: together a quarter of memory, in whole MiB.
-pub fn shared_buffers_each(host: &HostFacts, servers: u64) -> u64 {
+pub fn shared_buffers_each(host: &Inventory, servers: u64) -> u64 {
     const MB: u64 = 1 << 20;
     (usable_memory_bytes(host) / 4 / servers / MB * MB).max(16 * MB)
 }

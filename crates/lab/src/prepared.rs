@@ -1,6 +1,7 @@
 //! Everything known and decided before the first byte is written.
 
-use pgdyno_core::facts::{HostFacts, Instrument, PresetFacts, StorageFacts};
+use pgdyno_core::facts::{Instrument, PresetFacts};
+use pgdyno_core::host::{Inventory, Storage};
 use pgdyno_engine::SocketDriver;
 use pgdyno_plan::{Plan, advice::bench::BenchPlan};
 use pgdyno_postgres::verify::BalanceMode;
@@ -27,13 +28,13 @@ pub struct Prepared {
     /// Estimated size of the smallest tables of any server in bytes, if the servers are loaded differently.
     pub(crate) smallest_tables_bytes: Option<u64>,
     /// The machine.
-    pub host: HostFacts,
+    pub host: Inventory,
     /// Results of `pgdyno selftest` for this program on this machine, if there are any.
     pub instrument: Option<Instrument>,
     /// How the driver waits for its connections.
     pub waiting: SocketDriver,
     /// Storage under the data directory, if it is on this machine.
-    pub storage: Option<StorageFacts>,
+    pub storage: Option<Storage>,
     /// Shared buffers of each of several own servers, in bytes; `None` for a single one, which gets them by rule.
     pub shared_buffers_bytes: Option<u64>,
     /// Flag and duration of a thorough run, for hints.

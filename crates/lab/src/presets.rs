@@ -1,7 +1,8 @@
 //! The presets of a job's own servers: what each will become, before any server is made.
 
 use pgdyno_core::{
-    facts::{HostFacts, PresetFacts, amount},
+    facts::{PresetFacts, amount},
+    host::Inventory,
     problem::Problem,
 };
 use pgdyno_provision::{Foreseen, Request, foresee_preset};
@@ -16,7 +17,7 @@ use crate::{Job, Prepared, Wanted, dirs};
 pub fn foresee(
     job: &Job,
     programs: &[Option<Foreseen>],
-    host: &HostFacts,
+    host: &Inventory,
     room: &dyn Fn(&mut Request),
 ) -> Result<Vec<Option<PresetFacts>>, Problem> {
     let of = |(wanted, program): (&Wanted, &Option<Foreseen>)| match (wanted, program) {

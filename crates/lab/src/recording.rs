@@ -23,7 +23,7 @@ use crate::{
     Event, Events, Job, Lab, Prepared,
     event_log::EventLog,
     first_record::{first_record, resumed_record},
-    inventory::inventory_of,
+    host::host_of,
     profiles::Profiles,
 };
 
@@ -110,7 +110,7 @@ impl Recording {
         };
         let log = EventLog::new(dir.event_log()?, started);
         events.add(log.clone());
-        record.inventory = Some(inventory_of(&record));
+        record.host = host_of(&record);
         Ok(Self {
             dir,
             record,

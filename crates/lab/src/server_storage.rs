@@ -2,7 +2,8 @@
 
 use std::path::Path;
 
-use pgdyno_core::facts::{ServerFacts, StorageFacts};
+use pgdyno_core::facts::ServerFacts;
+use pgdyno_core::host::Storage;
 use pgdyno_postgres::observe::tablespace_dirs;
 use pgdyno_wire::{Session, WireError};
 
@@ -17,9 +18,9 @@ pub fn with_storage(mut facts: ServerFacts) -> ServerFacts {
     let Some(data) = facts.data_directory.as_deref().map(Path::new) else { return facts };
     let wal = data.join(if facts.version_num < 100_000 { PG_XLOG } else { PG_WAL });
     let (of_data, of_wal) = (storage(data), storage(&wal));
-    let in_memory = [&of_data, &of_wal].into_iter().flatten().any(StorageFacts::is_in_memory);
+    let in_memory = [&of_data, &of_wal].into_iter().flatten().any(Storage::is_in_memory);
     facts.durability = facts.durability.of_tables(false, in_memory);
-    let is_data = |wal: &StorageFacts| of_data.as_ref().is_none_or(|data| data.is_of_file_system(wal));
+    let is_data = |wal: &Storage| of_data.as_ref().is_none_or(|data| data.is_of_file_system(wal));
     facts.wal_storage = of_wal.filter(|wal| !is_data(wal));
     facts
 }
@@ -36,6 +37,6 @@ pub fn has_tables_in_memory(session: &mut Session, facts: &ServerFacts) -> Resul
     Ok(dirs.iter().filter_map(|dir| storage(Path::new(dir))).any(|of| of.is_in_memory()))
 }
 
-fn storage(path: &Path) -> Option<StorageFacts> {
+fn storage(path: &Path) -> Option<Storage> {
     pgdyno_host::facts::storage(path).ok()
 }

@@ -12,7 +12,8 @@ use std::{
 };
 
 use pgdyno_core::{
-    facts::{Choice, PresetFacts, ServerFacts, ServerSource, StorageFacts},
+    facts::{Choice, PresetFacts, ServerFacts, ServerSource},
+    host::Storage,
     problem::Problem,
     stop::Stop,
 };
@@ -423,7 +424,7 @@ impl Subject {
     }
 
     /// Storage under its data, if it is on this machine and the data directory is known.
-    pub fn storage(&self) -> Option<StorageFacts> {
+    pub fn storage(&self) -> Option<Storage> {
         let dir = self.facts.data_directory.as_ref()?;
         pgdyno_host::facts::storage(std::path::Path::new(dir)).ok()
     }

@@ -8,10 +8,8 @@ use std::{collections::BTreeSet, path::PathBuf, time::Instant};
 use jiff::Timestamp;
 use pgdyno_analysis::steady;
 use pgdyno_core::{
-    facts::{
-        ConnectionFacts, HostFacts, RunDurability, ServerFacts, ServerSource, SessionsSeen, Transport,
-        Weakness,
-    },
+    facts::{ConnectionFacts, RunDurability, ServerFacts, ServerSource, SessionsSeen, Transport, Weakness},
+    host::Inventory,
     measure::{CellRun, Histograms, StatementSummary, Workload},
     problem::Problem,
 };
@@ -20,8 +18,8 @@ use pgdyno_lab::{
     Program,
     cell::{errors, timeline},
     counters_sampler::{CountersSampler, Reading},
+    host::host_of,
     instrument,
-    inventory::inventory_of,
     profiles::{Of, Profiles},
     sampling::Sampling,
     server_storage,
@@ -163,7 +161,7 @@ impl PendingRecord {
     }
 
     /// The record before anything is measured.
-    fn first_record(&self, options: &Options, scripts: &Scripts, scale: i64, host: HostFacts) -> RunRecord {
+    fn first_record(&self, options: &Options, scripts: &Scripts, scale: i64, host: Inventory) -> RunRecord {
         let begun = (self.dir.id(), &self.started_at);
         // Neither driver nor server is pinned to CPUs.
         let cores_shared = self.seen.postmaster.is_some();
@@ -174,7 +172,7 @@ impl PendingRecord {
             pgbench: Some(pgbench_record(options, scripts)),
             ..RunRecord::begin(begun, self.program.record(), command(options), plan, host)
         };
-        record.inventory = Some(inventory_of(&record));
+        record.host = host_of(&record);
         record
     }
 

@@ -2,7 +2,6 @@
 
 pub mod disk;
 pub mod facts;
-pub mod inventory;
 pub mod new_file;
 pub mod observe;
 pub mod page_cache;

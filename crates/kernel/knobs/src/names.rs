@@ -1,6 +1,6 @@
 //! Where a value is found, and what the kernel does when it is written. Paths are relative to the root.
 
-use pgdyno_inventory::with_separators_swapped;
+use pgdyno_core::host::with_separators_swapped;
 
 /// Parameters that are never set, because writing them does something, or cannot be reversed while the kernel runs.
 /// Sources: Documentation/admin-guide/sysctl/{vm,kernel}.rst and Documentation/networking/ip-sysctl.rst.

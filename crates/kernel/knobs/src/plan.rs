@@ -7,8 +7,8 @@ use std::{
     path::{Path, PathBuf},
 };
 
+use pgdyno_core::host::{Change, Knob};
 use pgdyno_core::problem::Problem;
-use pgdyno_inventory::{Change, Knob};
 use serde::Serialize;
 
 use crate::{

@@ -74,10 +74,7 @@ struct Experiment<'a> {
 
 /// The states of the host for the runs.
 fn host_states(job: &Job, recording: &Recording, events: &Events) -> Result<HostStates, Problem> {
-    let states = match &recording.record.inventory {
-        Some(host) => HostStates::of(job, host)?,
-        None => HostStates::default(),
-    };
+    let states = HostStates::of(job, &recording.record.host)?;
     if let Some(why) = states.record().and_then(|record| record.not_done) {
         events.warning(&format!("the host is not changed as the plan says: {why}"));
     }

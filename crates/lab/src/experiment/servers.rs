@@ -11,8 +11,7 @@ use pgdyno_provision::Request;
 use pgdyno_record::RunRecord;
 
 use crate::{
-    Wanted, comparable::judge, context::Context, host_states::HostStates, inventory::inventory_of,
-    subject::Subject,
+    Wanted, comparable::judge, context::Context, host::host_of, host_states::HostStates, subject::Subject,
 };
 
 /// Settings that pgdyno derives from free disk space, which each new server reduces.
@@ -74,7 +73,7 @@ fn record(context: Context<'_>, servers: &[Subject], record: &mut RunRecord) {
         }
     }
     share_choices(record);
-    record.inventory = Some(inventory_of(record));
+    record.host = host_of(record);
     judge(job, prepared, record);
 }
 

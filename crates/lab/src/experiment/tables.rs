@@ -35,6 +35,6 @@ pub fn on_tables<T>(
         load: prepared.load_for(at, server.loaded_for),
         are_ours: !prepared.uses_existing,
         in_own_database: server.own_server().is_some(),
-        cpus: prepared.host.cpu.allowed.len() as u64,
+        cpus: prepared.host.allowed_cpus().len() as u64,
     })
 }

@@ -217,7 +217,7 @@ fn header(
         tool,
         machine: request.machine.clone(),
         boot_id: procs::boot_id(),
-        clock_source: facts::host().ok().and_then(|host| host.clocksource),
+        clock_source: facts::host().ok().and_then(|host| host.kernel.clocks.current),
         started_at: Timestamp::now().to_string(),
         server,
         log: log.map(|log| LogTold { silent: log.silent().to_vec(), is_foreign: log.is_foreign() }),

@@ -21,8 +21,8 @@ use pgdyno_disk::{
     sync::{self, SyncProgress, SyncRequest},
 };
 
+use pgdyno_core::host::{Change, Knob};
 use pgdyno_host::users;
-use pgdyno_inventory::{Change, Knob};
 use pgdyno_plan::{Action, StagePlan};
 
 use crate::{Events, with_changes};

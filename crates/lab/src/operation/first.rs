@@ -4,7 +4,8 @@ use std::{path::Path, time::Instant};
 
 use jiff::Timestamp;
 use pgdyno_core::{
-    facts::{ConnectionFacts, ServerFacts, ServerSource, StorageFacts, Transport},
+    facts::{ConnectionFacts, ServerFacts, ServerSource, Transport},
+    host::Storage,
     problem::Problem,
     stop::Stop,
 };
@@ -19,7 +20,7 @@ use crate::{Events, Lab, job::ONLY, recording::Recording, server_storage::with_s
 /// What a run works on, as far as it is known before the first operation.
 struct SeenOf {
     subject: SubjectRecord,
-    storage: Option<StorageFacts>,
+    storage: Option<Storage>,
     watched: Watched,
 }
 
@@ -95,7 +96,7 @@ fn record(
     job: &OperationJob<'_>,
     lab: &Lab,
     subject: SubjectRecord,
-    (storage, id): (Option<StorageFacts>, &str),
+    (storage, id): (Option<Storage>, &str),
     now: &Timestamp,
 ) -> Result<RunRecord, Problem> {
     let host = pgdyno_host::facts::host()

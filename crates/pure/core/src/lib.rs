@@ -8,6 +8,7 @@ pub mod conf;
 pub mod cpus;
 pub mod disk;
 pub mod facts;
+pub mod host;
 pub mod margin;
 pub mod measure;
 pub mod observe;

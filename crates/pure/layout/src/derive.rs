@@ -1,7 +1,7 @@
 //! From a request to a layout.
 
+use pgdyno_core::host::Kernel;
 use pgdyno_core::problem::Problem;
-use pgdyno_inventory::Kernel;
 
 use crate::{
     amounts,

@@ -1,7 +1,7 @@
 //! What storage is wanted, on which disks.
 
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory};
 use pgdyno_core::problem::Problem;
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -268,7 +268,7 @@ impl VolumeKind {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{Memory, Mount, Swap};
+    use pgdyno_core::host::{Memory, Mount, Swap};
 
     use super::*;
 

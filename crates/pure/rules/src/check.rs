@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_inventory::Inventory;
+use pgdyno_core::host::Inventory;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -1,24 +1,22 @@
 //! Facts that the rules of settings use, and sizes that several of them share.
 
 use pgdyno_core::{
-    facts::{
-        HostFacts, StorageFacts,
-        amount::{GB, MB},
-    },
+    facts::amount::{GB, MB},
+    host::{Inventory, Storage},
     units::{self, plural},
 };
 
-use crate::{Purpose, rotation::storage_rotates};
+use crate::Purpose;
 
 /// Facts that the rules use.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs<'a> {
     /// The machine that the server will run on.
-    pub host: &'a HostFacts,
+    pub host: &'a Inventory,
     /// Storage of the data directory.
-    pub data: &'a StorageFacts,
+    pub data: &'a Storage,
     /// Storage of WAL if it is separate from the data directory.
-    pub wal: Option<&'a StorageFacts>,
+    pub wal: Option<&'a Storage>,
     /// `server_version_num`, for example 180004.
     pub version_num: u32,
     /// Number of client sessions open at the same time.
@@ -37,14 +35,14 @@ pub struct Inputs<'a> {
 
 impl<'a> Inputs<'a> {
     /// Storage that WAL lies on.
-    pub fn wal_storage(&self) -> &'a StorageFacts {
+    pub fn wal_storage(&self) -> &'a Storage {
         self.wal.unwrap_or(self.data)
     }
 
     /// Processors that the server may use, at least 1: those allowed, or fewer by a quota or by pinning.
     pub fn cpus(&self) -> u32 {
-        let allowed = (self.host.cpu.allowed.len() as u32).max(1);
-        let quota = self.host.cgroup.cpus.map_or(allowed, |cpus| (cpus.ceil() as u32).max(1));
+        let allowed = (self.host.allowed_cpus().len() as u32).max(1);
+        let quota = self.host.kernel.cgroup.cpus.map_or(allowed, |cpus| (cpus.ceil() as u32).max(1));
         allowed.min(quota).min(self.server_cpus.unwrap_or(u32::MAX)).max(1)
     }
 
@@ -56,7 +54,7 @@ impl<'a> Inputs<'a> {
 
     /// Whether the data is on storage with moving parts; `None` if the kernel does not tell, or cannot know as a guest.
     pub fn rotates(&self) -> Option<bool> {
-        storage_rotates(self.data, self.host)
+        self.data.rotational
     }
 
     /// Whether the data is known to be on storage without moving parts.
@@ -107,34 +105,29 @@ pub const DEFAULT_LOCKS: u64 = 64;
 
 /// Memory in bytes that a server may count on: physical memory, or less if a control group or the kernel's
 /// commit limit is lower.
-pub fn usable_memory_bytes(host: &HostFacts) -> u64 {
-    let memory = &host.memory;
-    let granted = memory.total_bytes.min(host.cgroup.memory_bytes.unwrap_or(u64::MAX));
-    if memory.overcommit_mode == 2 {
-        granted.min(memory.commit_limit_bytes.saturating_sub(memory.committed_bytes))
-    } else {
-        granted
-    }
+pub fn usable_memory_bytes(host: &Inventory) -> u64 {
+    let granted = host.memory.total_bytes.min(host.kernel.cgroup.memory_bytes.unwrap_or(u64::MAX));
+    granted.min(host.commit_left_bytes().unwrap_or(u64::MAX))
 }
 
 /// Bytes of the pool of explicit huge pages, which only shared memory can use; 0 where a limit below the memory of the
 /// machine holds, which does not count them.
-pub(crate) fn huge_pool_bytes(host: &HostFacts) -> u64 {
-    let pool = &host.memory.huge_pages;
+pub(crate) fn huge_pool_bytes(host: &Inventory) -> u64 {
+    let pool = host.default_huge_pages();
     let bytes = pool.total.saturating_mul(pool.page_bytes);
     if usable_memory_bytes(host) == host.memory.total_bytes { bytes } else { 0 }
 }
 
 /// Memory in bytes that shared buffers of this size, and the pool of huge pages, leave to sessions and page cache. The
 /// buffers are in the pool if they fit.
-pub(crate) fn memory_beside(host: &HostFacts, shared_buffers: u64) -> u64 {
+pub(crate) fn memory_beside(host: &Inventory, shared_buffers: u64) -> u64 {
     let pool = huge_pool_bytes(host);
     let taken = if shared_buffers <= pool { pool } else { pool.saturating_add(shared_buffers) };
     usable_memory_bytes(host).saturating_sub(taken)
 }
 
 /// What [`memory_beside`] leaves out, for a reason.
-pub(crate) fn beside_words(host: &HostFacts, shared_buffers: u64) -> String {
+pub(crate) fn beside_words(host: &Inventory, shared_buffers: u64) -> String {
     match huge_pool_bytes(host) {
         0 => "shared_buffers".to_owned(),
         bytes if shared_buffers <= bytes => {
@@ -146,18 +139,18 @@ pub(crate) fn beside_words(host: &HostFacts, shared_buffers: u64) -> String {
 
 /// Most memory in bytes that the kernel lets the server map at once: with `vm.overcommit_memory` = 0 it refuses what
 /// memory and swap together do not have. `None` where it refuses nothing, or by other figures.
-pub(crate) fn mappable_bytes(host: &HostFacts) -> Option<u64> {
+pub(crate) fn mappable_bytes(host: &Inventory) -> Option<u64> {
     let memory = &host.memory;
-    (memory.overcommit_mode == 0).then(|| memory.total_bytes.saturating_add(memory.swap_bytes))
+    (host.overcommit_mode() == 0).then(|| memory.total_bytes.saturating_add(memory.swap_bytes().unwrap_or(0)))
 }
 
 /// Names the source of the memory figure, for a reason. Amounts of a reason are in KiB, MiB and GiB as everywhere; only
 /// values of settings are written as `postgresql.conf` has them.
-pub(crate) fn memory_words(host: &HostFacts) -> String {
+pub(crate) fn memory_words(host: &Inventory) -> String {
     let usable = usable_memory_bytes(host);
     let source = if usable == host.memory.total_bytes {
         "memory"
-    } else if Some(usable) == host.cgroup.memory_bytes {
+    } else if Some(usable) == host.kernel.cgroup.memory_bytes {
         "memory that the control group allows"
     } else {
         "memory left under CommitLimit (vm.overcommit_memory is 2)"

@@ -13,7 +13,6 @@ mod checkpoints;
 mod client;
 mod conf;
 mod connections;
-mod described;
 mod durability;
 mod explain;
 mod inputs;
@@ -40,7 +39,6 @@ mod wal;
 pub use all::{choose, hints, page, pages, recommend, rule, rules, wanted};
 pub use catalogue::{ENTRIES, Entry, Kind, NEWEST_MAJOR, Unit, entry, is_known};
 pub use conf::{File, Find, Include, Included, Unread, Unreadable, read, read_all};
-pub use described::{host_facts, storage_facts};
 pub use explain::{explain, explain_file, explain_text};
 pub use inputs::{
     DEFAULT_LOCKS, DEFAULT_WORKER_PROCESSES, Inputs, KeyDemand, connections_for, usable_memory_bytes,
@@ -49,7 +47,7 @@ pub use inputs::{
 pub use logging::LOGGED;
 pub use measured::here;
 pub use page::{Gain, Page, Today};
-pub use pgdyno_inventory::{Finding, Standing};
+pub use pgdyno_core::host::{Finding, Standing};
 pub use purpose::Purpose;
 pub use render::{Difference, difference, render, render_hints};
 pub use rule::{Given, Rule};

@@ -388,7 +388,7 @@ enum Pool {
 
 impl Pool {
     fn of(given: &Given<'_>, shared: u64) -> Self {
-        let pool = &given.inputs.host.memory.huge_pages;
+        let pool = given.inputs.host.default_huge_pages();
         // The setting came in 14: before, pages have the kernel's default size.
         let own = given.other_number("huge_page_size").unwrap_or(0.0) as u64;
         if pool.page_bytes == 0 || ![0, pool.page_bytes].contains(&own) {
@@ -396,10 +396,10 @@ impl Pool {
         }
         let needed = shared.div_ceil(pool.page_bytes);
         let size = units::bytes(pool.page_bytes);
-        match pool.free < needed {
+        match pool.unreserved() < needed {
             true => Self::Short(format!(
                 "{} huge pages of {size} are free, and {needed} or more are needed",
-                pool.free
+                pool.unreserved()
             )),
             false => Self::Enough,
         }

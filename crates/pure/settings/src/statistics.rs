@@ -111,7 +111,7 @@ fn activities(given: &Given<'_>) -> Finding {
 
 fn track_io_timing(inputs: &Inputs<'_>) -> Option<Choice> {
     let reason = "EXPLAIN (ANALYZE, BUFFERS) and pg_stat_database then show what reads and writes take";
-    match inputs.host.clocksource.as_deref() {
+    match inputs.host.kernel.clocks.current.as_deref() {
         Some("hpet" | "acpi_pm") => None,
         Some(_) => choice("track_io_timing", "on", reason),
         None => {
@@ -123,7 +123,7 @@ fn track_io_timing(inputs: &Inputs<'_>) -> Option<Choice> {
 }
 
 fn judge_io_timing(given: &Given<'_>) -> Finding {
-    match (given.is_off(), given.inputs.host.clocksource.as_deref()) {
+    match (given.is_off(), given.inputs.host.kernel.clocks.current.as_deref()) {
         (false, Some(slow @ ("hpet" | "acpi_pm"))) => given.improve(
             "off",
             format!(
@@ -138,7 +138,7 @@ fn judge_io_timing(given: &Given<'_>) -> Finding {
 }
 
 fn judge_wal_timing(given: &Given<'_>) -> Finding {
-    match (given.is_off(), given.inputs.host.clocksource.as_deref()) {
+    match (given.is_off(), given.inputs.host.kernel.clocks.current.as_deref()) {
         (true, _) => given.fine("it is the default"),
         (false, Some("hpet" | "acpi_pm")) => judge_io_timing(given),
         (false, _) => given.fine("writes and flushes of WAL are timed"),

@@ -3,9 +3,13 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use pgdyno_core::facts::{
-    CgroupLimits, Choice, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts,
+    Choice,
     amount::{GB, KB, MB},
     major_of,
+};
+use pgdyno_core::host::{
+    Inventory, Storage,
+    samples::{self, host},
 };
 use proptest::prelude::*;
 
@@ -57,49 +61,13 @@ const UNTOUCHED: [&str; 10] = [
     "archive_mode",
 ];
 
-fn host(memory_bytes: u64, cpus: u32) -> HostFacts {
-    HostFacts {
-        os: None,
-        kernel: "6.1.0-32-amd64".into(),
-        arch: "x86_64".into(),
-        cpu: CpuFacts { model: None, allowed: (0..cpus).collect(), governor: None },
-        memory: MemoryFacts {
-            total_bytes: memory_bytes,
-            available_bytes: memory_bytes,
-            swap_bytes: 0,
-            overcommit_mode: 0,
-            commit_limit_bytes: memory_bytes / 2,
-            committed_bytes: 0,
-            huge_pages: HugePages { total: 0, free: 0, page_bytes: 2 * MB },
-            transparent_huge_pages: None,
-        },
-        cgroup: CgroupLimits::default(),
-        clocksource: Some("tsc".into()),
-        virtualization: None,
-        open_files_limit: 1_024,
-        memlock_limit_bytes: Some(8 * MB),
-    }
-}
-
-fn storage(available_bytes: u64, rotational: Option<bool>, filesystem: &str) -> StorageFacts {
-    StorageFacts {
-        path: "/data".into(),
-        mount_point: None,
-        filesystem: Some(filesystem.into()),
-        mount_options: None,
-        device: None,
-        rotational,
-        write_cache: None,
-        size_bytes: available_bytes,
-        available_bytes,
-        backing: None,
-        backing_is_cached: None,
-    }
+fn storage(available_bytes: u64, rotational: Option<bool>, filesystem: &str) -> Storage {
+    Storage { filesystem: Some(filesystem.into()), ..samples::storage(available_bytes, rotational) }
 }
 
 fn inputs<'a>(
-    host: &'a HostFacts,
-    data: &'a StorageFacts,
+    host: &'a Inventory,
+    data: &'a Storage,
     version_num: u32,
     clients: u32,
     purpose: Purpose,
@@ -221,9 +189,10 @@ fn the_default_purpose_is_unchanged_for_servers_of_the_tool() {
 fn huge_pages_are_no_memory_of_sessions_and_page_cache() {
     let of = |pool_bytes: u64, commit_limited: bool| {
         let (mut host, data) = (host(256 * GB, 32), storage(1_024 * GB, Some(false), "ext4"));
-        host.memory.huge_pages = HugePages { total: pool_bytes / (2 * MB), free: 0, page_bytes: 2 * MB };
+        host = samples::with_huge_pages(host, pool_bytes / (2 * MB), 0);
         if commit_limited {
-            (host.memory.overcommit_mode, host.memory.commit_limit_bytes) = (2, 128 * GB);
+            host.kernel.sysctls.insert("vm.overcommit_memory".into(), "2".into());
+            host.memory.commit_limit_bytes = Some(128 * GB);
         }
         let inputs = inputs(&host, &data, 180_006, 80, Purpose::Oltp);
         ["work_mem", "effective_cache_size"]
@@ -388,18 +357,15 @@ fn nothing_is_said_of_free_space_that_is_not_known() {
 
 #[test]
 fn a_guest_is_not_told_what_its_disks_are() {
-    let mut guest = host(64 * GB, 16);
-    guest.virtualization = Some("hypervisor".into());
+    let host = host(64 * GB, 16);
     let conf = map(&[
         ("random_page_cost", "1.1"),
         ("effective_io_concurrency", "200"),
         ("autovacuum_vacuum_cost_delay", "0"),
     ]);
-    let of = |host: &HostFacts, device: Option<&str>| -> Vec<(String, Standing)> {
-        let data =
-            StorageFacts { device: device.map(str::to_owned), ..storage(1_024 * GB, Some(true), "ext4") };
-        let inputs = inputs(host, &data, 180_006, 64, Purpose::Oltp);
-        let found = explain(&conf, &inputs);
+    let of = |rotational| -> Vec<(String, Standing)> {
+        let data = storage(1_024 * GB, rotational, "ext4");
+        let found = explain(&conf, &inputs(&host, &data, 180_006, 64, Purpose::Oltp));
         let mut found: Vec<_> = found.into_iter().map(|finding| (finding.name, finding.standing)).collect();
         found.sort();
         found
@@ -408,12 +374,10 @@ fn a_guest_is_not_told_what_its_disks_are() {
         let names = ["autovacuum_vacuum_cost_delay", "effective_io_concurrency", "random_page_cost"];
         names.map(str::to_owned).into_iter().zip(standings).collect()
     };
-    let bare = host(64 * GB, 16);
-    assert_eq!(of(&bare, Some("/dev/sda1")), named([Improve, Unknown, Improve]));
-    assert_eq!(of(&guest, Some("/dev/sda1")), named([Fine, Unknown, Fine]));
-    assert_eq!(of(&bare, Some("/dev/vda1")), named([Fine, Unknown, Fine]));
-    let data = storage(1_024 * GB, Some(true), "ext4");
-    let hints = hints(&inputs(&guest, &data, 150_019, 64, Purpose::Oltp));
+    assert_eq!(of(Some(true)), named([Improve, Unknown, Improve]));
+    assert_eq!(of(None), named([Fine, Unknown, Fine]));
+    let data = storage(1_024 * GB, None, "ext4");
+    let hints = hints(&inputs(&host, &data, 150_019, 64, Purpose::Oltp));
     let of = |name: &str| hints.iter().find(|hint| hint.name == name).map(|hint| hint.value.as_str());
     assert_eq!((of("random_page_cost"), of("effective_io_concurrency")), (Some("1.1"), Some("100")));
 }

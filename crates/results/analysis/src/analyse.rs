@@ -60,7 +60,7 @@ pub fn analyse(record: &mut RunRecord, latencies: &[(Workload, Histograms)]) {
 
 /// What is dangerous or worth improving on the machine of a run.
 fn host_findings(record: &RunRecord) -> Vec<Finding> {
-    let Some(host) = record.inventory.as_deref() else { return Vec::new() };
+    let host = &record.host;
     let facts = Facts { host, purpose: Purpose::default() };
     let mut findings = pgdyno_rules::host::check(&facts);
     findings.retain(|finding| finding.standing <= Standing::Improve);

@@ -376,7 +376,7 @@ mod tests {
         let mut brief = of(true);
         (brief.duration_ns, brief.slowest_seconds_ns) = (2_000_000_000, vec![400_000_000, 2_000_000]);
         assert!(is_spread(&[&brief], 400_000_000), "one second of two");
-        assert!(is_spread(&[&run("tpcb-like", 8, 100.0)], 1), "not known in older records");
+        assert!(is_spread(&[&run("tpcb-like", 8, 100.0)], 1), "its slowest seconds are not known");
         let mut latency = Latency::new(Precision::Run);
         (0..120_000).for_each(|at| latency.record(if at < 119_870 { 1_000_000 } else { 400_000_000 }));
         let summary = latency.summary().expect("there are some");

@@ -15,7 +15,6 @@ use crate::LoadStageRecord;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ComparisonRecord {
     /// The rate that is compared.
-    #[serde(default)]
     pub by: ComparedRate,
     /// A difference within ± this share does not matter.
     pub margin: f64,
@@ -26,30 +25,27 @@ pub struct ComparisonRecord {
     /// The loads of the blocks, if loads are compared, in execution order.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads: Vec<TimedLoad>,
-    /// Mean of A per second over the blocks that the result is computed from, with its spread. Absent without a block,
-    /// and in older records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Mean of A per second over the blocks that the result is computed from, with its spread. Absent without a block.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub a_per_s: Option<Estimate>,
     /// The same of B.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub b_per_s: Option<Estimate>,
     /// Mean duration of a block in seconds.
     pub block_s: Option<f64>,
     /// The result; absent with fewer than two blocks of A and B.
     pub result: Option<Comparison>,
     /// Whether blocks that met other load count all the same, as was requested.
-    #[serde(default)]
     pub keep_disturbed: bool,
     /// Whether so many blocks met other load that there is no answer: the machine is too busy.
-    #[serde(default)]
     pub too_disturbed: bool,
     /// CPUs that the idle servers used in the run during which they used most; absent if none was visible.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle_cpus: Option<f64>,
     /// Estimated seconds for the additional blocks if the verdict is `cannot tell`.
     pub more_s: Option<f64>,
     /// How much starts of the servers differ; absent with one start, or fewer than two whole ones.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub starts: Option<StartScatter>,
     /// The noise floor; absent with fewer than three blocks.
     pub floor: Option<Floor>,
@@ -78,7 +74,7 @@ pub struct BlockRecord {
     /// The arm that ran first.
     pub first: Arm,
     /// Number of the start of the servers that it ran on, from 1; absent with one start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub start: Option<u32>,
     /// Start of the block in seconds since the start of the run.
     pub start_s: f64,
@@ -93,7 +89,7 @@ pub struct BlockRecord {
     /// Whether the block is an outlier among those that count. Outliers are included in the result.
     pub outlier: bool,
     /// What the block met that makes it not count. Absent for a block that counts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub disturbed: Option<Disturbance>,
 }
 

@@ -128,7 +128,7 @@ pub enum Event {
         /// One sentence without a full stop.
         text: String,
         /// A remedy.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        #[serde(skip_serializing_if = "Option::is_none")]
         hint: Option<String>,
     },
 }

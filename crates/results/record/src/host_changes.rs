@@ -7,13 +7,13 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostChangesRecord {
     /// Why nothing was changed though the plan says so; absent if it was.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub not_done: Option<String>,
     /// The states that the host was in for runs, beside the one in which it was found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<HostStateRecord>,
     /// Whether all was put back; absent while it is not, as in a run that was killed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub restored: Option<bool>,
     /// What somebody else changed meanwhile, and was left so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -38,7 +38,7 @@ pub struct HostValueRecord {
     /// Value before.
     pub before: String,
     /// Value that was set; absent for what the kernel changed with another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wanted: Option<String>,
     /// Value read back.
     pub became: String,

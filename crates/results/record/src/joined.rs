@@ -32,7 +32,7 @@ pub struct JoinedRecord {
     /// Lines that were added.
     pub lines: u64,
     /// What observing cost there; absent if it was killed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<ObserverCost>,
     /// How the times of the file were brought to those of the run.
     pub clocks: JoinedClocks,

@@ -14,15 +14,15 @@ pub struct LoadRecord {
     pub rows: u64,
     /// Rows that the tables kept when the load ended early: a resumed load adds the others. Absent if it completed, was
     /// killed, or lost its server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub kept_rows: Option<u64>,
     /// Rows per second while rows were written.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_per_s: Option<f64>,
     /// Bytes sent in COPY data.
     pub copy_bytes: u64,
     /// Bytes of COPY data per second; absent if none was sent.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub copy_bytes_per_s: Option<u64>,
     /// Seconds for creating the tables and writing the rows.
     pub copy_s: f64,
@@ -34,7 +34,7 @@ pub struct LoadRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub stages: Vec<LoadStageRecord>,
     /// Parallel workers that built a primary key of accounts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub key_workers: Option<KeyWorkersRecord>,
     /// Size of tables and indexes after the load in bytes.
     pub size_bytes: u64,
@@ -46,25 +46,25 @@ pub struct LoadRecord {
     /// server has no `pg_prewarm`.
     pub prewarm: Option<PrewarmRecord>,
     /// The requested kind of load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub terms: Option<LoadTerms>,
     /// The resulting state of `pgbench_accounts`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub accounts: Option<AccountsState>,
     /// Duration of the whole load in seconds, without its comparison; absent for loads within a benchmark.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
     /// Tasks done by this process; others may have shared the load, or begun it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tasks: Option<u64>,
     /// What was written over time, in at most some hundred intervals.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub progress: Vec<LoadProgressRecord>,
     /// The comparison of all rows after the load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<VerificationRecord>,
     /// Why the rows were not compared by this process, if they were not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unverified: Option<String>,
 }
 
@@ -80,7 +80,7 @@ pub struct LoadProgressRecord {
     /// Rows per second.
     pub rows_per_s: f64,
     /// Bytes of WAL that the server wrote in the interval, for any session; absent if it does not report them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wal_bytes: Option<u64>,
 }
 
@@ -140,15 +140,15 @@ pub struct LoadStageRecord {
     pub wal_bytes: Option<u64>,
     /// Bytes of temporary files that the server wrote for this database during the stage, as far as it reported them in
     /// time; absent if it does not report them.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub temp_bytes: Option<u64>,
     /// Rows of all tables per second of the stage; absent if other processes took part, or did so before.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_per_s: Option<f64>,
     /// Sampled phases, in the order in which they were first seen. Phases shorter than 0.2 s may be missing.
     pub phases: Vec<LoadPhaseRecord>,
     /// What observers saw meanwhile; absent if there were none, and for a benchmark's own load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Box<Digest>>,
 }
 
@@ -161,16 +161,16 @@ pub struct LoadPhaseRecord {
     pub duration_s: f64,
     /// Bytes that the processes in this phase fetched from devices, with their parallel workers, as far as samples saw
     /// it; absent if they may not be read, or are on another machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_bytes: Option<u64>,
     /// Bytes fetched per second of `duration_s`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub read_bytes_per_s: Option<u64>,
     /// Bytes that these processes caused to be written to devices.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub written_bytes: Option<u64>,
     /// Bytes written per second of `duration_s`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub written_bytes_per_s: Option<u64>,
 }
 

@@ -16,15 +16,15 @@ pub struct OperationRecord {
     /// `probe partitions`, `probe depth`, `probe sizes`, `disk sync`, `disk io`, `disk costs` or `disk clock`.
     pub name: String,
     /// The subject, if there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Start in seconds since the start of the run.
     pub start_s: f64,
     /// Duration in seconds; absent while the operation is under way, or if it ended by an error.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
     /// Whether what the operation checks holds; absent if it checks nothing, or has not come to that.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub passed: Option<bool>,
     /// What was done and found.
     pub found: Found,
@@ -54,16 +54,16 @@ pub struct CopyRecord {
     /// Name of the schema or the database.
     pub name: String,
     /// Duration of copying in seconds, without the comparison; absent for a copy that was made and verified earlier.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
     /// Bytes of the copy's tables and indexes, or of the whole database if that was copied; absent as above.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub size_bytes: Option<u64>,
     /// These bytes per second of copying.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_s: Option<u64>,
     /// The comparison with the source; absent for a copy that was made and verified earlier.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub verification: Option<VerificationRecord>,
 }
 

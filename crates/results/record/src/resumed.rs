@@ -11,7 +11,7 @@ pub struct ResumedRecord {
     /// Time of the resumption in seconds since the start of the run.
     pub at_s: f64,
     /// Why the run ended before; absent if it was killed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub ended_by: Option<String>,
     /// Index in `runs` of the first run after the resumption.
     pub first_run: u32,

@@ -3,13 +3,15 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
+use pgdyno_core::host::Inventory;
+use pgdyno_core::host::{Finding, Inventory};
 use pgdyno_core::{
     disk::{CellCost, DeclaredStorage, DiskShare, NominalShare, PublishedFigure},
-    facts::{Choice, HostFacts, Instrument, StorageFacts},
+    facts::{Choice, Instrument},
+    host::{Inventory, Storage},
     measure::{CellRun, CellSummary, StatementSummary, Workload},
     results::{CellLimits, Doubt},
 };
-use pgdyno_inventory::{Finding, Inventory};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -57,22 +59,18 @@ pub struct RunRecord {
     pub finished_at: Option<String>,
     /// The plan as executed, with every `auto` resolved.
     pub plan: PlanRecord,
-    /// The machine that pgdyno ran on.
-    pub host: HostFacts,
-    /// More of that machine, with the server and the storage of its first subject if they are on it; absent in older
-    /// records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub inventory: Option<Box<Inventory>>,
+    /// The machine that pgdyno ran on, with the server and the storage of its first subject if they are on it.
+    pub host: Box<Inventory>,
     /// What rules found dangerous or worth improving on that machine, by the rules of the pgdyno that analysed the run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub host_findings: Vec<Finding>,
     /// What of that machine was changed for the runs; absent if the plan says nothing of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub host_changes: Option<HostChangesRecord>,
     /// Storage of the first subject's data directory; absent if it is on another machine.
-    pub storage: Option<StorageFacts>,
+    pub storage: Option<Storage>,
     /// The driver's ceiling on this machine, as measured by `pgdyno selftest`; absent if it was never run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub instrument: Option<Instrument>,
     /// The measured subjects; the first is the baseline.
     pub subjects: Vec<SubjectRecord>,
@@ -81,10 +79,10 @@ pub struct RunRecord {
     /// Stages in execution order with their durations.
     pub stages: Vec<StageRecord>,
     /// Breakdown of the elapsed time; absent before the first run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub time: Option<TimeRecord>,
     /// SQL files of the plan; absent if there are none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub material: Option<WorkloadFilesRecord>,
     /// Starts of the servers, in a run with several subjects.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -103,17 +101,17 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub noise_by_script: Vec<ScriptNoise>,
     /// The comparison of the second subject with the first in blocks; absent for other runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub comparison: Option<ComparisonRecord>,
     /// Every subject compared with the baseline, level by level; absent with one subject, and for a comparison in
     /// blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub levels: Option<LevelsRecord>,
     /// Options and results of `pgdyno pgbench` in pgbench's terms; absent for other commands.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub pgbench: Option<PgbenchRecord>,
-    /// What observed the run, and what that cost; absent if nothing did, in older records, and during the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// What observed the run, and what that cost; absent if nothing did, and during the run.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub observers: Option<ObserversRecord>,
     /// Profiles of the servers' processes, by cell or stage; absent if none were wanted.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -136,7 +134,7 @@ pub struct RunRecord {
     /// What cells used of the disks that were measured in this run; absent if none was.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub disk_shares: Vec<DiskShare>,
-    /// What limits each cell; absent for records without runs, and older ones.
+    /// What limits each cell; absent for records without runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub limits: Vec<CellLimits>,
     /// Reasons to distrust the result.
@@ -147,7 +145,7 @@ pub struct RunRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub resumed: Vec<ResumedRecord>,
     /// Digests that show whether the run was edited after it was written. Set by every write.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub seal: Option<SealRecord>,
 }
 
@@ -161,7 +159,7 @@ pub struct PlanRecord {
     /// Seed of all random choices; 0 for operations, which make none but those of their load.
     pub seed: u64,
     /// TPC-B scale factor, or `:scale` of custom scripts. Absent if the plan has neither.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub scale: Option<u64>,
     /// Client counts.
     pub clients: Vec<u32>,
@@ -174,11 +172,10 @@ pub struct PlanRecord {
     /// Number of blocks; 0 for operations.
     pub blocks: u32,
     /// Blocks from one start of the servers to the next; absent if they are started once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub blocks_per_start: Option<u32>,
     /// Whether the runs of a comparison are slots: one after the other over connections that stay open, with no work on
     /// the servers between them.
-    #[serde(default)]
     pub slots: bool,
     /// Requested rate per second; absent for a closed loop.
     pub rate_per_s: Option<f64>,
@@ -189,18 +186,17 @@ pub struct PlanRecord {
     /// CPUs of the server; empty if it was not pinned.
     pub server_cpus: Vec<u32>,
     /// Whether driver and server may have run on the same CPUs.
-    #[serde(default)]
     pub cores_shared: bool,
     /// Whether this is a thorough run, for publication.
     pub thorough: bool,
     /// How to ask the command for a thorough run, with its duration: `--thorough (24 min)`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub thorough_hint: Option<String>,
     /// Mode of the balance check: `full`, `touched`, `sums` or `off`.
     pub balance_check: String,
     /// SHA-256 of the whole request, including the texts of scripts: `pgdyno resume` requires the same request. Absent
     /// for runs that cannot be resumed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub digest: Option<String>,
     /// `own` or `external` server; `none` if commands start their own servers.
     pub server: String,
@@ -298,7 +294,7 @@ pub struct ScriptNoise {
     /// Name of the script, followed by the protocol in brackets if it is not `prepared`.
     pub script: String,
     /// Name of the subject; absent if there is only one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The noise floor.
     pub noise: NoiseRecord,
@@ -312,7 +308,7 @@ impl RunRecord {
         tool: ToolRecord,
         command: String,
         plan: PlanRecord,
-        host: HostFacts,
+        host: Inventory,
     ) -> Self {
         Self {
             format: FORMAT.to_owned(),
@@ -324,8 +320,7 @@ impl RunRecord {
             started_at: started_at.to_string(),
             finished_at: None,
             plan,
-            host,
-            inventory: None,
+            host: Box::new(host),
             host_findings: Vec::new(),
             host_changes: None,
             storage: None,

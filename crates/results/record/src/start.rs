@@ -14,11 +14,11 @@ pub struct StartRecord {
     pub duration_s: f64,
     /// Duration of stopping and starting all servers, and of reading their tables into shared buffers, in seconds;
     /// absent if they were running already.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub restart_s: Option<f64>,
     /// How many places the data directories moved: with 1 the first server ran on the data of the second. Absent if
     /// every server has its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data_shift: Option<u32>,
     /// A run of each subject that nothing counts: a server is slower right after its start.
     pub practice: Vec<PracticeRecord>,
@@ -30,7 +30,7 @@ pub struct PracticeRecord {
     /// Name of the subject.
     pub subject: String,
     /// Name of the script; absent for a command.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
     /// Result per second.
     pub per_s: f64,

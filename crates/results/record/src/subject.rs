@@ -1,7 +1,8 @@
 //! Facts and results of a subject in `run.json`.
 
 use pgdyno_core::{
-    facts::{Choice, ConnectionFacts, PresetFacts, ServerFacts, StorageFacts},
+    facts::{Choice, ConnectionFacts, PresetFacts, ServerFacts},
+    host::Storage,
     measure::SyncCheck,
     results::{Comparable, Difference},
 };
@@ -21,29 +22,29 @@ pub struct SubjectRecord {
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub said: String,
     /// Name of the script that only this subject runs; absent if all subjects run the same scripts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub script: Option<String>,
     /// The external command that measures the subject, without secrets; absent if pgdyno drives the load.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub command: Option<String>,
     /// The server; absent before it was started or reached, and for commands that start their own.
     pub server: Option<ServerFacts>,
     /// Name of the own server in `pgdyno ps`; absent for an existing server.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub own_server: Option<String>,
     /// Whether the server's bundle was tested with this version of pgdyno; absent if the server is not from a bundle.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bundle_pinned: Option<bool>,
     /// The preset that the server was given, and what differs from it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<PresetFacts>,
     /// The connection to the server; absent for an own server that is reached by its socket.
     pub connection: Option<ConnectionFacts>,
     /// Storage of the data directory, if its file system differs from the run's `storage`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub storage: Option<StorageFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub storage: Option<Storage>,
     /// Cost of a synchronous write on this storage; absent if the data is on the file system of the first subject.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sync_check: Option<SyncCheck>,
     /// Settings chosen for this server only.
     pub choices: Vec<Choice>,
@@ -53,17 +54,17 @@ pub struct SubjectRecord {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub loads_of_workloads: Vec<WorkloadLoad>,
     /// The tables that were there before, if the run uses those.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub existing: Option<ExistingTables>,
     /// The setup of the plan's own tables.
     pub setup: Option<SetupDone>,
     /// Sizes of the data and their share in shared buffers, before and after the runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub held: Option<FootprintRecord>,
     /// The balance check.
     pub balance: Option<BalanceRecord>,
     /// The consistency check of the TPC-C tables; absent without such tables.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub consistency: Option<ConsistencyRecord>,
     /// Whether the subject is comparable with the first; absent for the first.
     pub comparable: Option<Comparable>,

@@ -16,7 +16,7 @@ pub struct StageRecord {
     /// Duration in seconds.
     pub duration_s: f64,
     /// What observers saw meanwhile; absent if there were none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Box<Digest>>,
 }
 
@@ -30,10 +30,8 @@ pub struct TimeRecord {
     /// Loading, setup and replication of tables, and quiescing the servers afterwards.
     pub load_s: f64,
     /// Operations on the tables before and after the runs, as stages of the plan.
-    #[serde(default)]
     pub operations_s: f64,
     /// Starting the servers anew between runs, and their practice runs.
-    #[serde(default)]
     pub starts_s: f64,
     /// Restoring and inspecting the data before runs.
     pub reset_s: f64,
@@ -44,7 +42,6 @@ pub struct TimeRecord {
     /// CHECKPOINTs before and after runs, which give all runs the same initial state.
     pub checkpoint_s: f64,
     /// Connecting the clients before runs.
-    #[serde(default)]
     pub connect_s: f64,
     /// The rest: drains, storage check, check of the data, clean-up, writing the record.
     pub rest_s: f64,

@@ -15,14 +15,14 @@ pub struct VerificationRecord {
     pub keys_and_storage: bool,
     /// Every difference in a sentence; empty if the tables are right.
     pub faults: Vec<String>,
-    /// The set of tables; absent in records of earlier versions.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The set of tables.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<Set>,
     /// What the load of these tables has left to do, a line each; empty if it is finished.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remains: Vec<String>,
     /// The structure of tables and indexes; absent if it was not looked at.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<StructureRecord>,
 }
 

@@ -292,7 +292,7 @@ fn paste_is_short_and_whole() {
 fn cpus_of_a_pinned_server_are_shown() {
     let mut fixture = fixtures::complete();
     (fixture.record.plan.server_cpus, fixture.record.plan.driver_cpus) = (vec![0], vec![1]);
-    let of = fixture.record.host.cpu.allowed.len();
+    let of = fixture.record.host.allowed_cpus().len();
     let said = format!("server on CPU 0 of {of}, driver on CPU 1");
     let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     let head = |text: &str| text.lines().take(12).any(|line| line.contains(&said));
@@ -566,7 +566,7 @@ const HOSTS: [(&str, &str); 3] = [
     ("article-000-cloud-disks", include_str!("../../../../reference/hosts/article-000-cloud-disks.json")),
 ];
 
-fn host(text: &str) -> pgdyno_inventory::Inventory {
+fn host(text: &str) -> pgdyno_core::host::Inventory {
     serde_json::from_str(text).expect("it is a host")
 }
 
@@ -598,7 +598,7 @@ fn absurd_hosts_are_written() {
     of.kernel.sysctls.insert("x/~\u{1b}".into(), "\u{1b}[31m".into());
     let got = text(&pgdyno_report::host_facts(&of), Paint::Plain);
     assert!(!got.contains('\u{1b}') && got.contains("a\\u{1b}[2J"), "{got}");
-    let empty = text(&pgdyno_report::host_facts(&pgdyno_inventory::Inventory::default()), Paint::Plain);
+    let empty = text(&pgdyno_report::host_facts(&pgdyno_core::host::Inventory::default()), Paint::Plain);
     assert!(!empty.is_empty());
 }
 

@@ -19,7 +19,7 @@ fn records() -> Vec<RunRecord> {
         let step = if day < 7 { 0.0 } else { -0.041 };
         record.cells.iter_mut().for_each(|cell| cell.tps.value *= f64::exp(step + noise));
         if day >= 7 {
-            record.host.kernel = "6.1.0-31-amd64".into();
+            record.host.kernel.release = "6.1.0-31-amd64".into();
         }
         record
     };

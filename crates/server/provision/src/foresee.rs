@@ -3,7 +3,8 @@
 use std::{io, path::PathBuf};
 
 use pgdyno_core::{
-    facts::{BuildFacts, HostFacts, PresetFacts, ServerSource},
+    facts::{BuildFacts, PresetFacts, ServerSource},
+    host::Inventory,
     problem::Problem,
 };
 use pgdyno_host::facts;
@@ -99,7 +100,7 @@ pub fn foresee_settings(request: &Request, program: &Foreseen) -> Result<(), Pro
 pub fn foresee_preset(
     request: &Request,
     program: &Foreseen,
-    host: &HostFacts,
+    host: &Inventory,
     dirs: &Dirs,
 ) -> Result<Option<PresetFacts>, Problem> {
     let Some(preset) = &request.preset else { return Ok(None) };

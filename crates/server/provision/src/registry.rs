@@ -73,7 +73,7 @@ pub struct Record {
     /// are not bundles.
     pub pinned: Option<bool>,
     /// Name of the pgdyno build, if the program is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub build: Option<String>,
     /// Directory of the programs.
     pub bindir: PathBuf,
@@ -103,10 +103,10 @@ pub struct Record {
     /// Settings in the configuration, each with its reason.
     pub settings: Vec<Choice>,
     /// The configuration that takes the place of settings chosen from facts.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub preset: Option<Preset>,
     /// What became of it at the last start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub preset_used: Option<PresetFacts>,
 }
 

@@ -9,7 +9,8 @@ use std::{
 };
 
 use pgdyno_core::{
-    facts::{Choice, HostFacts, ServerSource, block_bytes_of_configure, wal_segment_mb_of_configure},
+    facts::{Choice, ServerSource, block_bytes_of_configure, wal_segment_mb_of_configure},
+    host::Inventory,
     problem::Problem,
 };
 use pgdyno_host::{facts, procs, users::User};
@@ -603,8 +604,8 @@ fn size(request: &Request, record: &mut Record, dirs: &Dirs) -> Result<Vec<Strin
     Ok(conf::weakened(&record.asked_settings()))
 }
 
-fn check_cpus(cpus: &[u32], host: &HostFacts) -> Result<(), Problem> {
-    let allowed = &host.cpu.allowed;
+fn check_cpus(cpus: &[u32], host: &Inventory) -> Result<(), Problem> {
+    let allowed = host.allowed_cpus();
     match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         Some(cpu) => {
             Err(Problem::wrong_request(format!("processor {cpu} is not one that this process may use"))

@@ -8,12 +8,13 @@ use std::{
 };
 
 use clap::Subcommand;
+use pgdyno_core::host::{Inventory, PgPurpose};
 use pgdyno_core::{
-    facts::{Choice, HostFacts, StorageFacts},
+    facts::Choice,
+    host::{Inventory, Storage},
     problem::Problem,
     units::{plural, printable},
 };
-use pgdyno_inventory::{Inventory, PgPurpose};
 use pgdyno_provision::{Request, Wanted, foresee, registry, remove, up};
 use pgdyno_settings::{self as settings, Difference, Inputs, KeyDemand, NEWEST_MAJOR, Standing};
 
@@ -212,11 +213,9 @@ struct Facts {
     name: String,
     /// Whether somebody said where data lies, or it is known.
     is_data_named: bool,
-    /// After how many seconds of silence the kernel asks whether a client is there, as far as it is known.
-    keepalive_s: Option<i64>,
-    host: HostFacts,
-    data: StorageFacts,
-    wal: Option<StorageFacts>,
+    host: Inventory,
+    data: Storage,
+    wal: Option<Storage>,
     version_num: u32,
     segment_bytes: u64,
     /// Data directory of the named server.
@@ -250,7 +249,6 @@ impl For {
         Ok(Facts {
             name: pgdyno_host::facts::name(),
             is_data_named: self.data.is_some(),
-            keepalive_s: None,
             host: host()?,
             data: storage(&data)?,
             wal: wal.map(storage).transpose()?,
@@ -270,9 +268,10 @@ impl For {
         let wrong = |what: &str, hint: &str| {
             Problem::wrong_request(format!("could not use the facts of {file}: {what}")).hint(hint)
         };
-        let facts = settings::host_facts(host).ok_or_else(|| {
-            wrong("they lack memory or processors", "`pgdyno host facts --json` writes such a file")
-        })?;
+        if !host.is_sized() {
+            let hint = "`pgdyno host facts --json` writes such a file";
+            return Err(wrong("they lack memory or processors", hint));
+        }
         let own = |purpose| host.directories.iter().find(|own| own.purpose == purpose).map(|own| &own.path);
         let only = || host.mounts.first().filter(|_| host.mounts.len() == 1).map(|mount| &mount.point);
         let named = |dir: &PathBuf| dir.display().to_string();
@@ -285,7 +284,7 @@ impl For {
         let wal = self.waldir.as_ref().map(named);
         let wal = wal.or_else(|| own(PgPurpose::Wal).filter(of_data).cloned());
         let storage = |dir: &str| {
-            settings::storage_facts(host, dir).ok_or_else(|| {
+            host.storage(dir).ok_or_else(|| {
                 wrong(&format!("no file system is known that holds {dir}"), "name another --data")
             })
         };
@@ -293,8 +292,7 @@ impl For {
         Ok(Facts {
             name: if host.name.is_empty() { file.to_owned() } else { printable(&host.name).into_owned() },
             is_data_named,
-            keepalive_s: host.sysctl_number("net.ipv4.tcp_keepalive_time"),
-            host: facts,
+            host: host.clone(),
             data: storage(&data)?,
             wal: wal.as_deref().map(storage).transpose()?,
             version_num: self.pg.map(Wanted::least).or(of_server).unwrap_or(NEWEST_MAJOR * 10_000),
@@ -350,7 +348,8 @@ impl Facts {
     fn needs(&self, hint: &Choice) -> bool {
         /// A client that vanished may hold its locks so long, in seconds.
         const TOLERABLE_S: i64 = 30 * 60;
-        hint.name != "tcp_keepalives_idle" || self.keepalive_s.is_none_or(|seconds| seconds > TOLERABLE_S)
+        let keepalive_s = self.host.sysctl_number("net.ipv4.tcp_keepalive_time");
+        hint.name != "tcp_keepalives_idle" || keepalive_s.is_none_or(|seconds| seconds > TOLERABLE_S)
     }
 
     /// The directories that the values are computed for, as a comment.
@@ -398,7 +397,6 @@ fn of_server(name: &str) -> Result<Facts, Problem> {
     Ok(Facts {
         name: format!("`{name}`"),
         is_data_named: true,
-        keepalive_s: None,
         host: host()?,
         data: storage(&record.data.path)?,
         wal: record.wal.as_ref().map(|wal| storage(&wal.path)).transpose()?,
@@ -423,8 +421,7 @@ fn of_run(run: &pgdyno_record::Run) -> Result<Facts, Problem> {
     Ok(Facts {
         name: format!("the machine of {}", record.id),
         is_data_named: true,
-        keepalive_s: None,
-        host: record.host.clone(),
+        host: (*record.host).clone(),
         data: storage,
         wal: None,
         version_num: server.version_num,
@@ -434,12 +431,12 @@ fn of_run(run: &pgdyno_record::Run) -> Result<Facts, Problem> {
     })
 }
 
-fn host() -> Result<HostFacts, Problem> {
+fn host() -> Result<Inventory, Problem> {
     pgdyno_host::facts::host()
         .map_err(|error| Problem::could_not(format!("could not read the facts of this machine: {error}")))
 }
 
-fn storage(dir: &Path) -> Result<StorageFacts, Problem> {
+fn storage(dir: &Path) -> Result<Storage, Problem> {
     pgdyno_host::facts::storage(dir).map_err(|error| {
         Problem::could_not(format!("could not read the storage of {}: {error}", dir.display()))
     })

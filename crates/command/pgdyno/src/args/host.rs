@@ -97,7 +97,7 @@ fn facts(args: &FactsArgs, context: &Context) -> Result<ExitCode, Problem> {
     if let Some([a, b]) = args.diff.as_deref() {
         let (one, other) = (kept(a, context)?, kept(b, context)?);
         output::print(&match args.json {
-            true => output::json(&pgdyno_inventory::differences(&one, &other)),
+            true => output::json(&pgdyno_core::host::differences(&one, &other)),
             false => pgdyno_document::text(&pgdyno_report::host_differences(&one, &other), output::paint()),
         })?;
         return Ok(ExitCode::SUCCESS);
@@ -113,7 +113,7 @@ fn facts(args: &FactsArgs, context: &Context) -> Result<ExitCode, Problem> {
 fn check(args: &CheckArgs, context: &Context) -> Result<ExitCode, Problem> {
     let mut host = args.of.inventory(context)?;
     if args.of.is_here() {
-        pgdyno_host::inventory::wait_for_blocked(&mut host);
+        pgdyno_host::facts::wait_for_blocked(&mut host);
     }
     let check = Check::of(&host, args.purpose.into());
     output::print(&if args.json {

@@ -2,11 +2,11 @@
 
 use std::{path::Path, path::PathBuf, process::ExitCode};
 
+use pgdyno_core::host::{Change, Knob};
 use pgdyno_core::{
     problem::Problem,
     units::{plural, printable},
 };
-use pgdyno_inventory::{Change, Knob};
 use pgdyno_knobs::{Item, Place, Plan, Standing, Verdict};
 use pgdyno_lab::refuse_beside_runs;
 use pgdyno_rules::Check;

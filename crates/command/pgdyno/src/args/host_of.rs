@@ -6,9 +6,9 @@ use std::{
 };
 
 use clap::ValueEnum;
+use pgdyno_core::host::Inventory;
 use pgdyno_core::problem::Problem;
-use pgdyno_host::inventory;
-use pgdyno_inventory::Inventory;
+use pgdyno_host::facts;
 use pgdyno_provision::registry;
 use pgdyno_settings::Purpose;
 
@@ -74,7 +74,7 @@ impl Of {
 /// There is no such server or directory.
 pub fn here(server: Option<&Path>) -> Result<Inventory, Problem> {
     let data = server.map(data_directory).transpose()?;
-    Ok(inventory::read(&inventory::Request { root: Path::new("/"), data: data.as_deref() }))
+    Ok(facts::host_with(data.as_deref()))
 }
 
 /// The data directory of a name: of a server of `pgdyno up`, else the directory itself.
@@ -93,7 +93,7 @@ fn data_directory(name: &Path) -> Result<PathBuf, Problem> {
 /// The host of a recorded run, or of a file.
 ///
 /// # Errors
-/// There is no such run or file, or it has no facts of a host.
+/// There is no such run or file, or it is not one of a host.
 pub fn kept(name: &str, context: &Context) -> Result<Inventory, Problem> {
     let path = Path::new(name);
     if path.is_file() {
@@ -105,8 +105,5 @@ pub fn kept(name: &str, context: &Context) -> Result<Inventory, Problem> {
         return serde_json::from_slice(text.as_bytes()).map_err(|error| problem(&error));
     }
     let run = pgdyno_record::open(&pgdyno_record::find(&context.runs, name)?)?;
-    run.record.inventory.map(|host| *host).ok_or_else(|| {
-        Problem::wrong_request(format!("the run {} has no facts of its host beyond a few", run.record.id))
-            .hint("it was recorded by an older pgdyno")
-    })
+    Ok(*run.record.host)
 }

@@ -99,9 +99,7 @@ fn observed(record: &RunRecord) -> Result<(), Problem> {
     let why = match level {
         Some(ObserveLevel::All) => return Ok(()),
         Some(ObserveLevel::Host) => "`--observe host` watches the machine, and has no session at the server",
-        Some(ObserveLevel::None) | None => {
-            "it was recorded without observers: `--observe none`, or by an older pgdyno"
-        }
+        Some(ObserveLevel::None) | None => "it was recorded without observers: `--observe none`",
     };
     let what = "could not tell what the slowest transactions waited for: no session was observed in this run";
     let again = printable(&record.command).replace(" --observe none", "").replace(" --observe host", "");

@@ -77,10 +77,8 @@ pub struct Progress {
     /// The present step for people, with its time left if that is known.
     pub text: String,
     /// The same, with the time left of all of it.
-    #[serde(default)]
     pub line: String,
     /// What is seen at present of clients, machine and server, in lines.
-    #[serde(default)]
     pub panel: Vec<String>,
     /// Stage of the run.
     pub stage: String,
@@ -93,7 +91,6 @@ pub struct Progress {
     /// Estimated seconds until the present work is done.
     pub left_s: Option<f64>,
     /// How far all of it is; `None` where that cannot be known.
-    #[serde(default)]
     pub whole: Option<Whole>,
 }
 

@@ -106,14 +106,15 @@ fn is_silent(statement: &str, code: i32, words: &str) {
 #[test]
 fn the_processors_of_a_server_are_announced() {
     let host = pgdyno_host::facts::host().expect("we are on one");
-    let [first, second, ..] = host.cpu.allowed[..] else {
+    let allowed = host.allowed_cpus();
+    let [first, second, ..] = allowed[..] else {
         return println!("left out: there is one CPU");
     };
     let (server, driver) = (first.to_string(), second.to_string());
     let place = Place::new();
     tpcb(&place, &format!("driver_cpus = \"{driver}\"\n[server]\ncpus = \"{server}\""));
     let output = place.run(&["run", "plan.toml", "--dry-run"]);
-    let said = format!("server on CPU {server} of {}, driver on CPU {driver}", host.cpu.allowed.len());
+    let said = format!("server on CPU {server} of {}, driver on CPU {driver}", allowed.len());
     assert!(text(&output.stderr).contains(&said), "{}", text(&output.stderr));
 }
 

@@ -82,7 +82,7 @@ fn a_run_prepares_the_host_and_puts_it_back() {
     assert!(said.contains(&format!("changed, and put back: {NAME} 7200 → 77")), "{said}");
     assert!(said.contains("after: 7200"), "{said}");
     let record = was_changed(&place, &[]);
-    let seen = record.inventory.expect("it is recorded").kernel.sysctls;
+    let seen = record.host.kernel.sysctls;
     assert_eq!(seen.get(NAME).map(String::as_str), Some("77"), "the server ran with it");
     assert!(record.stages.iter().any(|stage| stage.name == "host"));
 }

@@ -189,8 +189,7 @@ fn writes_at_random(pattern: &IoPattern) -> bool {
 }
 
 fn check_memory(bytes: u64) -> Result<(), Problem> {
-    let Ok(host) = pgdyno_host::facts::host() else { return Ok(()) };
-    let available = host.memory.available_bytes;
+    let Some(available) = pgdyno_host::facts::memory().available_bytes else { return Ok(()) };
     if bytes as f64 <= available as f64 * MOST_CACHED {
         return Ok(());
     }

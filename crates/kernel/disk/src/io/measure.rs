@@ -166,7 +166,7 @@ fn check_resources(pattern: &IoPattern) -> Result<(), Problem> {
             .hint("use fewer jobs or a smaller depth"));
     }
     let needed = u64::from(in_flight) * u64::from(pattern.block_bytes);
-    let available = pgdyno_host::facts::host().map_or(u64::MAX, |host| host.memory.available_bytes);
+    let available = pgdyno_host::facts::memory().available_bytes.unwrap_or(u64::MAX);
     if needed as f64 <= available as f64 * MOST_MEMORY {
         return Ok(());
     }

@@ -10,7 +10,7 @@ use std::{
 
 use pgdyno_core::{
     disk::io::{IoCache, IoNote},
-    facts::StorageFacts,
+    host::Storage,
     problem::Problem,
     units,
 };
@@ -27,7 +27,7 @@ const SPARE_BYTES: u64 = 16 << 20;
 pub(super) struct Place<'a> {
     request: &'a IoRequest,
     pub(super) is_device: bool,
-    pub(super) storage: Option<StorageFacts>,
+    pub(super) storage: Option<Storage>,
 }
 
 impl<'a> Place<'a> {
@@ -59,7 +59,7 @@ impl<'a> Place<'a> {
     }
 
     pub(super) fn is_in_memory(&self) -> bool {
-        !self.is_device && self.storage.as_ref().is_some_and(StorageFacts::is_in_memory)
+        !self.is_device && self.storage.as_ref().is_some_and(Storage::is_in_memory)
     }
 
     /// What keeps in memory what these files do not.
@@ -244,13 +244,13 @@ mod tests {
     fn a_file_that_a_loop_device_keeps_in_memory_is_named() {
         let request = at(".");
         let mut place = Place::find(&request).expect("it is there");
-        let below = |path: &str, is_cached, backing: &StorageFacts| StorageFacts {
+        let below = |path: &str, is_cached, backing: &Storage| Storage {
             path: path.to_owned(),
             backing: Some(Box::new(backing.clone())),
             backing_is_cached: Some(is_cached),
             ..backing.clone()
         };
-        let disk = StorageFacts {
+        let disk = Storage {
             path: "/disk.img".to_owned(),
             backing: None,
             backing_is_cached: None,

@@ -3,6 +3,7 @@
 use std::{fs, path::Path};
 
 use pgdyno_core::disk::sync::BookedWork;
+use pgdyno_host::facts::Meminfo;
 
 /// Size of a sector in `/sys/block/*/stat`, in bytes; independent of the device's own (Documentation/block/stat.rst).
 const SECTOR_BYTES: u64 = 512;
@@ -89,12 +90,8 @@ pub(super) fn sum(one: Option<BookedWork>, other: BookedWork) -> BookedWork {
 
 /// Memory that is dirty or being written back, in bytes (`proc_meminfo(5)`).
 pub(super) fn dirty_bytes(root: &Path) -> Option<u64> {
-    let text = fs::read_to_string(root.join("proc/meminfo")).ok()?;
-    let kib = |name: &str| {
-        let line = text.lines().find_map(|line| line.strip_prefix(name))?;
-        line.trim().strip_suffix("kB")?.trim().parse::<u64>().ok()
-    };
-    Some((kib("Dirty:")? + kib("Writeback:")?) << 10)
+    let meminfo = Meminfo::read(root);
+    Some(meminfo.bytes("Dirty")? + meminfo.bytes("Writeback")?)
 }
 
 #[cfg(test)]

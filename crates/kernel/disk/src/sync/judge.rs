@@ -229,7 +229,7 @@ fn least_bulk_ns(bulk: &BulkSync) -> f64 {
 mod tests {
     use pgdyno_core::{
         disk::sync::SyncDevice,
-        facts::StorageFacts,
+        host::Storage,
         measure::{Latency, Precision},
     };
     use proptest::prelude::*;
@@ -250,18 +250,11 @@ mod tests {
 
     /// An honest SSD with a cache.
     fn honest() -> Found {
-        let storage = StorageFacts {
+        let storage = Storage {
             path: "/data".to_owned(),
-            mount_point: None,
-            filesystem: None,
-            mount_options: None,
-            device: None,
-            rotational: None,
-            write_cache: None,
             size_bytes: 1 << 40,
             available_bytes: 1 << 40,
-            backing: None,
-            backing_is_cached: None,
+            ..Storage::default()
         };
         let ssd = SyncDevice {
             name: "sda".to_owned(),

@@ -8,7 +8,7 @@ use std::{
 
 use pgdyno_core::{
     disk::sync::{PlaceKind, SyncDevice, SyncPlace},
-    facts::StorageFacts,
+    host::Storage,
     problem::Problem,
 };
 
@@ -43,8 +43,8 @@ pub(super) fn read(dir: &Path, space_bytes: u64) -> Result<SyncPlace, Problem> {
     Ok(described(Path::new("/"), storage, metadata.dev()))
 }
 
-fn described(root: &Path, storage: StorageFacts, device_number: u64) -> SyncPlace {
-    let virtual_machine = pgdyno_host::facts::host().is_ok_and(|host| host.virtualization.is_some());
+fn described(root: &Path, storage: Storage, device_number: u64) -> SyncPlace {
+    let virtual_machine = pgdyno_host::facts::is_virtual();
     let mut below = Below { root, disks: Vec::new(), seen: Vec::new() };
     below.file_system(device_number, storage.device.as_deref());
     let devices = below.disks.iter().map(|dir| device(dir, virtual_machine)).collect();
@@ -58,7 +58,7 @@ fn syncs_without_name(filesystem: &str) -> bool {
     matches!(filesystem, "ext2" | "ext3" | "ext4" | "xfs" | "tmpfs" | "ramfs")
 }
 
-fn kind_of(storage: &StorageFacts) -> PlaceKind {
+fn kind_of(storage: &Storage) -> PlaceKind {
     let filesystem = storage.filesystem.as_deref().unwrap_or_default();
     let on_device = storage.device.as_deref().is_some_and(|device| device.starts_with("/dev/"));
     match filesystem {
@@ -263,7 +263,7 @@ mod tests {
     fn kinds_follow_from_the_type_of_the_file_system() {
         let facts = pgdyno_host::facts::storage(Path::new("/")).expect("it is there");
         let kind = |filesystem: &str, device: &str| {
-            let facts = StorageFacts {
+            let facts = Storage {
                 filesystem: Some(filesystem.to_owned()),
                 device: Some(device.to_owned()),
                 backing: None,

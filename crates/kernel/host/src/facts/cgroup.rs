@@ -3,9 +3,12 @@
 
 use std::path::{Path, PathBuf};
 
-use pgdyno_core::facts::CgroupLimits;
+use pgdyno_core::host::Cgroup;
 
-use super::{file::first_line, mounts};
+use super::{
+    file::{first_line, text},
+    mountinfo,
+};
 
 /// Smallest version 1 memory limit that means "none": the kernel writes 2^63 rounded down to a page.
 const V1_NO_LIMIT: u64 = 1 << 62;
@@ -25,33 +28,20 @@ enum Version {
     Two,
 }
 
-/// Reads the tightest limits over all groups of this process.
-pub(crate) fn read(root: &Path) -> CgroupLimits {
-    let mut limits = CgroupLimits::default();
-    for hierarchy in of_this_process(root) {
-        hierarchy.places().iter().for_each(|place| tighten(&mut limits, root, hierarchy.version, place));
-    }
-    limits
-}
-
-/// 1 or 2: the version that has the controllers; `None` where control groups are not to be seen.
-pub(crate) fn version(root: &Path) -> Option<u8> {
+/// Reads the version that has the controllers, and the tightest limits over all groups of this process.
+pub(super) fn read(root: &Path) -> Cgroup {
     let all = of_this_process(root);
     let has_controllers = |of: &Hierarchy| of.version == Version::One && of.has_controllers;
-    (!all.is_empty()).then(|| if all.iter().any(has_controllers) { 1 } else { 2 })
-}
-
-/// The most processes that this process's groups may have; `None` without a limit. Both versions call the file
-/// `pids.max`.
-pub(crate) fn processes(root: &Path) -> Option<u64> {
-    let all = of_this_process(root);
-    let places = all.iter().flat_map(Hierarchy::places);
-    places.filter_map(|place| line(root, &place, "pids.max")?.parse().ok()).min()
+    let version = if all.iter().any(has_controllers) { 1 } else { 2 };
+    let mut group = Cgroup { version: (!all.is_empty()).then_some(version), ..Cgroup::default() };
+    for hierarchy in all {
+        hierarchy.places().iter().for_each(|place| tighten(&mut group, root, hierarchy.version, place));
+    }
+    group
 }
 
 fn of_this_process(root: &Path) -> Vec<Hierarchy> {
-    let own = super::file::text(root, "proc/self/cgroup").unwrap_or_default();
-    hierarchies(&own, &super::file::text(root, "proc/self/mountinfo").unwrap_or_default())
+    hierarchies(&text(root, "proc/self/cgroup").unwrap_or_default(), &mountinfo::read(root))
 }
 
 impl Hierarchy {
@@ -67,7 +57,7 @@ fn line(root: &Path, place: &Path, name: &str) -> Option<String> {
     first_line(root, path.strip_prefix("/").unwrap_or(&path).to_str()?)
 }
 
-fn tighten(limits: &mut CgroupLimits, root: &Path, version: Version, place: &Path) {
+fn tighten(limits: &mut Cgroup, root: &Path, version: Version, place: &Path) {
     let file = |name: &str| line(root, place, name);
     let (memory, cpus) = match version {
         Version::Two => (
@@ -81,11 +71,13 @@ fn tighten(limits: &mut CgroupLimits, root: &Path, version: Version, place: &Pat
     };
     limits.memory_bytes = limits.memory_bytes.into_iter().chain(memory).min();
     limits.cpus = limits.cpus.into_iter().chain(cpus).min_by(f64::total_cmp);
+    // Both versions have this file.
+    let processes = file("pids.max").and_then(|line| line.parse().ok());
+    limits.processes = limits.processes.into_iter().chain(processes).min();
 }
 
 /// Pairs the lines of `/proc/self/cgroup` with their mounts.
-fn hierarchies(own: &str, mountinfo: &str) -> Vec<Hierarchy> {
-    let mounts = mounts::parse(mountinfo);
+fn hierarchies(own: &str, mounts: &[mountinfo::Mount]) -> Vec<Hierarchy> {
     own.lines()
         .filter_map(|line| {
             let mut fields = line.splitn(3, ':');
@@ -99,7 +91,7 @@ fn hierarchies(own: &str, mountinfo: &str) -> Vec<Hierarchy> {
         .collect()
 }
 
-fn serves(mount: &mounts::Mount, version: Version, controllers: &str) -> bool {
+fn serves(mount: &mountinfo::Mount, version: Version, controllers: &str) -> bool {
     match version {
         Version::Two => mount.filesystem == "cgroup2",
         Version::One => {
@@ -137,6 +129,11 @@ fn share(quota: &str, period: &str) -> Option<f64> {
 mod tests {
     use super::{super::tests::tree, *};
 
+    fn limits(root: &tempfile::TempDir) -> (Option<u64>, Option<f64>) {
+        let group = read(root.path());
+        (group.memory_bytes, group.cpus)
+    }
+
     #[test]
     fn limits_are_read() {
         assert_eq!(parse_memory("max"), None);
@@ -159,7 +156,7 @@ mod tests {
             ("sys/fs/cgroup/user.slice/cpu.max", "400000 100000\n"),
             ("sys/fs/cgroup/user.slice/work.scope/cpu.max", "50000 100000\n"),
         ]);
-        assert_eq!(read(root.path()), CgroupLimits { memory_bytes: Some(1 << 30), cpus: Some(0.5) });
+        assert_eq!(limits(&root), (Some(1 << 30), Some(0.5)));
     }
 
     #[test]
@@ -176,7 +173,7 @@ mod tests {
             ("sys/fs/cgroup/cpu/job/cpu.cfs_quota_us", "200000\n"),
             ("sys/fs/cgroup/cpu/job/cpu.cfs_period_us", "100000\n"),
         ]);
-        assert_eq!(read(root.path()), CgroupLimits { memory_bytes: Some(2 << 30), cpus: Some(2.0) });
+        assert_eq!(limits(&root), (Some(2 << 30), Some(2.0)));
     }
 
     #[test]
@@ -207,7 +204,8 @@ mod tests {
                 ("cg/pids/a/b/pids.max", "max\n"),
                 ("cg/unified/x/pids.max", "70\n"),
             ]);
-            assert_eq!((version(root.path()), processes(root.path())), expected, "{own:?}");
+            let group = read(root.path());
+            assert_eq!((group.version, group.processes), expected, "{own:?}");
         }
     }
 
@@ -215,7 +213,7 @@ mod tests {
     fn weird_lines_give_no_limit() {
         for own in ["", "\n\n", "0", "0::", ":::", "x:y", "\u{0}"] {
             let root = tree(&[("proc/self/cgroup", own), ("proc/self/mountinfo", "30 23\n - - -\n")]);
-            assert_eq!(read(root.path()), CgroupLimits::default(), "{own:?}");
+            assert_eq!(read(root.path()), Cgroup::default(), "{own:?}");
         }
     }
 }

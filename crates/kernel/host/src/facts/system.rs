@@ -1,26 +1,21 @@
-//! Operating system and virtualization.
+//! Operating system and container.
 
 use std::{fs, path::Path};
 
 use super::file::{first_line, text};
 
 /// `PRETTY_NAME` of `/etc/os-release`.
-pub(crate) fn os(root: &Path) -> Option<String> {
+pub(super) fn os(root: &Path) -> Option<String> {
     let release = text(root, "etc/os-release").or_else(|| text(root, "usr/lib/os-release"))?;
     let value = release.lines().find_map(|line| line.strip_prefix("PRETTY_NAME="))?;
     let name = value.trim().trim_matches(['"', '\'']);
     (!name.is_empty()).then(|| name.to_owned())
 }
 
-/// Container or hypervisor; the container takes precedence, since its limits are tighter.
-pub(crate) fn virtualization(root: &Path) -> Option<String> {
-    container(root).map(|kind| format!("container ({kind})")).or_else(|| hypervisor(root))
-}
-
 /// The kind of container that this process is in, by the files that container engines leave in it. A virtual machine
 /// whose disk was made from an image of a container has the files of Docker and Podman as well: they say nothing where
 /// this process is in the namespaces that the kernel started with.
-pub(crate) fn container(root: &Path) -> Option<String> {
+pub(super) fn container(root: &Path) -> Option<String> {
     const FILES: [(&str, &str); 2] = [(".dockerenv", "docker"), ("run/.containerenv", "podman")];
     let marks = FILES.into_iter().find(|(file, _)| root.join(file).exists());
     let kind = marks.filter(|_| !is_in_first_namespaces(root)).map(|(_, kind)| kind.to_owned());
@@ -34,19 +29,6 @@ fn is_in_first_namespaces(root: &Path) -> bool {
     let is_first =
         |kind: &str, number: u32| namespace(kind).map(|of| of == Path::new(&format!("{kind}:[{number}]")));
     is_first("pid", 0xEFFF_FFFC) == Some(true) && is_first("cgroup", 0xEFFF_FFFB) != Some(false)
-}
-
-fn hypervisor(root: &Path) -> Option<String> {
-    if let Some(kind) = first_line(root, "sys/hypervisor/type") {
-        return Some(format!("hypervisor ({kind})"));
-    }
-    is_virtual(&text(root, "proc/cpuinfo")?).then(|| "hypervisor".to_owned())
-}
-
-/// Whether `/proc/cpuinfo` has the flag that hypervisors set on x86.
-pub(crate) fn is_virtual(cpuinfo: &str) -> bool {
-    let flags = cpuinfo.lines().find(|line| line.starts_with("flags"));
-    flags.is_some_and(|flags| flags.split_whitespace().any(|flag| flag == "hypervisor"))
 }
 
 #[cfg(test)]
@@ -79,14 +61,5 @@ mod tests {
             }
             assert_eq!(container(root.path()).as_deref(), expected, "{pid:?} {cgroup:?}");
         }
-    }
-
-    #[test]
-    fn containers_come_before_hypervisors() {
-        let cpuinfo = ("proc/cpuinfo", "flags\t\t: fpu hypervisor sse\n");
-        assert_eq!(virtualization(tree(&[cpuinfo]).path()).as_deref(), Some("hypervisor"));
-        let root = tree(&[cpuinfo, (".dockerenv", "")]);
-        assert_eq!(virtualization(root.path()).as_deref(), Some("container (docker)"));
-        assert_eq!(virtualization(tree(&[("proc/cpuinfo", "flags : fpu\n")]).path()), None);
     }
 }

@@ -8,8 +8,7 @@ use std::{
 
 use pgdyno_core::observe::{FileSystemSample, Place};
 
-use super::below::devices_below;
-use crate::facts::{MountOf, mount_of};
+use crate::facts::{devices_below, mount_of};
 
 /// Directories in which a server keeps its files, as far as they are on this machine.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
@@ -74,8 +73,9 @@ impl Ground {
             for device in devices_below(root, &path) {
                 ground.devices.entry(device).or_default().push(place.clone());
             }
-            let Some(MountOf { mount_point, filesystem, .. }) = mount_of(root, &path) else { continue };
-            if REMOTE.contains(&&*filesystem) || filesystem.starts_with("fuse") {
+            let Some(mount) = mount_of(root, &path) else { continue };
+            let mount_point = mount.mount_point.display().to_string();
+            if REMOTE.contains(&&*mount.filesystem) || mount.filesystem.starts_with("fuse") {
                 continue;
             }
             match ground.file_systems.iter_mut().find(|known| known.on == mount_point) {

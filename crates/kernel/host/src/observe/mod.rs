@@ -1,7 +1,6 @@
 //! Activity of the machine: CPUs, memory, devices, network, and the processes of servers. Every reading is a set of
 //! counters; differences between readings matter.
 
-mod below;
 mod device;
 mod file_systems;
 mod host;

@@ -2,7 +2,7 @@
 
 use std::{fs, process::Command};
 
-use pgdyno_inventory::{Change, Knob};
+use pgdyno_core::host::{Change, Knob};
 
 use super::tree::{SCHEDULER, THP, Tree, all_kinds, limit, sysctl, sysfs};
 use crate::{Plan, Verdict};

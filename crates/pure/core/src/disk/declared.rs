@@ -9,27 +9,27 @@ pub struct DeclaredStorage {
     /// Its name.
     pub name: String,
     /// The directory or block device that it is about; absent: every one of the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub dir: Option<String>,
     /// Number of disks.
     pub disks: u32,
     /// Nominal reads or writes per second of a disk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub iops: Option<f64>,
     /// Nominal bytes per second of a disk.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub bytes_per_s: Option<f64>,
     /// Reads and writes per second to which the machine is limited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub instance_iops: Option<f64>,
     /// Bytes per second to which the machine is limited.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub instance_bytes_per_s: Option<f64>,
     /// Price of an hour of machine and storage.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub price_per_hour: Option<f64>,
     /// Currency of the price.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
 }
 
@@ -90,10 +90,10 @@ pub struct CellCost {
     /// and always as busy.
     pub per_million: f64,
     /// The same at both ends of the 95 % confidence interval of the rate, cheapest first; absent without an interval.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub per_million_range: Option<(f64, f64)>,
     /// Currency of the price.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub currency: Option<String>,
 }
 

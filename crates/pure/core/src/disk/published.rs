@@ -11,11 +11,11 @@ pub struct PublishedFigure {
     /// Its unit.
     pub unit: String,
     /// Where it was measured, by its name in the file; absent if that is not said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub storage: Option<String>,
     /// The number: of the raw output, or else of the summary.
     pub value: f64,
     /// Why it contradicts another figure; absent if it does not.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub suspect: Option<String>,
 }

@@ -4,7 +4,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{facts::StorageFacts, measure::LatencySummary};
+use crate::{host::Storage, measure::LatencySummary};
 
 /// A value of `wal_sync_method`, in PostgreSQL's order of preference. The default on Linux is `fdatasync`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -195,7 +195,7 @@ pub struct SyncDevice {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SyncPlace {
     /// Storage as the kernel describes it.
-    pub storage: StorageFacts,
+    pub storage: Storage,
     /// Kind of the file system.
     pub kind: PlaceKind,
     /// Disks that hold it; empty if the kernel shows none.

@@ -16,10 +16,10 @@ pub struct BuildFacts {
     pub configure: Option<String>,
     /// Compiled-in features that may affect performance, in the order of [`FEATURES`]; absent if they were not
     /// inspected.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub features: Option<Vec<String>>,
     /// Facts about a build by `pgdyno build`; absent for all others.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub made: Option<MadeFacts>,
 }
 

@@ -28,7 +28,7 @@ pub enum Transport {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct ConnectionFacts {
     /// Transport.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub transport: Option<Transport>,
     /// TLS version and cipher; absent for unencrypted connections.
     pub encryption: Option<String>,

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::HostFacts;
+use crate::host::Inventory;
 
 /// Results of `pgdyno selftest` on one machine.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -45,13 +45,13 @@ pub struct Machine {
 
 impl Machine {
     /// The identity of a machine with these facts.
-    pub fn of(host: &HostFacts) -> Self {
+    pub fn of(host: &Inventory) -> Self {
         Self {
             cpu_model: host.cpu.model.clone(),
-            cpus: host.cpu.allowed.len() as u32,
-            kernel: host.kernel.clone(),
+            cpus: host.allowed_cpus().len() as u32,
+            kernel: host.kernel.release.clone(),
             arch: host.arch.clone(),
-            clocksource: host.clocksource.clone(),
+            clocksource: host.kernel.clocks.current.clone(),
         }
     }
 }

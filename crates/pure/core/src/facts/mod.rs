@@ -1,4 +1,4 @@
-//! Facts about host, storage and server at the time of a measurement.
+//! Facts about server, connection and instrument at the time of a measurement.
 //!
 //! A fact that could not be determined is `None`, never 0: absent stays absent.
 
@@ -7,7 +7,6 @@ mod build;
 mod choice;
 mod connection;
 mod durability;
-mod host;
 pub(crate) mod instrument;
 mod preset;
 mod server;
@@ -19,7 +18,6 @@ pub use build::{
 pub use choice::Choice;
 pub use connection::{ConnectionFacts, PoolerFacts, Transport};
 pub use durability::{CommitSettings, DurabilityTier, RunDurability, SessionsSeen, Weakness};
-pub use host::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts, StorageFacts};
 #[cfg(any(test, feature = "samples"))]
 pub use instrument::samples;
 pub use instrument::{Ceiling, ClockFacts, Instrument, Machine, TimerLag};

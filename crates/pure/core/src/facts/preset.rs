@@ -29,7 +29,7 @@ pub struct PresetChange {
     /// Value on the server; absent if the setting was left out.
     pub used: Option<String>,
     /// Name on the server, if it is another.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub renamed: Option<String>,
     /// The reason, as a phrase without a full stop.
     pub reason: String,

@@ -5,7 +5,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{BuildFacts, DurabilityTier, StorageFacts};
+use super::{BuildFacts, DurabilityTier};
+use crate::host::Storage;
 
 /// Origin of the server's program.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
@@ -82,10 +83,10 @@ pub struct ServerFacts {
     /// Block size in bytes.
     pub block_bytes: u32,
     /// WAL block size in bytes (`wal_block_size`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub wal_block_bytes: Option<u32>,
     /// Size of a segment file of a table in bytes (`segment_size`).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub segment_bytes: Option<u64>,
     /// WAL segment size in bytes.
     pub wal_segment_bytes: u64,
@@ -101,15 +102,15 @@ pub struct ServerFacts {
     /// Data directory, if the server reveals it.
     pub data_directory: Option<String>,
     /// Storage under WAL, if it is known to be on another file system than the data.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub wal_storage: Option<StorageFacts>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub wal_storage: Option<Storage>,
     /// Encoding and locale of the database under test.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<DatabaseFacts>,
     /// Settings that differ from their boot values.
     pub settings: Vec<Setting>,
     /// All other settings of this version, with their defaults.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub defaults: Option<BTreeMap<String, String>>,
 }
 

@@ -57,7 +57,7 @@ pub struct Workload {
     /// Name of the script, for example `tpcb-like`, or of the workload.
     pub script: String,
     /// Name of the built-in script of a workload that has a name of its own.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub builtin: Option<String>,
     /// Query protocol: `simple`, `extended` or `prepared`.
     pub protocol: String,
@@ -66,7 +66,7 @@ pub struct Workload {
     /// Requested rate in transactions per second; `None` is a closed loop.
     pub rate_per_s: Option<f64>,
     /// Name of the subject, if there are several; absent if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
 }
 
@@ -137,10 +137,10 @@ pub struct CpuUse {
     pub others_cpus: Option<f64>,
     /// Seconds that threads of the server and pgdyno's worker threads were ready to run and waited for a CPU, summed
     /// over all threads (the run delay in `schedstat`); `None` if the server cannot be observed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub waited_s: Option<f64>,
-    /// The part of `waited_s` that is pgdyno's; absent in older records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// The part of `waited_s` that is pgdyno's; absent if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_waited_s: Option<f64>,
 }
 
@@ -170,7 +170,7 @@ pub struct IoUse {
     /// Bytes that were written to the devices under data, WAL and tablespaces, by whoever caused it; absent where no
     /// observer read the devices. What the kernel books to processes is no measure of it: see
     /// [`SyncCheck::booked_per_byte`](super::SyncCheck::booked_per_byte).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub device_written_bytes: Option<u64>,
     /// WAL written, in bytes.
     pub wal_bytes: Option<u64>,
@@ -193,8 +193,8 @@ pub enum SteadyVerdict {
     NotSteady {
         /// Seconds from the start that would have to be discarded.
         cut_s: f64,
-        /// Their TPS over that of the rest, less 1; absent in older records, and for a run without commits.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
+        /// Their TPS over that of the rest, less 1; absent for a run without commits.
+        #[serde(skip_serializing_if = "Option::is_none")]
         change: Option<f64>,
     },
     /// Fewer than 10 windows of one second.
@@ -264,7 +264,7 @@ pub struct SetRun {
     /// Clients that drove it.
     pub clients: u32,
     /// Number of the driver process, from 1; absent if pgdyno drove it itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<u32>,
     /// Attempts of the measured interval by outcome.
     pub counts: Counts,
@@ -315,18 +315,18 @@ pub struct CellRun {
     /// Commits per second within the measured interval.
     pub tps: f64,
     /// Rows that the statements of committed attempts returned or changed within the measured interval, as the server
-    /// reported them; absent in older records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// reported them; absent if nobody counted them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
     /// Latency of the committed attempts that fell due in the measured interval, including those that ended in the
     /// drain after it. In a closed loop an attempt is due when it begins.
     pub latency: Option<LatencySummary>,
     /// The largest latency of each second of the measured interval, and of the drain: the ten largest, the largest
-    /// first. Empty in older records.
+    /// first. Empty if they are not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slowest_seconds_ns: Vec<u64>,
-    /// Longest time within the measured interval in which no client committed, in nanoseconds; absent in older records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Longest time within the measured interval in which no client committed, in nanoseconds; absent if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_silence_ns: Option<u64>,
     /// Lag behind the schedule (begin − scheduled); `None` in a closed loop, which has none by definition.
     pub lag: Option<LatencySummary>,
@@ -336,19 +336,18 @@ pub struct CellRun {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<ScriptRun>,
     /// How TPC-C was executed; absent for other workloads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccRun>,
     /// The sets of tables, if several were driven at one time; absent for one.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub sets: Vec<SetRun>,
     /// TPC-C New-Orders per minute that were not rolled back; absent for other workloads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub nopm: Option<f64>,
     /// Retries; absent if transactions are tried once. TPC-C has them by script.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
-    /// The five slowest attempts of `latency`, the slowest first. Empty in older records.
-    #[serde(default)]
+    /// The five slowest attempts of `latency`, the slowest first.
     pub slowest: Vec<SlowAttempt>,
     /// Time from the first connection attempt to the last established connection, in nanoseconds.
     pub connect_ns: u64,
@@ -363,33 +362,33 @@ pub struct CellRun {
     /// The first error of each kind, with its count over the whole run.
     pub errors: Vec<ErrorCount>,
     /// State of the plan's own tables right before the run, after its reset; absent if the plan has none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub data_state: Option<DataState>,
     /// Seconds spent restoring and inspecting the data, before or after the run; absent if neither happened.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub reset_s: Option<f64>,
     /// Seconds of the CHECKPOINT before the run, if one was needed, plus with several subjects the one after it; absent
     /// if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub checkpoint_s: Option<f64>,
     /// Durability of acknowledged commits in this run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<RunDurability>,
     /// Wait events of the clients' sessions; absent if they were not sampled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
     /// What observers saw of host and processes within the measured interval; absent if there were none.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub observed: Option<Box<Digest>>,
     /// Lost and re-established connections; absent if none was lost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub outage: Option<Outage>,
     /// Whether the server was gone at the end and did not come back. Only the last run of a record can have ended so.
     /// It is no measurement: no mean, noise floor or verdict counts it, and `pgdyno resume` measures its block again.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub ended_by_outage: bool,
     /// Activity of the idle servers of other subjects; absent if there are none on this machine.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub idle: Option<IdleServers>,
 }
 
@@ -478,7 +477,7 @@ pub struct ErrorCount {
     pub count: u64,
     /// Longest time from the due time of an attempt to the server's error, in nanoseconds; absent if the connection was
     /// lost.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_ns: Option<u64>,
 }
 
@@ -509,28 +508,27 @@ pub struct CellSummary {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub scripts: Vec<ScriptRun>,
     /// TPC-C results; absent for other workloads.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub tpcc: Option<TpccCell>,
     /// Retries over all blocks; absent if transactions are tried once.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub retries: Option<Retries>,
     /// Transactions per second over the blocks.
     pub tps: Estimate,
     /// SQL statements per second without BEGIN and END: `tps` times the factor; absent without the factor.
     pub qps: Option<Estimate>,
-    /// Rows per second that statements returned or changed, over the blocks; absent in older records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// Rows per second that statements returned or changed, over the blocks; absent if nobody counted them.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_per_s: Option<Estimate>,
     /// What a transaction moved.
-    #[serde(default)]
     pub moved: MovedPerTransaction,
     /// Latency over all blocks (histograms added). Percentiles that attempts without a start could change are absent.
     pub latency: Option<LatencySummary>,
     /// Longest time within the measured interval of any block in which no client committed, in nanoseconds.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_silence_ns: Option<u64>,
     /// How far its percentiles differ between the blocks; absent with a single block.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub latency_ranges: Option<LatencyRanges>,
     /// Pairs of latency in nanoseconds and quantile, for the distribution chart.
     pub distribution: Vec<(u64, f64)>,
@@ -547,10 +545,10 @@ pub struct CellSummary {
     /// Where the pages came from: the slowest source of any block.
     pub served_from: Option<ServedFrom>,
     /// The weakest durability tier of its runs.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub durability: Option<DurabilityTier>,
     /// Wait events of the clients' sessions over all blocks; absent if they were not sampled.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub waits: Option<Waits>,
 }
 

@@ -154,8 +154,8 @@ pub struct SlowAttempt {
     /// Duration of that command.
     pub statement_ns: Option<u64>,
     /// Time that pgdyno's worker threads were ready and waited for a CPU, summed over the interval in which it ended:
-    /// it may be in the latency, and is subtracted from nothing. Absent in older records.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    /// it may be in the latency, and is subtracted from nothing. Absent if it is not known.
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver_waited_ns: Option<u64>,
 }
 

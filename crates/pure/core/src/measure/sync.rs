@@ -21,7 +21,7 @@ pub struct SyncCheck {
     /// How many bytes the kernel booked to the process as written to a device (`/proc/PID/io`, `write_bytes`) for each
     /// byte that it wrote: 1 where a page is the unit of the page cache, up to hundreds where a file system keeps large
     /// folios, because a write to a clean folio books all of it. Absent if the kernel keeps no such account.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub booked_per_byte: Option<f64>,
 }
 

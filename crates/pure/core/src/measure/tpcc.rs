@@ -20,22 +20,20 @@ pub struct TpccRun {
     /// Whether ten terminals per warehouse ran with keying and think times.
     pub paced: bool,
     /// Transactions after which each client ended; absent if the time ended the run.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub transactions: Option<u64>,
     /// Number of sets of tables, if several were driven at one time; absent for one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sets: Option<u32>,
     /// Number of driver processes; absent if pgdyno drove the clients itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub drivers: Option<u32>,
     /// Weights of the transactions, in per cent.
     pub weights: [u32; 5],
     /// Whether the NURand constant of the load is known: the constant of a run must differ from it by certain amounts
     /// (clause 2.1.6.1).
-    #[serde(default)]
     pub load_constant_known: bool,
     /// A sentence saying that this is not a TPC result.
-    #[serde(default)]
     pub note: String,
     /// Counts of inputs of the transactions executed within the measured interval.
     pub shares: Shares,
@@ -63,7 +61,7 @@ pub struct SetCell {
     /// Clients that drove it.
     pub clients: u32,
     /// Number of the driver process, from 1; absent if pgdyno drove it itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub driver: Option<u32>,
     /// New-Orders per minute that were not rolled back, over the blocks.
     pub nopm: Option<Estimate>,
@@ -86,7 +84,6 @@ pub struct TpccCell {
     pub nopm: Option<Estimate>,
     /// New-Orders per minute, those rolled back for an unused item included: the throughput of clause 5.4, in which a
     /// transaction counts when its terminal has the answer.
-    #[serde(default)]
     pub completed_per_min: Option<f64>,
     /// Transactions of all kinds per minute, over the blocks: tpmTOTAL in articles.
     pub tpm: Option<Estimate>,

@@ -27,7 +27,7 @@ pub struct ClockSample {
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ServerIdentity {
     /// The identifier that `initdb` gave to the cluster; absent in 9.5, and where it may not be read.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub system_identifier: Option<String>,
     /// When its postmaster was started, in microseconds since 1970 by its own clock.
     pub started_unix_us: i64,
@@ -45,7 +45,7 @@ impl ServerIdentity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerClock {
     /// The subject whose server it is, if there are several.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Seconds that it was ahead of the clock of pgdyno's machine; negative if behind.
     pub ahead_s: f64,

@@ -11,7 +11,7 @@ pub struct Digest {
     /// Seconds that were observed.
     pub over_s: f64,
     /// The machine that pgdyno ran on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub host: Option<HostDigest>,
     /// The devices under the server's data, WAL and tablespaces.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
@@ -26,7 +26,7 @@ pub struct Digest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub server_hosts: Vec<ServerHostDigest>,
     /// What observing cost meanwhile.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub cost: Option<ObserverCost>,
 }
 
@@ -71,7 +71,7 @@ pub struct HostDigest {
     /// The CPU that worked most.
     pub busiest: Option<BusiestCpu>,
     /// The CPU that spent most time on interrupts, if one did; `busy` is that share.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub most_interrupted: Option<BusiestCpu>,
     /// Seconds per second that threads waited for a CPU, summed over CPUs; absent on kernels that do not count it.
     pub run_delay: Option<f64>,
@@ -108,7 +108,7 @@ pub struct ServerHostDigest {
     /// Its name.
     pub machine: String,
     /// The subject whose server is there, if there are several in this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Seconds of this time that were observed there.
     pub over_s: f64,
@@ -123,7 +123,7 @@ pub struct ServerHostDigest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceDigest {
     /// The machine that it belongs to, if `pgdyno observe` saw it there; absent for the one that pgdyno ran on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// Means over the time.
     #[serde(flatten)]
@@ -138,7 +138,7 @@ pub struct DeviceDigest {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RoleDigest {
     /// The subject whose server they belong to, if there are several in this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Means over the time; the number of processes is the largest of all readings.
     #[serde(flatten)]
@@ -153,14 +153,14 @@ pub struct RoleDigest {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerDigest {
     /// The subject whose server it is, if there are several in this time.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// Checkpoints and restartpoints that ended, by the log.
     pub checkpoints: Option<u64>,
     /// Seconds in which one was under way, by the log.
     pub checkpoint_s: Option<f64>,
     /// Throughput while one was under way and otherwise; only of measured intervals that had both.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub by_checkpoint: Option<ByCheckpoint>,
     /// When one was under way, in seconds since the begin of the time; not recorded.
     #[serde(skip)]

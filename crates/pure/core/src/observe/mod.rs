@@ -46,10 +46,10 @@ pub struct Observed {
     /// Seconds that it covers; 0 for what was seen at one instant.
     pub over_s: f64,
     /// The subject whose server it is about; `None` for the host, and where there is one server only.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub subject: Option<String>,
     /// The machine that it is about, if `pgdyno observe` saw it there; `None` for the one that pgdyno ran on.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub machine: Option<String>,
     /// What was seen.
     #[serde(flatten)]

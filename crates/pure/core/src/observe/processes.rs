@@ -89,11 +89,10 @@ pub struct RoleSample {
     /// Bytes per second that they caused to be written to a device.
     pub device_written_bytes_per_s: Option<f64>,
     /// How many were in uninterruptible sleep, as a mean of all readings.
-    #[serde(default)]
     pub stuck: f64,
     /// How many of those the kernel made wait because too many pages were dirty, or that waited behind one of these to
     /// write to the same file, where it tells in which function they sleep.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled: Option<f64>,
 }
 

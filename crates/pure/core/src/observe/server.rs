@@ -25,7 +25,7 @@ pub struct WaitSample {
     pub backend: String,
     /// The query id, where the server computes one (14 and later). Of seconds with very many, the rarer ones are
     /// added up without it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub query_id: Option<i64>,
     /// Sessions seen in it, over all samples.
     pub count: u64,
@@ -46,7 +46,7 @@ pub struct SessionSample {
     /// What it did, as in [`WaitSample::event`].
     pub event: String,
     /// The query id, where the server computes one (14 and later).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub query_id: Option<i64>,
     /// The age of its transaction in seconds, by the server's clock.
     pub transaction_age_s: f64,
@@ -110,7 +110,7 @@ pub struct StatementSample {
     /// Its query id.
     pub query_id: i64,
     /// Its text, normalised by the server, cut and without secrets; only in the first sample that has it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub text: Option<String>,
     /// Executions.
     pub calls: u64,

@@ -16,7 +16,7 @@ pub struct Held {
     /// Indexes.
     pub indexes: HeldList,
     /// Their database; absent if unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub database: Option<Size>,
     /// Their tablespaces, including everything else stored there.
     pub tablespaces: Vec<Size>,

@@ -200,14 +200,13 @@ pub struct DdlStatement {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub commit_seconds: Vec<f64>,
     /// Sessions that worked on partitions at the same time; absent if it was one statement of one session.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub sessions: Option<u64>,
     /// Bytes of WAL that the server wrote during the first repetition, including other sessions; absent if unknown.
     pub wal_bytes: Option<u64>,
     /// Whether the server rewrote the table; absent for statements that cannot.
     pub rewritten: Option<bool>,
     /// Median time over that of the same statement on the first table; absent for the first table.
-    #[serde(default)]
     pub times_of_first: Option<f64>,
     /// Why it was left out, if it was.
     pub left_out: Option<String>,
@@ -267,7 +266,6 @@ pub struct CountWay {
     /// Seconds of each further repetition, without EXPLAIN.
     pub seconds: Vec<f64>,
     /// Rows per second of the median repetition; absent without one.
-    #[serde(default)]
     pub rows_per_s: Option<f64>,
 }
 

@@ -47,7 +47,7 @@ pub struct Difference {
     /// Value of B; absent if unknown, or if its version has no such setting.
     pub b: Option<String>,
     /// Why they differ.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub why: Option<Why>,
 }
 

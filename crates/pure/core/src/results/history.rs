@@ -69,7 +69,7 @@ pub struct CellHistory {
     /// Client count.
     pub clients: u32,
     /// Requested rate per second; absent for a closed loop.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub rate_per_s: Option<f64>,
     /// TPS of each session, in their order.
     pub tps: Vec<f64>,

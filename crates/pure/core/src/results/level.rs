@@ -25,7 +25,7 @@ pub struct LevelResult {
     /// variance; absent if `unjudged` says why.
     pub result: Option<Comparison>,
     /// Why there is no verdict; absent if there is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub unjudged: Option<Unjudged>,
     /// Whether the difference is significant among all levels and scripts of the plan together (Holm, 5 % for all).
     pub among_all: bool,

@@ -65,7 +65,7 @@ pub struct TailCause {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub during: Vec<Circumstance>,
     /// Who held the lock, if a lock was waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<LockHolder>,
     /// Share of the tail's transactions, from 0 to 1. A transaction counts as one, divided among its samples.
     pub share: f64,
@@ -167,7 +167,7 @@ pub enum UnseenWhy {
     Crowded,
     /// It was in no transaction when a sample was taken: its time passed in the driver or in the network.
     NotInTransaction,
-    /// Its server process is not known: behind a pooler, or in an older record.
+    /// Its server process is not known, as behind a pooler.
     PidUnknown,
 }
 
@@ -203,6 +203,6 @@ pub struct SeenWaiting {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub during: Vec<Circumstance>,
     /// Who held the lock, if a lock was waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub holder: Option<LockHolder>,
 }

@@ -1,7 +1,7 @@
 //! The script that takes down what is on disks already, whoever made it.
 
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory};
 use pgdyno_core::problem::Problem;
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory};
 
 use super::shell::{Script, Word, disk, text};
 use crate::names;

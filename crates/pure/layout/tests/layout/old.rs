@@ -1,6 +1,6 @@
 //! Taking down what is on disks already.
 
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Memory, Mount, Swap};
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Memory, Mount, Swap};
 use pgdyno_layout::old_stack_script;
 
 use crate::tools::shell;

@@ -42,16 +42,14 @@ pub fn settings(inputs: &Inputs<'_>) -> Vec<Choice> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::{
-        HostFacts, StorageFacts,
-        amount::{BLOCK, GB, MB, parse},
-    };
+    use pgdyno_core::facts::amount::{BLOCK, GB, MB, parse};
+    use pgdyno_core::host::{Inventory, Storage, samples::storage};
     use proptest::prelude::*;
 
     use super::*;
-    use crate::advice::will_it_start::tests::{host, storage};
+    use crate::advice::will_it_start::tests::host;
 
-    fn sized(host: &HostFacts, data: &StorageFacts, version_num: u32) -> Vec<Choice> {
+    fn sized(host: &Inventory, data: &Storage, version_num: u32) -> Vec<Choice> {
         settings(&Inputs {
             host,
             data,
@@ -154,8 +152,8 @@ mod tests {
     #[test]
     fn the_control_group_counts_where_it_is_smaller() {
         let mut host = host(64 * GB);
-        host.cgroup.memory_bytes = Some(4 * GB);
-        host.cgroup.cpus = Some(1.5);
+        host.kernel.cgroup.memory_bytes = Some(4 * GB);
+        host.kernel.cgroup.cpus = Some(1.5);
         let choices = sized(&host, &storage(100 * GB, None), 170_000);
         assert_eq!(value(&choices, "shared_buffers"), Some("1GB"));
         assert_eq!(value(&choices, "max_parallel_workers"), Some("2"));
@@ -165,10 +163,10 @@ mod tests {
     #[test]
     fn the_commit_limit_counts_only_where_the_kernel_keeps_it() {
         let mut host = host(16 * GB);
-        host.memory.commit_limit_bytes = 5 * GB;
-        host.memory.committed_bytes = GB;
+        host.memory.commit_limit_bytes = Some(5 * GB);
+        host.memory.committed_bytes = Some(GB);
         assert_eq!(usable_memory_bytes(&host), 16 * GB);
-        host.memory.overcommit_mode = 2;
+        host.kernel.sysctls.insert("vm.overcommit_memory".into(), "2".into());
         assert_eq!(usable_memory_bytes(&host), 4 * GB);
     }
 

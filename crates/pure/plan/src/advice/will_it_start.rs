@@ -4,10 +4,8 @@
 use std::collections::BTreeMap;
 
 use pgdyno_core::{
-    facts::{
-        HostFacts,
-        amount::{KB, MB, format, parse},
-    },
+    facts::amount::{KB, MB, format, parse},
+    host::Inventory,
     problem::Problem,
 };
 
@@ -22,7 +20,7 @@ pub type Settings = BTreeMap<String, String>;
 
 /// Everything in these settings that this machine cannot provide, each with a hint; empty if no obstacle is
 /// known. `block_bytes` is the server's block size, the unit of numbers without one.
-pub fn problems(host: &HostFacts, version_num: u32, block_bytes: u64, settings: &Settings) -> Vec<Problem> {
+pub fn problems(host: &Inventory, version_num: u32, block_bytes: u64, settings: &Settings) -> Vec<Problem> {
     let look = Checker { host, version_num, block_bytes, settings };
     [
         look.unreadable_shared_buffers(),
@@ -39,7 +37,7 @@ pub fn problems(host: &HostFacts, version_num: u32, block_bytes: u64, settings: 
 }
 
 struct Checker<'a> {
-    host: &'a HostFacts,
+    host: &'a Inventory,
     version_num: u32,
     block_bytes: u64,
     settings: &'a Settings,
@@ -69,7 +67,7 @@ impl Checker<'_> {
 
     fn memory(&self) -> Option<Problem> {
         let (wanted, total) = (self.shared_bytes(), self.host.memory.total_bytes);
-        let (limit, whose) = match self.host.cgroup.memory_bytes {
+        let (limit, whose) = match self.host.kernel.cgroup.memory_bytes {
             Some(limit) if limit < total => (limit, "the control group allows"),
             _ => (total, "this machine has"),
         };
@@ -83,31 +81,29 @@ impl Checker<'_> {
     }
 
     fn huge_pages(&self) -> Option<Problem> {
-        let pool = &self.host.memory.huge_pages;
+        let pool = self.host.default_huge_pages();
+        let free = pool.unreserved();
         let custom = self.settings.get("huge_page_size").and_then(|text| parse(text, KB)).unwrap_or(0);
         if !self.is("huge_pages", "on") || (custom != 0 && custom != pool.page_bytes) {
             return None;
         }
         let needed = self.shared_bytes().div_ceil(pool.page_bytes.max(1));
-        (needed > pool.free).then(|| {
+        (needed > free).then(|| {
             Problem::wrong_request(format!(
-                "huge_pages = on needs at least {needed} free huge pages of {}, and there are {}",
-                format(pool.page_bytes),
-                pool.free
+                "huge_pages = on needs at least {needed} free huge pages of {}, and there are {free}",
+                format(pool.page_bytes)
             ))
             .hint(format!(
                 "reserve them with `sysctl vm.nr_hugepages={}`, or use huge_pages = try",
-                pool.total - pool.free.min(pool.total) + needed + needed / 20 + 16
+                pool.total - free.min(pool.total) + needed + needed / 20 + 16
             ))
         })
     }
 
     fn commit_limit(&self) -> Option<Problem> {
-        let memory = &self.host.memory;
-        let left = memory.commit_limit_bytes.saturating_sub(memory.committed_bytes);
         // Explicit huge pages are not counted against the commit limit.
-        let counted = memory.overcommit_mode == 2 && !self.is("huge_pages", "on");
-        (counted && self.shared_bytes() > left).then(|| {
+        let left = self.host.commit_left_bytes().filter(|_| !self.is("huge_pages", "on"))?;
+        (self.shared_bytes() > left).then(|| {
             Problem::wrong_request(format!(
                 "shared_buffers = {} is more than the {} left under the kernel's CommitLimit",
                 format(self.shared_bytes()),
@@ -119,7 +115,7 @@ impl Checker<'_> {
     }
 
     fn open_files(&self) -> Option<Problem> {
-        let limit = self.host.open_files_limit;
+        let limit = self.host.open_files_limit();
         (limit < LEAST_OPEN_FILES).then(|| {
             Problem::could_not(format!(
                 "a server needs {LEAST_OPEN_FILES} open files, and the limit here is {limit}"
@@ -138,7 +134,7 @@ impl Checker<'_> {
         };
         let connections = number("max_connections", 100);
         let needed = connections + number("max_worker_processes", 8) + LEAST_OPEN_FILES;
-        let limit = self.host.open_files_limit;
+        let limit = self.host.open_files_limit();
         (needed > limit).then(|| {
             Problem::wrong_request(format!(
                 "io_uring with max_connections = {connections} needs {needed} open files, the limit is {limit}"
@@ -149,12 +145,12 @@ impl Checker<'_> {
 
     /// Before Linux 5.12 the memory of a ring counted as locked memory.
     fn io_uring_memlock(&self) -> Option<Problem> {
-        let limit = self.host.memlock_limit_bytes?;
-        let counted = kernel_version(&self.host.kernel).is_some_and(|version| version < (5, 12));
+        let limit = self.host.process.as_ref()?.locked_memory_bytes?;
+        let counted = self.host.kernel.version().is_some_and(|version| version < (5, 12));
         (self.uses_io_uring() && counted && limit < 8 * MB).then(|| {
             Problem::wrong_request(format!(
                 "io_method = io_uring on Linux {} needs locked memory, and the limit is {}",
-                self.host.kernel,
+                self.host.kernel.release,
                 format(limit)
             ))
             .hint("raise it with `ulimit -l unlimited`, or use io_method = worker")
@@ -166,64 +162,19 @@ impl Checker<'_> {
     }
 }
 
-/// The first two numbers of a kernel release such as `6.1.0-32-amd64`.
-fn kernel_version(release: &str) -> Option<(u32, u32)> {
-    let mut numbers = release.split(|c: char| !c.is_ascii_digit()).map(str::parse);
-    Some((numbers.next()?.ok()?, numbers.next()?.ok()?))
-}
-
 #[cfg(test)]
 pub(crate) mod tests {
-    use pgdyno_core::facts::{
-        CgroupLimits, CpuFacts, HugePages, MemoryFacts, StorageFacts,
-        amount::{BLOCK, GB},
-    };
+    use pgdyno_core::facts::amount::{BLOCK, GB};
+    use pgdyno_core::host::samples;
 
     use super::*;
 
     /// A machine with this much memory and four processors, without any obstacle.
-    pub fn host(memory_bytes: u64) -> HostFacts {
-        HostFacts {
-            os: None,
-            kernel: "6.1.0-32-amd64".into(),
-            arch: "x86_64".into(),
-            cpu: CpuFacts { model: None, allowed: vec![0, 1, 2, 3], governor: None },
-            memory: MemoryFacts {
-                total_bytes: memory_bytes,
-                available_bytes: memory_bytes,
-                swap_bytes: 0,
-                overcommit_mode: 0,
-                commit_limit_bytes: memory_bytes / 2,
-                committed_bytes: 0,
-                huge_pages: HugePages { total: 0, free: 0, page_bytes: 2 * MB },
-                transparent_huge_pages: None,
-            },
-            cgroup: CgroupLimits::default(),
-            clocksource: None,
-            virtualization: None,
-            open_files_limit: 1024,
-            memlock_limit_bytes: Some(8 * MB),
-        }
+    pub fn host(memory_bytes: u64) -> Inventory {
+        samples::host(memory_bytes, 4)
     }
 
-    /// Storage with this much free space.
-    pub fn storage(available_bytes: u64, rotational: Option<bool>) -> StorageFacts {
-        StorageFacts {
-            path: "/data".into(),
-            mount_point: None,
-            filesystem: None,
-            mount_options: None,
-            device: None,
-            rotational,
-            write_cache: None,
-            size_bytes: available_bytes,
-            available_bytes,
-            backing: None,
-            backing_is_cached: None,
-        }
-    }
-
-    fn said(host: &HostFacts, settings: &[(&str, &str)]) -> Vec<String> {
+    fn said(host: &Inventory, settings: &[(&str, &str)]) -> Vec<String> {
         let settings = settings.iter().map(|(n, v)| ((*n).to_owned(), (*v).to_owned())).collect();
         problems(host, 180_004, BLOCK, &settings).into_iter().map(|problem| problem.what).collect()
     }
@@ -242,7 +193,7 @@ pub(crate) mod tests {
         let words = said(&host(4 * GB), &[("shared_buffers", "5GB")]);
         assert_eq!(words, ["shared_buffers = 5GB is more than the 4GB of memory this machine has"]);
         let mut small = host(4 * GB);
-        small.cgroup.memory_bytes = Some(GB);
+        small.kernel.cgroup.memory_bytes = Some(GB);
         let words = said(&small, &[("shared_buffers", "2GB")]);
         assert_eq!(words, ["shared_buffers = 2GB is more than the 1GB of memory the control group allows"]);
     }
@@ -273,12 +224,12 @@ pub(crate) mod tests {
 
     #[test]
     fn huge_pages_that_are_not_there() {
-        let mut host = host(4 * GB);
+        let host = host(4 * GB);
         let wanted = [("shared_buffers", "1GB"), ("huge_pages", "on")];
         assert_eq!(said(&host, &wanted).len(), 1);
-        host.memory.huge_pages = HugePages { total: 600, free: 600, page_bytes: 2 * MB };
+        let host = samples::with_huge_pages(host, 600, 600);
         assert_eq!(said(&host, &wanted), Vec::<String>::new());
-        host.memory.huge_pages.free = 511;
+        let host = samples::with_huge_pages(host, 600, 511);
         let words = said(&host, &wanted);
         assert_eq!(words, ["huge_pages = on needs at least 512 free huge pages of 2MB, and there are 511"]);
     }
@@ -286,31 +237,26 @@ pub(crate) mod tests {
     #[test]
     fn the_commit_limit_binds_in_mode_two_only() {
         let mut host = host(4 * GB);
-        host.memory.commit_limit_bytes = GB;
+        host.memory.commit_limit_bytes = Some(GB);
         let wanted = [("shared_buffers", "2GB")];
         assert_eq!(said(&host, &wanted), Vec::<String>::new());
-        host.memory.overcommit_mode = 2;
+        host.kernel.sysctls.insert("vm.overcommit_memory".into(), "2".into());
         assert_eq!(said(&host, &wanted).len(), 1);
     }
 
     #[test]
     fn open_files_and_rings() {
-        let mut host = host(4 * GB);
-        host.open_files_limit = 40;
-        assert_eq!(said(&host, &[]).len(), 1);
-        host.open_files_limit = 1024;
+        let of = |open_files, locked_memory_bytes, release: &str| {
+            let mut host = host(4 * GB);
+            let process = host.process.as_mut().expect("it has one");
+            (process.open_files, process.locked_memory_bytes) = (Some(open_files), Some(locked_memory_bytes));
+            host.kernel.release = release.to_owned();
+            host
+        };
+        assert_eq!(said(&of(40, 8 * MB, "6.1.0"), &[]).len(), 1);
         let rings = [("io_method", "io_uring"), ("max_connections", "2000")];
-        assert!(said(&host, &rings)[0].contains("open files"));
-        host.open_files_limit = 100_000;
-        assert_eq!(said(&host, &rings), Vec::<String>::new());
-        host.kernel = "5.10.0".into();
-        host.memlock_limit_bytes = Some(64 * KB);
-        assert!(said(&host, &rings)[0].contains("locked memory"));
-    }
-
-    #[test]
-    fn kernel_releases() {
-        assert_eq!(kernel_version("6.1.0-32-amd64"), Some((6, 1)));
-        assert_eq!(kernel_version("weird"), None);
+        assert!(said(&of(1_024, 8 * MB, "6.1.0"), &rings)[0].contains("open files"));
+        assert_eq!(said(&of(100_000, 8 * MB, "6.1.0"), &rings), Vec::<String>::new());
+        assert!(said(&of(100_000, 64 * KB, "5.10.0"), &rings)[0].contains("locked memory"));
     }
 }

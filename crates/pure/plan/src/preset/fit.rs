@@ -225,11 +225,12 @@ impl Fitting<'_> {
     /// Asks for huge pages instead of insisting on them where too few are reserved.
     fn relax_huge_pages(&mut self) {
         let is_on = self.taken.get("huge_pages").is_some_and(|taken| taken.value.eq_ignore_ascii_case("on"));
-        let pool = &self.on.inputs.host.memory.huge_pages;
+        let pool = self.on.inputs.host.default_huge_pages();
         let bytes = self.bytes("shared_buffers", Unit::Blocks).unwrap_or(128 * MB);
         let needed = bytes.div_ceil(pool.page_bytes.max(1));
-        if is_on && needed > pool.free {
-            let reason = format!("{} huge pages are free here, at least {needed} are needed", pool.free);
+        let free = pool.unreserved();
+        if is_on && needed > free {
+            let reason = format!("{free} huge pages are free here, at least {needed} are needed");
             self.change("huge_pages", "try".to_owned(), reason);
         }
     }
@@ -325,13 +326,11 @@ fn change(name: &str, published: Option<&str>, used: Option<String>, reason: &st
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::{HostFacts, StorageFacts, amount::GB};
+    use pgdyno_core::facts::amount::GB;
+    use pgdyno_core::host::{Inventory, Storage, samples::storage};
 
     use super::*;
-    use crate::{
-        advice::will_it_start::tests::{host, storage},
-        preset::presets,
-    };
+    use crate::{advice::will_it_start::tests::host, preset::presets};
 
     /// Fits a preset on a machine of 24 GB with 100 GB free, for 80 clients.
     fn fitted(preset: &Preset, version_num: u32, given: &[(&str, &str)]) -> Fitted {
@@ -342,7 +341,7 @@ mod tests {
         preset: &Preset,
         version_num: u32,
         given: &[(&str, &str)],
-        (host, data): (&HostFacts, &StorageFacts),
+        (host, data): (&Inventory, &Storage),
         side_by_side: u64,
     ) -> Fitted {
         let given = given.iter().map(|(name, value)| ((*name).to_owned(), (*value).to_owned())).collect();

@@ -17,10 +17,10 @@ pub struct ExistingTables {
     /// Their scale: the scale factor of TPC-B, the rows of `test`, or the number of warehouses.
     pub scale: u64,
     /// Seed of the load, if `pgdyno load` loaded them and left its record; absent if somebody else did.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub loaded_by: Option<u64>,
     /// Storage of `pgbench_accounts`; absent for other sets.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub accounts: Option<AccountsState>,
 }
 

@@ -82,13 +82,13 @@ pub struct LoadPlan {
     /// Rows of one task, unless a table is one stream or partitioned by range.
     pub chunk_rows: u64,
     /// Schema from which rows are copied; `None` if rows are generated.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source: Option<String>,
     /// Database of the same server with that schema; `None` if it is the same database, where the server copies rows.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub source_database: Option<String>,
     /// Parallel workers requested for each key; `None` to choose them from facts. A resumed load may change it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub key_workers: Option<u64>,
 }
 

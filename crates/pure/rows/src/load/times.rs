@@ -22,7 +22,7 @@ pub struct LoadScene {
     /// CPUs and memory of the machine that pgdyno ran on.
     pub machine: String,
     /// File system and device of the server's data directory; `None` if it is unknown.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub place: Option<String>,
     /// `server_version_num`.
     pub version_num: u32,

@@ -409,7 +409,7 @@ fn judge_tsc(given: &Given<'_>, word: &str) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{HugePagePool, IdleState, Inventory, ServerProcess};
+    use pgdyno_core::host::{HugePagePool, IdleState, Inventory, ServerProcess};
 
     use super::*;
     use crate::{

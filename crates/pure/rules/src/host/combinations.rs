@@ -1,6 +1,6 @@
 //! Settings of the server that keep nothing or do nothing in their combination.
 
-use pgdyno_inventory::TableOption;
+use pgdyno_core::host::TableOption;
 
 use super::rule::{Given, Rule};
 use crate::{Finding, Page, Today};

@@ -126,7 +126,7 @@ fn judge_container(given: &Given<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::GB;
-    use pgdyno_inventory::{Cgroup, Inventory};
+    use pgdyno_core::host::{Cgroup, Inventory};
 
     use crate::{
         Standing,

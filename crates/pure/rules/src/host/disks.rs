@@ -1,7 +1,7 @@
 //! Block devices: schedulers, queues, read-ahead, caches, blocks, partitions.
 
+use pgdyno_core::host::{BlockDevice, DeviceKind};
 use pgdyno_core::units::{bytes, plural};
-use pgdyno_inventory::{BlockDevice, DeviceKind};
 use pgdyno_settings::here;
 
 use super::{
@@ -371,7 +371,7 @@ fn judge_offset(given: &Given<'_>, device: &BlockDevice) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{Inventory, Knob, Stripe};
+    use pgdyno_core::host::{Inventory, Knob, Stripe};
 
     use super::*;
     use crate::{

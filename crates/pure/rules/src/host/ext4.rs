@@ -1,7 +1,7 @@
 //! Options of mkfs.ext4, and of mounts of ext4 and its ancestors.
 
+use pgdyno_core::host::{Inventory, Mount};
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::{Inventory, Mount};
 
 use super::{
     geometry::striped,
@@ -361,7 +361,7 @@ fn judge_asynchronous_journal(given: &Given<'_>, _: &Mount, _: &str) -> Option<F
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind, Knob, Stripe};
+    use pgdyno_core::host::{BlockDevice, DeviceKind, Knob, Stripe};
 
     use super::*;
     use crate::{

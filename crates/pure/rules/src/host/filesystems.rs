@@ -1,6 +1,6 @@
 //! Options that several file systems have; NFS and btrfs.
 
-use pgdyno_inventory::Mount;
+use pgdyno_core::host::Mount;
 use pgdyno_settings::here;
 
 use super::{
@@ -217,7 +217,7 @@ fn judge_copy_on_write(given: &Given<'_>, mount: &Mount) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::PgPurpose;
+    use pgdyno_core::host::PgPurpose;
 
     use super::*;
     use crate::{

@@ -1,6 +1,6 @@
 //! The stripes below a file system.
 
-use pgdyno_inventory::{BlockDevice, Inventory, Mount, Stripe};
+use pgdyno_core::host::{BlockDevice, Inventory, Mount, Stripe};
 
 /// A striped device below a file system.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -40,7 +40,7 @@ pub fn data_members(stripe: &Stripe) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::DeviceKind;
+    use pgdyno_core::host::DeviceKind;
 
     use super::*;
     use crate::host::testing::{device, mount, mounted};

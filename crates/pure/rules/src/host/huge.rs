@@ -1,7 +1,7 @@
 //! Memory in pools of explicit huge pages, which nothing else can use.
 
+use pgdyno_core::host::HugePagePool;
 use pgdyno_core::{facts::amount::MB, units};
-use pgdyno_inventory::HugePagePool;
 
 use super::Facts;
 
@@ -84,7 +84,7 @@ impl<'a> Facts<'a> {
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::GB;
-    use pgdyno_inventory::Inventory;
+    use pgdyno_core::host::Inventory;
 
     use super::*;
     use crate::{Purpose, host::testing::host};

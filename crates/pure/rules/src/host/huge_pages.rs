@@ -1,10 +1,10 @@
 //! Explicit and transparent huge pages. Words of the boot line are in the family of that.
 
+use pgdyno_core::host::{HugePagePool, Knob};
 use pgdyno_core::{
     facts::amount::{self, GB, KB},
     units,
 };
-use pgdyno_inventory::{HugePagePool, Knob};
 use pgdyno_settings::here;
 
 use super::{
@@ -364,7 +364,7 @@ fn judge_shared(given: &Given<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::MB;
-    use pgdyno_inventory::Inventory;
+    use pgdyno_core::host::Inventory;
 
     use super::*;
     use crate::{

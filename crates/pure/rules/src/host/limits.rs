@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use pgdyno_core::host::{Inventory, Knob, Limit, LimitLine, SysctlLine};
 use pgdyno_core::{
     facts::amount::{KB, MB},
     units::{self, plural},
 };
-use pgdyno_inventory::{Inventory, Knob, Limit, LimitLine, SysctlLine};
 
 use super::{
     known::{DEFAULT_FILES, UNCOUNTED_FILES},
@@ -496,7 +496,7 @@ fn repeated(given: &Given<'_>, name: &str, lines: &[&SysctlLine]) -> Option<Find
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::PgDirectory;
+    use pgdyno_core::host::PgDirectory;
 
     use super::*;
     use crate::host::testing::{

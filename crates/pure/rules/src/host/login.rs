@@ -1,6 +1,6 @@
 //! What limits a login would get from `limits.conf` and `limits.d`, as pam_limits puts them together.
 
-use pgdyno_inventory::{Inventory, Limit, LimitLine};
+use pgdyno_core::host::{Inventory, Limit, LimitLine};
 
 /// The limit that a login of the server's user would get for an item; `None` if no line names it.
 ///

@@ -2,8 +2,8 @@
 
 use std::collections::BTreeSet;
 
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Stripe};
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Stripe};
 
 use super::{
     rule::{Given, Rule},

@@ -1,7 +1,7 @@
 //! When the kernel reclaims memory, swaps, and ends processes.
 
+use pgdyno_core::host::Swap;
 use pgdyno_core::{facts::amount::KB, units};
-use pgdyno_inventory::Swap;
 
 use super::{
     remedy::Remedy,
@@ -433,7 +433,7 @@ fn judge_oom_score(given: &Given<'_>) -> Option<Finding> {
 #[cfg(test)]
 mod tests {
     use pgdyno_core::facts::amount::GB;
-    use pgdyno_inventory::{BlockedProcess, Inventory, Pressure};
+    use pgdyno_core::host::{BlockedProcess, Inventory, Pressure};
 
     use super::*;
     use crate::host::testing::{

@@ -321,7 +321,7 @@ fn judge_queues(given: &Given<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::Interface;
+    use pgdyno_core::host::Interface;
 
     use crate::{
         Standing,

@@ -257,7 +257,7 @@ fn demand(facts: &Facts<'_>) -> Option<(u64, u64)> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{Inventory, Swap};
+    use pgdyno_core::host::{Inventory, Swap};
 
     use super::*;
     use crate::host::testing::{changes, check_hosts, check_values, findings, host, standings, with_server};

@@ -2,7 +2,7 @@
 
 use std::fmt::Display;
 
-use pgdyno_inventory::Knob;
+use pgdyno_core::host::Knob;
 
 use crate::Finding;
 

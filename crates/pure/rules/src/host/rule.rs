@@ -2,7 +2,7 @@
 
 use std::ops::Deref;
 
-use pgdyno_inventory::{BlockDevice, Inventory, Mount, SysctlLine, ZfsDataset};
+use pgdyno_core::host::{BlockDevice, Inventory, Mount, SysctlLine, ZfsDataset};
 
 use super::scope;
 use crate::{Finding, Page, Purpose, Standing};

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Knob, Mount, PgPurpose};
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Knob, Mount, PgPurpose};
 
 /// File systems of Linux on which people put data directories.
 const ORDINARY: [&str; 8] = ["ext2", "ext3", "ext4", "xfs", "btrfs", "zfs", "f2fs", "jfs"];

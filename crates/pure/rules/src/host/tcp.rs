@@ -453,7 +453,7 @@ fn judge_recycle(given: &Given<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{Interface, Inventory};
+    use pgdyno_core::host::{Interface, Inventory};
 
     use super::*;
     use crate::host::testing::{

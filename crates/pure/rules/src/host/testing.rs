@@ -1,7 +1,7 @@
 //! Hosts for the tests of rules, and what rules say of them. Rules go by the names of their pages.
 
 use pgdyno_core::facts::amount::{GB, MB};
-use pgdyno_inventory::{
+use pgdyno_core::host::{
     BlockDevice, Cpu, DeviceKind, HugePagePool, Inventory, Kernel, Memory, Mount, NumaNode, PgDirectory,
     PgPurpose, ServerProcess, SysctlLine, ZfsDataset,
 };

@@ -1,7 +1,7 @@
 //! What the whole stack below a data directory promises: whole blocks, room, disks of its own, and to outlive a crash.
 
+use pgdyno_core::host::{Inventory, Mount, PgDirectory, PgPurpose};
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::{Inventory, Mount, PgDirectory, PgPurpose};
 
 use super::{
     rule::{Given, Rule},
@@ -359,7 +359,7 @@ fn judge_foreign(given: &Given<'_>) -> Vec<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{BlockDevice, DeviceKind, Stripe, ZfsDataset};
+    use pgdyno_core::host::{BlockDevice, DeviceKind, Stripe, ZfsDataset};
 
     use super::*;
     use crate::{

@@ -3,7 +3,7 @@
 use std::collections::BTreeSet;
 
 use pgdyno_core::facts::amount::GB;
-use pgdyno_inventory::{
+use pgdyno_core::host::{
     BlockDevice, BlockedProcess, Cgroup, DeviceKind, HugePagePool, IdleState, Interface, Inventory, Knob,
     Limit, LimitLine, Mount, NumaNode, PgPurpose, Pressure, Stripe, Swap, SysctlLine, TableOption,
     ZfsDataset,

@@ -2,8 +2,9 @@
 //!
 //! The kernel has each limit once: writing its bytes sets its ratio to 0, and the other way round.
 
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Knob};
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Knob};
 use pgdyno_core::{facts::amount::MB, units};
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Knob};
 use pgdyno_settings::here;
 
 use super::{

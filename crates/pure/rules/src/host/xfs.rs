@@ -1,7 +1,7 @@
 //! Options of mkfs.xfs, and of mounts of XFS.
 
+use pgdyno_core::host::{BlockDevice, Mount};
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::{BlockDevice, Mount};
 
 use super::{
     geometry::striped,
@@ -314,7 +314,7 @@ fn judge_inodes(given: &Given<'_>, mount: &Mount) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{DeviceKind, Inventory, Stripe};
+    use pgdyno_core::host::{DeviceKind, Inventory, Stripe};
 
     use super::*;
     use crate::{

@@ -1,7 +1,7 @@
 //! Properties of datasets and pools of ZFS, and parameters of its module.
 
+use pgdyno_core::host::{BlockDevice, Mount, PgPurpose, ZfsDataset};
 use pgdyno_core::units::bytes;
-use pgdyno_inventory::{BlockDevice, Mount, PgPurpose, ZfsDataset};
 
 use super::{
     rule::{Facts, Given, Rule},
@@ -275,7 +275,7 @@ fn judge_compression(given: &Given<'_>, _: &Mount, zfs: &ZfsDataset) -> Option<F
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_inventory::{DeviceKind, Inventory};
+    use pgdyno_core::host::{DeviceKind, Inventory};
 
     use super::*;
     use crate::{

@@ -103,8 +103,9 @@ mod tests {
 
     use pgdyno_core::facts::{
         Choice, ConnectionFacts, DurabilityTier, MadeFacts, PatchFacts, PoolerFacts, ServerSource, Setting,
-        StorageFacts, Transport, same_build,
+        Transport, same_build,
     };
+    use pgdyno_core::host::{Storage, samples};
     use pgdyno_rows::load::AccountsState;
     use proptest::prelude::*;
 
@@ -119,27 +120,15 @@ mod tests {
     struct Known {
         server: ServerFacts,
         connection: Option<ConnectionFacts>,
-        storage: StorageFacts,
+        storage: Storage,
         data: Option<LoadedData>,
         clients: Option<u32>,
         processors: Option<u32>,
         chosen: Vec<Choice>,
     }
 
-    fn storage(available_bytes: u64) -> StorageFacts {
-        StorageFacts {
-            path: "/data".into(),
-            mount_point: None,
-            filesystem: None,
-            mount_options: None,
-            device: None,
-            rotational: Some(false),
-            write_cache: None,
-            size_bytes: available_bytes,
-            available_bytes,
-            backing: None,
-            backing_is_cached: None,
-        }
+    fn storage(available_bytes: u64) -> Storage {
+        samples::storage(available_bytes, Some(false))
     }
 
     impl Known {
@@ -294,7 +283,7 @@ mod tests {
         ("standby", |known| way(known).standby = true),
         ("storage of WAL", |known| {
             let device = Some("/dev/wal".into());
-            known.server.wal_storage = Some(StorageFacts { device, ..known.storage.clone() });
+            known.server.wal_storage = Some(Storage { device, ..known.storage.clone() });
         }),
         ("storage", |known| known.storage.device = Some("/dev/other".into())),
         ("clients", |known| known.clients = Some(16)),

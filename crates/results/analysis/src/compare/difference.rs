@@ -2,7 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgdyno_core::facts::{Choice, ConnectionFacts, ServerFacts, StorageFacts, major_of};
+use pgdyno_core::facts::{Choice, ConnectionFacts, ServerFacts, major_of};
+use pgdyno_core::host::Storage;
 use pgdyno_rows::load::AccountsState;
 
 /// Requested differences.
@@ -46,7 +47,7 @@ pub struct Side<'a> {
     /// The connection from the driver to the server.
     pub connection: Option<ConnectionFacts>,
     /// Storage of the data directory, if it is on this machine.
-    pub storage: Option<&'a StorageFacts>,
+    pub storage: Option<&'a Storage>,
     /// The loaded data.
     pub data: Option<LoadedData>,
     /// Client count.

@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 
 use pgdyno_core::{
-    facts::{
-        BuildFacts, ConnectionFacts, DurabilityTier, PoolerFacts, ServerFacts, StorageFacts, same_build,
-    },
+    facts::{BuildFacts, ConnectionFacts, DurabilityTier, PoolerFacts, ServerFacts, same_build},
+    host::Storage,
     results::{Difference, Why},
     units,
 };
@@ -188,7 +187,7 @@ fn of_storage(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     let Some((of_a, of_b)) = a.storage.zip(b.storage).filter(|(a, b)| !a.is_of_file_system(b)) else {
         return wal.into_iter().collect();
     };
-    let fact = |what: &str, of: &dyn Fn(&StorageFacts) -> Option<String>| row(what, of(of_a), of(of_b), why);
+    let fact = |what: &str, of: &dyn Fn(&Storage) -> Option<String>| row(what, of(of_a), of(of_b), why);
     [
         wal,
         fact("storage", &|storage| Some(place(storage))),
@@ -202,12 +201,12 @@ fn of_storage(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
 }
 
 /// Storage of WAL: that of the data, unless WAL has its own location.
-fn wal_storage<'a>(side: &Side<'a>) -> Option<&'a StorageFacts> {
+fn wal_storage<'a>(side: &Side<'a>) -> Option<&'a Storage> {
     side.server.and_then(|server| server.wal_storage.as_ref()).or(side.storage)
 }
 
 /// Type, device and mount point of a file system.
-fn place(storage: &StorageFacts) -> String {
+fn place(storage: &Storage) -> String {
     let or = |fact: &Option<String>, other: &str| fact.clone().unwrap_or_else(|| other.to_owned());
     let (kind, device) = (or(&storage.filesystem, "unknown"), or(&storage.device, "no device"));
     format!("{kind} on {device} at {}", or(&storage.mount_point, &storage.path))

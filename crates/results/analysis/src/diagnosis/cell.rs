@@ -35,7 +35,7 @@ impl<'a> Cell<'a> {
     pub fn new(record: &RunRecord, workload: &'a Workload, runs: Vec<&'a CellRun>) -> Self {
         let pinned = record.plan.server_cpus.len();
         let there = runs.iter().find_map(|run| server_host(run)).map(|host| host.cpus as usize);
-        let here = || record.host.cpu.allowed.len();
+        let here = || record.host.allowed_cpus().len();
         let allowed = if pinned > 0 { pinned } else { there.unwrap_or_else(here).max(1) };
         Self {
             workload,
@@ -193,7 +193,7 @@ impl Files {
 }
 
 fn shares_cpus(record: &RunRecord) -> bool {
-    let (all, plan) = (&record.host.cpu.allowed, &record.plan);
+    let (all, plan) = (&record.host.allowed_cpus(), &record.plan);
     let [driver, server] =
         [&plan.driver_cpus, &plan.server_cpus].map(|pinned| if pinned.is_empty() { all } else { pinned });
     !driver.is_empty() && driver.iter().all(|cpu| server.contains(cpu))

@@ -32,7 +32,7 @@ pub(super) fn cpu_steal(record: &RunRecord) -> Option<Doubt> {
 /// CPUs that the server may use.
 pub fn server_cpus(record: &RunRecord) -> f64 {
     let pinned = record.plan.server_cpus.len();
-    (if pinned > 0 { pinned } else { record.host.cpu.allowed.len().max(1) }) as f64
+    (if pinned > 0 { pinned } else { record.host.allowed_cpus().len().max(1) }) as f64
 }
 
 pub(super) fn other_load(record: &RunRecord) -> Option<Doubt> {

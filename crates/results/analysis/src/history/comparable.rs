@@ -78,7 +78,7 @@ fn tpcc_of(record: &RunRecord) -> String {
 pub fn machine_of(record: &RunRecord) -> String {
     let host = &record.host;
     let model = host.cpu.model.clone().unwrap_or_else(|| "unknown CPU".to_owned());
-    let cpus = units::plural(host.cpu.allowed.len() as u64, "CPU");
+    let cpus = units::plural(host.allowed_cpus().len() as u64, "CPU");
     // Rounded: a kernel reserves some of it, and another one more.
     let gib = (host.memory.total_bytes as f64 / f64::from(1 << 30)).round();
     format!("{model}, {cpus}, {gib} GiB")
@@ -125,9 +125,9 @@ fn circumstances(record: &RunRecord) -> Vec<(String, String)> {
     let text = |text: &Option<String>| text.clone().unwrap_or_else(|| "unknown".to_owned());
     let storage = record.storage.as_ref();
     let mut all = vec![
-        ("kernel".to_owned(), host.kernel.clone()),
+        ("kernel".to_owned(), host.kernel.release.clone()),
         ("operating system".to_owned(), text(&host.os)),
-        ("clock source".to_owned(), text(&host.clocksource)),
+        ("clock source".to_owned(), text(&host.kernel.clocks.current)),
         ("CPU governor".to_owned(), text(&host.cpu.governor)),
         ("pgdyno".to_owned(), format!("{} ({})", record.tool.version, record.tool.commit)),
         ("build".to_owned(), build_of(record)),

@@ -32,7 +32,7 @@ fn a_change_is_dated_and_what_changed_then_is_named() {
     let mut levels = [0.0; 14];
     levels[8..].fill(-0.041);
     let mut records = hourly(&levels, 0.004, &mut normal);
-    records[8..].iter_mut().for_each(|record| record.host.kernel = "6.1.0-31-amd64".into());
+    records[8..].iter_mut().for_each(|record| record.host.kernel.release = "6.1.0-31-amd64".into());
     let history = found(&records);
     assert_eq!((history.sessions.len(), history.by), (14, HistoryAxis::Time));
     for script in &history.scripts {

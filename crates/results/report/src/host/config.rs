@@ -1,8 +1,8 @@
 //! What rules say of a configuration.
 
+use pgdyno_core::host::{Finding, Standing};
 use pgdyno_core::units::printable;
 use pgdyno_document::{block::Block, text_of_blocks};
-use pgdyno_inventory::{Finding, Standing};
 
 use super::check::titled;
 

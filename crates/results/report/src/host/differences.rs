@@ -1,5 +1,6 @@
 //! What differs between two hosts.
 
+use pgdyno_core::host::{Difference, Inventory};
 use pgdyno_core::{facts::major_of, units};
 use pgdyno_document::{
     Document,
@@ -7,7 +8,6 @@ use pgdyno_document::{
     figure::Format::Text,
     phrase::{Phrase, phrase},
 };
-use pgdyno_inventory::{Difference, Inventory};
 use serde_json::{Map, Value};
 
 use super::{document, limit::Unit, source};
@@ -16,7 +16,7 @@ use crate::source::Place;
 /// The facts that differ between two hosts, in the order of the inventory. Figures that change all the time, such as
 /// available memory, are not compared.
 pub fn differences(a: &Inventory, b: &Inventory) -> Document {
-    let found = pgdyno_inventory::differences(a, b);
+    let found = pgdyno_core::host::differences(a, b);
     let indexed: Vec<(usize, &Difference)> = found.iter().enumerate().collect();
     let source = source(serde_json::to_value(&found));
     let [name_a, name_b] = [a, b].map(|host| units::printable(&host.name).into_owned());

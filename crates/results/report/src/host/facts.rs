@@ -1,5 +1,6 @@
 //! The facts of a host. What is unknown is left out.
 
+use pgdyno_core::host::Inventory;
 use pgdyno_core::{facts::major_of, units};
 use pgdyno_document::{
     Document,
@@ -7,7 +8,6 @@ use pgdyno_document::{
     figure::Format::{self, Bytes, Count, Identifier, Number, Percent, Text},
     phrase::{Phrase, joined, maybe, phrase},
 };
-use pgdyno_inventory::Inventory;
 
 use super::{document, limit, source, storage};
 use crate::source::Place;

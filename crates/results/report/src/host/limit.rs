@@ -1,11 +1,11 @@
 //! Limits of a process, with their units.
 
+use pgdyno_core::host::Limit;
 use pgdyno_core::units;
 use pgdyno_document::{
     figure::Format::{self, Bytes, Count},
     phrase::{Phrase, maybe, phrase},
 };
-use pgdyno_inventory::Limit;
 
 use crate::source::Place;
 

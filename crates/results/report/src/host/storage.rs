@@ -2,12 +2,12 @@
 
 use std::collections::BTreeSet;
 
+use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Mount};
 use pgdyno_document::{
     block::{Cell, Column, Row, Table},
     figure::Format::{Bytes, Count, Text},
     phrase::{Phrase, joined, maybe, phrase},
 };
-use pgdyno_inventory::{BlockDevice, DeviceKind, Inventory, Mount};
 
 use crate::source::Place;
 

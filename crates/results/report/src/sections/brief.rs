@@ -49,7 +49,7 @@ pub fn blocks(run: &Run<'_>) -> Vec<Block> {
 pub fn machine(run: &Run<'_>) -> Phrase {
     let host = &run.record.host;
     let placed = head::placed(run).map(|placed| format!(" ({placed})")).unwrap_or_default();
-    let cpus = units::plural(host.cpu.allowed.len() as u64, "CPU") + &placed;
+    let cpus = units::plural(host.allowed_cpus().len() as u64, "CPU") + &placed;
     let storage = run.record.storage.as_ref().and_then(|storage| storage.filesystem.clone());
     let parts = [Some(cpus), Some(units::bytes(host.memory.total_bytes)), storage, host.cpu.model.clone()];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ").into()

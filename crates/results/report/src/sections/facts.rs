@@ -1,6 +1,9 @@
 //! Facts about the host, storage, servers, data and the run.
 
-use pgdyno_core::facts::{BuildFacts, ConnectionFacts, ServerFacts};
+use pgdyno_core::{
+    facts::{BuildFacts, ConnectionFacts, ServerFacts},
+    host::Inventory,
+};
 use pgdyno_document::{
     block::{Block, Fact, Facts, Section},
     figure::Format::{
@@ -19,7 +22,7 @@ use crate::{
 /// All facts of the report. Missing facts are omitted.
 pub fn section(run: &Run<'_>) -> Section {
     let root = run.root();
-    let mut all = vec![host(&root.at("host"))];
+    let mut all = vec![machine(&run.record.host, &root.at("host"))];
     let shared = || storage("Storage".into(), &root.at("storage"), &run.subject(0).at("sync_check"));
     all.extend(run.record.storage.as_ref().map(|_| shared()));
     for (index, subject) in run.record.subjects.iter().enumerate() {
@@ -44,31 +47,32 @@ pub fn section(run: &Run<'_>) -> Section {
     Section::new("Facts", all.into_iter().map(Block::Facts).collect())
 }
 
-fn host(at: &Place<'_>) -> Facts {
-    let allowed = |field: &str, format| maybe(", cgroup limit ", at.figure(field, format), "");
-    let huge = at.at("memory/huge_pages");
+fn machine(host: &Inventory, at: &Place<'_>) -> Facts {
+    let group = at.at("kernel/cgroup");
+    let limit = |field: &str, format| maybe(", cgroup limit ", group.figure(field, format), "");
+    let kernel = at.at("kernel");
+    let (pools, size) = (&host.memory.huge_pages, host.memory.default_huge_page_bytes);
+    let pool = pools.iter().position(|pool| Some(pool.page_bytes) == size).unwrap_or(0);
+    let huge = at.at("memory/huge_pages").at(pool);
     let items = vec![
         Fact::new("CPU model", at.figure("cpu/model", Text)),
         Fact::new(
             "CPUs",
-            phrase![at.figure("cpu/allowed", Length), " allowed", allowed("cgroup/cpus", Number)],
+            phrase![at.figure("process/allowed_cpus", Length), " allowed", limit("cpus", Number)],
         ),
-        Fact::new(
-            "memory",
-            phrase![at.figure("memory/total_bytes", Bytes), allowed("cgroup/memory_bytes", Bytes)],
-        ),
+        Fact::new("memory", phrase![at.figure("memory/total_bytes", Bytes), limit("memory_bytes", Bytes)]),
         Fact::new(
             "system",
             phrase![
                 at.figure("os", Text),
                 ", kernel ",
-                at.figure("kernel", Text),
+                kernel.figure("release", Text),
                 ", ",
                 at.figure("arch", Text)
             ],
         ),
-        Fact::new("virtual", at.figure("virtualization", Text)),
-        Fact::new("clock", at.figure("clocksource", Text)),
+        Fact::new("virtual", virtualization(at)),
+        Fact::new("clock", kernel.figure("clocks/current", Text)),
         Fact::new(
             "huge pages",
             phrase![
@@ -76,12 +80,21 @@ fn host(at: &Place<'_>) -> Facts {
                 " of ",
                 huge.figure("page_bytes", Bytes),
                 ", transparent: ",
-                at.figure("memory/transparent_huge_pages", Text),
+                at.figure("memory/transparent/enabled", Text),
             ],
         ),
     ];
     let governor = at.figure("cpu/governor", Text).map(|of| Fact::new("governor", Some(of)));
     Facts { title: "Host".into(), items: items.into_iter().chain(governor).collect() }
+}
+
+/// The container, whose limits are tighter, or else the hypervisor.
+fn virtualization(at: &Place<'_>) -> Phrase {
+    match (at.figure("kernel/container", Text), at.figure("cpu/hypervisor", Text)) {
+        (None, unknown @ None) => unknown.into(),
+        (None, hypervisor) => maybe("hypervisor (", hypervisor, ")"),
+        (container, _) => maybe("container (", container, ")"),
+    }
 }
 
 /// Storage, and the measured cost of a synchronous write.

@@ -144,7 +144,7 @@ fn tier(subject: &SubjectRecord) -> Option<&'static str> {
 
 /// CPUs of server and driver; `None` if the server was not pinned, and for existing servers.
 pub fn placed(run: &Run<'_>) -> Option<String> {
-    let (plan, cpus) = (&run.record.plan, run.record.host.cpu.allowed.len());
+    let (plan, cpus) = (&run.record.plan, run.record.host.allowed_cpus().len());
     if plan.server != "own" { None } else { cpus_in_words(&plan.server_cpus, &plan.driver_cpus, cpus) }
 }
 

@@ -112,8 +112,8 @@ fn place(dir: &Path) -> Option<String> {
 
 fn machine() -> String {
     let Ok(host) = pgdyno_host::facts::host() else { return "unknown".to_owned() };
-    let model = host.cpu.model.unwrap_or_else(|| host.arch.clone());
-    let cpus = units::plural(host.cpu.allowed.len() as u64, "CPU");
+    let model = host.cpu.model.as_ref().unwrap_or(&host.arch);
+    let cpus = units::plural(host.allowed_cpus().len() as u64, "CPU");
     format!("{model}, {cpus}, {}", units::bytes(host.memory.total_bytes))
 }
 

@@ -73,7 +73,7 @@ impl Limits {
     fn new(facts: &BenchFacts<'_>) -> Self {
         let spare = SPARE_CONNECTIONS.max(facts.reserved_connections.saturating_add(OWN_CONNECTIONS));
         let connections = facts.max_connections.map_or(u32::MAX, |max| max.saturating_sub(spare).max(1));
-        let files = facts.host.open_files_limit.saturating_sub(SPARE_FILES).max(1);
+        let files = facts.host.open_files_limit().saturating_sub(SPARE_FILES).max(1);
         Self { connections, files: u32::try_from(files).unwrap_or(u32::MAX) }
     }
 
@@ -98,7 +98,7 @@ impl Limits {
         if count > self.files {
             return Err(Problem::could_not(format!(
                 "{count} clients need more open files than this process may have ({})",
-                facts.host.open_files_limit
+                facts.host.open_files_limit()
             ))
             .hint("raise the limit with `ulimit -n`, or use fewer clients"));
         }
@@ -128,7 +128,7 @@ fn chosen(facts: &BenchFacts<'_>, limits: &Limits, sets: u32, choices: &mut Vec<
 pub(super) fn short_of_memory(clients: u32, facts: &BenchFacts<'_>) -> Option<String> {
     let buffers = facts.buffers_bytes();
     let tables = buffers / SMALL_PAGE * PAGE_TABLE_ENTRY;
-    let tables = if facts.host.memory.huge_pages.total > 0 { 0 } else { tables };
+    let tables = if facts.host.default_huge_pages().total > 0 { 0 } else { tables };
     let wanted = u64::from(clients).saturating_mul(BACKEND_BYTES + tables);
     let servers = facts.side_by_side.max(1);
     let left = facts.memory_bytes().saturating_sub(buffers.saturating_mul(servers));

@@ -1,10 +1,6 @@
 //! Assigns processors to the driver and to the server.
 
-use pgdyno_core::{
-    cpus::CpuList,
-    facts::{Choice, HostFacts},
-    problem::Problem,
-};
+use pgdyno_core::{cpus::CpuList, facts::Choice, host::Inventory, problem::Problem};
 
 use super::facts::{BenchFacts, choose};
 use crate::Plan;
@@ -32,9 +28,9 @@ impl CpuSplit {
 
 /// The processors that can really be used in parallel: of those allowed, as many as the control group's CPU
 /// quota covers.
-pub(super) fn usable(host: &HostFacts) -> Vec<u32> {
-    let quota = host.cgroup.cpus.map_or(usize::MAX, |cpus| (cpus as usize).max(1));
-    let allowed: Vec<u32> = host.cpu.allowed.iter().copied().take(quota).collect();
+pub(super) fn usable(host: &Inventory) -> Vec<u32> {
+    let quota = host.kernel.cgroup.cpus.map_or(usize::MAX, |cpus| (cpus as usize).max(1));
+    let allowed: Vec<u32> = host.allowed_cpus().into_iter().take(quota).collect();
     // A kernel that reports none still runs on one.
     if allowed.is_empty() { vec![0] } else { allowed }
 }
@@ -77,14 +73,14 @@ fn automatic(usable: &[u32]) -> &[u32] {
     &usable[usable.len() - count..]
 }
 
-fn given(list: Option<&str>, what: &str, host: &HostFacts) -> Result<Option<Vec<u32>>, Problem> {
+fn given(list: Option<&str>, what: &str, host: &Inventory) -> Result<Option<Vec<u32>>, Problem> {
     let Some(text) = list else { return Ok(None) };
     let cpus = text.parse::<CpuList>().map_err(|error| Problem::wrong_request(error.to_string()))?.into_vec();
-    match cpus.iter().find(|cpu| !host.cpu.allowed.contains(cpu)) {
+    let allowed = host.allowed_cpus();
+    match cpus.iter().find(|cpu| !allowed.contains(cpu)) {
         None => Ok(Some(cpus)),
         Some(cpu) => {
-            let allowed =
-                CpuList::of(host.cpu.allowed.clone()).map(|list| list.to_string()).unwrap_or_default();
+            let allowed = CpuList::of(allowed).map(|list| list.to_string()).unwrap_or_default();
             let problem = Problem::wrong_request(format!("{what}: pgdyno may not run on processor {cpu}"));
             Err(problem.hint(format!("this process may run on {allowed}")))
         }

@@ -1,12 +1,13 @@
 //! The facts that choices rest on, and how a choice is recorded.
 
-use pgdyno_core::facts::{Choice, HostFacts};
+use pgdyno_core::facts::Choice;
+use pgdyno_core::host::Inventory;
 
 /// Facts about machine, storage and server that the choices rest on.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchFacts<'a> {
     /// The machine that pgdyno runs on.
-    pub host: &'a HostFacts,
+    pub host: &'a Inventory,
     /// Bytes that each of the servers side by side may still write under its data directory; `None` if that is
     /// on another machine.
     pub disk_available_bytes: Option<u64>,
@@ -32,7 +33,7 @@ pub struct BenchFacts<'a> {
 impl BenchFacts<'_> {
     /// Usable memory in bytes: that of the machine, or the control group's limit if lower.
     pub fn memory_bytes(&self) -> u64 {
-        let limit = self.host.cgroup.memory_bytes.unwrap_or(u64::MAX);
+        let limit = self.host.kernel.cgroup.memory_bytes.unwrap_or(u64::MAX);
         self.host.memory.total_bytes.min(limit)
     }
 

@@ -1,4 +1,4 @@
-use pgdyno_core::facts::{CgroupLimits, CpuFacts, HostFacts, HugePages, MemoryFacts};
+use pgdyno_core::host::{Inventory, samples};
 use pgdyno_rows::PAGE_BYTES;
 use proptest::prelude::*;
 
@@ -6,31 +6,17 @@ use super::*;
 
 const GIB: u64 = 1 << 30;
 
-fn host(cpus: u32, memory_bytes: u64) -> HostFacts {
-    HostFacts {
-        os: None,
-        kernel: "6.1.0".into(),
-        arch: "x86_64".into(),
-        cpu: CpuFacts { model: None, allowed: (0..cpus).collect(), governor: None },
-        memory: MemoryFacts {
-            total_bytes: memory_bytes,
-            available_bytes: memory_bytes,
-            swap_bytes: 0,
-            overcommit_mode: 0,
-            commit_limit_bytes: memory_bytes,
-            committed_bytes: 0,
-            huge_pages: HugePages { total: 0, free: 0, page_bytes: 2 << 20 },
-            transparent_huge_pages: None,
-        },
-        cgroup: CgroupLimits::default(),
-        clocksource: None,
-        virtualization: None,
-        open_files_limit: 1_024,
-        memlock_limit_bytes: None,
-    }
+fn host(cpus: u32, memory_bytes: u64) -> Inventory {
+    samples::host(memory_bytes, cpus)
 }
 
-fn facts(host: &HostFacts, disk: u64) -> BenchFacts<'_> {
+/// The same host, whose process may open so many files.
+fn with_files(mut host: Inventory, open_files: u64) -> Inventory {
+    host.process.as_mut().expect("it has one").open_files = Some(open_files);
+    host
+}
+
+fn facts(host: &Inventory, disk: u64) -> BenchFacts<'_> {
     BenchFacts {
         host,
         disk_available_bytes: Some(disk),
@@ -82,7 +68,7 @@ fn the_bundled_plan_is_the_screening_level() {
 
 #[test]
 fn many_clients_find_a_branch_each() {
-    let host = HostFacts { open_files_limit: 65_536, ..host(64, 512 * GIB) };
+    let host = with_files(host(64, 512 * GIB), 65_536);
     let facts = facts(&host, 1_000 * GIB);
     let screening = bench(Level::Screening, &facts);
     assert_eq!((screening.scale, screening.clients[2], screening.cpus.driver.len()), (Some(200), 512, 16));
@@ -120,8 +106,8 @@ fn one_processor_is_shared() {
 
 #[test]
 fn a_quota_counts_as_processors() {
-    let limits = CgroupLimits { cpus: Some(2.5), memory_bytes: Some(GIB) };
-    let host = HostFacts { cgroup: limits, ..host(16, 64 * GIB) };
+    let mut host = host(16, 64 * GIB);
+    (host.kernel.cgroup.cpus, host.kernel.cgroup.memory_bytes) = (Some(2.5), Some(GIB));
     let facts = facts(&host, 100 * GIB);
     let limited = bench(Level::Screening, &facts);
     assert_eq!((limited.clients, facts.memory_bytes()), (vec![1, 4, 16], GIB));
@@ -154,7 +140,7 @@ fn a_foreign_server_is_neither_moved_nor_overrun() {
 
 #[test]
 fn many_backends_on_little_memory_are_told_and_not_refused() {
-    let host = HostFacts { open_files_limit: 65_536, ..host(2, 2 * GIB) };
+    let host = with_files(host(2, 2 * GIB), 65_536);
     let facts = facts(&host, 100 * GIB);
     let warned = |clients: u32| {
         let mut plan = plan(Level::Screening);
@@ -172,7 +158,7 @@ fn many_backends_on_little_memory_are_told_and_not_refused() {
 
 #[test]
 fn servers_side_by_side_share_memory_and_disk() {
-    let host = HostFacts { open_files_limit: 65_536, ..host(2, 2 * GIB) };
+    let host = with_files(host(2, 2 * GIB), 65_536);
     let alone = BenchFacts { shared_buffers_bytes: Some(GIB / 2), ..facts(&host, 10 * GIB) };
     let beside = BenchFacts { side_by_side: 3, ..alone };
     let warned = |facts: &BenchFacts<'_>, clients: u32| {
@@ -321,7 +307,7 @@ proptest! {
         level in 0usize..3,
     ) {
         let level = [Level::Quick, Level::Screening, Level::Thorough][level];
-        let host = HostFacts { open_files_limit: 100_000, ..host(cpus, memory * GIB / 4) };
+        let host = with_files(host(cpus, memory * GIB / 4), 100_000);
         let facts = facts(&host, disk * GIB);
         let Ok(resolved) = resolve(&plan(level), level, &facts) else { return Ok(()) };
         let (base, ceiling) = level.scales();
@@ -346,7 +332,7 @@ proptest! {
         more_disk in 0u64..500,
     ) {
         let scale = |memory: u64, disk: u64| {
-            let host = HostFacts { open_files_limit: 100_000, ..host(cpus, memory * GIB / 8) };
+            let host = with_files(host(cpus, memory * GIB / 8), 100_000);
             let facts = facts(&host, disk * GIB);
             resolve(&plan(Level::Thorough), Level::Thorough, &facts).map_or(0, |plan| plan.scale.unwrap_or(0))
         };

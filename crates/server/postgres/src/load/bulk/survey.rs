@@ -2,7 +2,7 @@
 
 use std::path::PathBuf;
 
-use pgdyno_core::{facts::HostFacts, problem::Problem, units};
+use pgdyno_core::{host::Inventory, problem::Problem, units};
 use pgdyno_rows::load::{Estimate, KeyFacts, KeySettings, LoadPlan, Set, SizingFacts};
 use pgdyno_wire::{Address, Row, Session, WireError};
 
@@ -322,7 +322,7 @@ fn sized(
     plan: &LoadPlan,
     (version_num, own): (u32, SizingFacts),
     limits: WorkerLimits,
-    host: Option<&HostFacts>,
+    host: Option<&Inventory>,
 ) -> Result<(KeySettings, Estimate), Problem> {
     let (main, parts) = (plan.set.main(), plan.partitions.map_or(1, |partitions| partitions.count));
     let keys = KeySettings::choose(&KeyFacts {
@@ -330,8 +330,8 @@ fn sized(
         maintenance_bytes: own.maintenance_bytes,
         max_parallel_workers: limits.max_parallel_workers,
         max_worker_processes: limits.max_worker_processes,
-        memory_available_bytes: host.map(HostFacts::usable_memory_bytes),
-        cpus: host.map(|host| host.cpu.allowed.len() as u64),
+        memory_available_bytes: host.map(Inventory::expected_memory_bytes),
+        cpus: host.map(|host| host.allowed_cpus().len() as u64),
         rows: main.rows_of(plan.units(main)).div_ceil(parts),
         heap_bytes: Estimate::new(plan, &own).main.heap.bytes / parts,
         min_parallel_bytes: limits.min_parallel_bytes,

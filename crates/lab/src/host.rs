@@ -2,12 +2,13 @@
 
 use std::path::Path;
 
-use pgdyno_host::inventory;
-use pgdyno_inventory::Inventory;
+use pgdyno_core::host::Inventory;
+use pgdyno_host::facts;
 use pgdyno_record::RunRecord;
 
-/// This machine, with the server and the storage of a record's first subject, if they are on it.
-pub fn inventory_of(record: &RunRecord) -> Box<Inventory> {
+/// This machine, with the server and the storage of a record's first subject, if they are on it. What this process may
+/// use stays as the record has it, since threads may be pinned by now.
+pub fn host_of(record: &RunRecord) -> Box<Inventory> {
     let first = record.subjects.first();
     let storage = first.and_then(|subject| subject.storage.as_ref()).or(record.storage.as_ref());
     let server = first.and_then(|subject| subject.server.as_ref());
@@ -16,5 +17,6 @@ pub fn inventory_of(record: &RunRecord) -> Box<Inventory> {
         let of_server = server.and_then(|server| server.data_directory.as_deref());
         Path::new(of_server.unwrap_or(&storage.path))
     });
-    Box::new(inventory::read(&inventory::Request { root: Path::new("/"), data }))
+    let now = facts::host_with(data);
+    Box::new(Inventory { process: record.host.process.clone(), ..now })
 }

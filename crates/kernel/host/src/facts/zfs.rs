@@ -6,7 +6,7 @@ use std::{
     path::Path,
 };
 
-use pgdyno_inventory::{Mount, ZfsDataset};
+use pgdyno_core::host::{Mount, ZfsDataset};
 
 use super::program;
 

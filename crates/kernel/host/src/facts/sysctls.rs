@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use crate::facts::file::text;
+use super::file::text;
 
 /// The parameters that are read: those that guides to PostgreSQL set, and those that rules check. One that this kernel
 /// does not have is absent.

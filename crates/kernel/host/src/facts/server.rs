@@ -2,13 +2,14 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use pgdyno_inventory::{Limit, ServerProcess};
+use pgdyno_core::host::{Limit, ServerProcess};
 
+use super::file::text;
 use super::{
     dir::{number, regular},
     settings,
 };
-use crate::{facts::file::text, procs::Stat, users};
+use crate::{procs::Stat, users};
 
 /// Reads the server of a data directory; `None` if none runs, or if this user may not see it.
 pub(super) fn read(root: &Path, data: &Path) -> Option<ServerProcess> {

@@ -2,10 +2,11 @@
 
 use std::{fs, os::unix::fs::MetadataExt, path::Path};
 
-use pgdyno_inventory::{LimitLine, Login};
+use pgdyno_core::host::{LimitLine, Login};
 
 use super::dir::{names, regular};
-use crate::{facts::file::text, users};
+use super::file::text;
+use crate::users;
 
 /// Most files of `limits.d` that are read.
 const MOST_FILES: usize = 64;

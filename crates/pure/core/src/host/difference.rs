@@ -6,7 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
-use crate::Inventory;
+use super::Inventory;
 
 /// A fact that differs between two hosts, or between two readings of one.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord, Serialize, JsonSchema)]
@@ -223,7 +223,9 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::{BlockDevice, HugePagePool, Interface, Kernel, Limit, LimitLine, Mount, ServerProcess, Swap};
+    use crate::host::{
+        BlockDevice, HugePagePool, Interface, Kernel, Limit, LimitLine, Mount, ServerProcess, Swap,
+    };
 
     fn found(a: &Inventory, b: &Inventory) -> Vec<(String, Option<String>, Option<String>)> {
         differences(a, b).into_iter().map(|of| (of.path, of.a, of.b)).collect()

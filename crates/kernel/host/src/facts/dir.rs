@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, str::FromStr};
 
-use crate::facts::file::{first_line, text};
+use super::file::{first_line, text};
 
 /// Most names that are taken from a directory.
 const MOST_NAMES: usize = 16_384;
@@ -56,10 +56,25 @@ pub(super) fn regular(path: &Path) -> Option<String> {
     text(path.parent()?, path.file_name()?.to_str()?)
 }
 
+/// The selected word of a line such as `always [madvise] never`.
+pub(super) fn bracketed(line: &str) -> Option<&str> {
+    line.split_once('[')?.1.split_once(']').map(|(word, _)| word)
+}
+
 #[cfg(test)]
 mod tests {
+
     use super::*;
     use crate::facts::tests::tree;
+
+    #[test]
+    fn the_selected_word_is_in_brackets() {
+        for (line, word) in
+            [("always [madvise] never", Some("madvise")), ("always madvise", None), ("[always", None)]
+        {
+            assert_eq!(bracketed(line), word, "{line}");
+        }
+    }
 
     #[test]
     fn names_are_in_the_order_in_which_people_count() {

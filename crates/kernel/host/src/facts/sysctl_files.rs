@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use pgdyno_inventory::{SysctlLine, with_separators_swapped};
+use pgdyno_core::host::{SysctlLine, with_separators_swapped};
 
 use super::dir::{names, regular};
 

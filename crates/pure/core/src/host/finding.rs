@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::{Change, Knob};
+use super::{Change, Knob};
 
 /// What a rule says of one host.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -22,7 +22,7 @@ pub struct Finding {
     /// Why, with the figures of this host: a sentence.
     pub reason: String,
     /// What would have to change on the host; absent if nothing should or can.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(skip_serializing_if = "Option::is_none")]
     pub change: Option<Change>,
 }
 

@@ -6,13 +6,13 @@ use std::{
     time::{Duration, Instant},
 };
 
-use pgdyno_inventory::BlockedProcess;
+use pgdyno_core::host::BlockedProcess;
 
-use super::dir::names;
-use crate::{
-    facts::file::{first_line, text},
-    procs::Stat,
+use super::{
+    dir::names,
+    file::{first_line, text},
 };
+use crate::procs::Stat;
 
 /// Most processes that are walked over.
 const MOST_PROCESSES: usize = 10_000;

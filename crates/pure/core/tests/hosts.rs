@@ -1,11 +1,11 @@
-//! The hosts under `reference/hosts`. `PGDYNO_BLESS=1 cargo test -p pgdyno-inventory --test fixtures` writes them in
+//! The hosts under `reference/hosts`. `PGDYNO_BLESS=1 cargo test -p pgdyno-core --test hosts` writes them in
 //! the form that the program writes.
 
 #![allow(clippy::disallowed_methods, reason = "the crate is pure, its tests read files")]
 
 use std::{collections::BTreeMap, fs, path::PathBuf};
 
-use pgdyno_inventory::{Inventory, differences};
+use pgdyno_core::host::{Inventory, differences};
 
 fn hosts() -> BTreeMap<PathBuf, String> {
     let dir = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("../../../reference/hosts");

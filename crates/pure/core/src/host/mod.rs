@@ -11,7 +11,11 @@ mod kernel;
 mod memory;
 mod mount;
 mod network;
+mod process;
+#[cfg(any(test, feature = "samples"))]
+pub mod samples;
 mod server;
+mod storage;
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -25,7 +29,9 @@ pub use kernel::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure, SysctlL
 pub use memory::{HugePagePool, Memory, Swap, TransparentHugePages};
 pub use mount::{Mount, PgDirectory, PgPurpose, ZfsDataset};
 pub use network::{Interface, InterruptBalance};
+pub use process::Process;
 pub use server::{Limit, LimitLine, Login, ServerProcess, TableOption};
+pub use storage::Storage;
 
 /// A host at one instant.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -37,6 +43,8 @@ pub struct Inventory {
     pub os: Option<String>,
     /// Machine architecture, for example `x86_64`.
     pub arch: String,
+    /// What the process that read the host may use of it; `None` of a host that is only described.
+    pub process: Option<Process>,
     /// Processors.
     pub cpu: Cpu,
     /// Memory.
@@ -70,6 +78,69 @@ impl Inventory {
         self.sysctl(name)?.trim().parse().ok()
     }
 
+    /// Processors that the process that read the host may run on, in ascending order: of a described host all.
+    pub fn allowed_cpus(&self) -> Vec<u32> {
+        match &self.process {
+            Some(process) => process.allowed_cpus.clone(),
+            None => (0..self.cpu.logical).collect(),
+        }
+    }
+
+    /// Files that the process that read the host may have open at once: of a described host any number.
+    pub fn open_files_limit(&self) -> u64 {
+        self.process.as_ref().and_then(|process| process.open_files).unwrap_or(u64::MAX)
+    }
+
+    /// Whether its memory and its processors are known, without which nothing can be sized.
+    pub fn is_sized(&self) -> bool {
+        self.memory.total_bytes > 0 && !self.allowed_cpus().is_empty()
+    }
+
+    /// Memory in bytes that a process of the control group of this one may still expect: what is available, and no more
+    /// than the group may have.
+    pub fn expected_memory_bytes(&self) -> u64 {
+        let available = self.memory.available_bytes.unwrap_or(self.memory.total_bytes);
+        available.min(self.kernel.cgroup.memory_bytes.unwrap_or(u64::MAX))
+    }
+
+    /// Bytes that the kernel's commit limit leaves, where `vm.overcommit_memory` is 2, which enforces it; `None` where
+    /// there is no such limit.
+    pub fn commit_left_bytes(&self) -> Option<u64> {
+        let limit = self.memory.commit_limit_bytes.filter(|_| self.overcommit_mode() == 2)?;
+        Some(limit.saturating_sub(self.memory.committed_bytes.unwrap_or(0)))
+    }
+
+    /// `vm.overcommit_memory`: 0 heuristic, also where it is unknown, 1 always, 2 never.
+    pub fn overcommit_mode(&self) -> i64 {
+        self.sysctl_number("vm.overcommit_memory").unwrap_or(0)
+    }
+
+    /// The pool of explicit huge pages of the default size. Where only `vm.nr_hugepages` is known, none of them is taken
+    /// for used; where nothing is, the size of a page is 0.
+    pub fn default_huge_pages(&self) -> HugePagePool {
+        const USUAL_ON_X86: u64 = 2 << 20;
+        let Memory { huge_pages: pools, default_huge_page_bytes: size, .. } = &self.memory;
+        let of_size = pools.iter().find(|pool| Some(pool.page_bytes) == *size);
+        let pages = self.sysctl_number("vm.nr_hugepages").and_then(|pages| u64::try_from(pages).ok());
+        match (of_size, pages) {
+            (Some(pool), _) => pool.clone(),
+            (None, Some(total)) => {
+                // The boot line may say otherwise, and then tells the size, too.
+                let usual = if self.arch == "x86_64" { USUAL_ON_X86 } else { 0 };
+                let page_bytes = size.unwrap_or(usual);
+                HugePagePool { page_bytes, total, free: total, ..HugePagePool::default() }
+            }
+            (None, None) => HugePagePool::default(),
+        }
+    }
+
+    /// Container or hypervisor in words, such as `container (docker)`; the container takes precedence, since its limits
+    /// are tighter.
+    pub fn virtualization(&self) -> Option<String> {
+        let container = self.kernel.container.as_ref().map(|kind| format!("container ({kind})"));
+        container.or_else(|| self.cpu.hypervisor.as_ref().map(|kind| format!("hypervisor ({kind})")))
+    }
+
     /// A block device by its name in `/sys/block`, such as `sda` or `dm-0`.
     pub fn device(&self, name: &str) -> Option<&BlockDevice> {
         self.devices.iter().find(|device| device.name == name)
@@ -97,21 +168,23 @@ impl Inventory {
         self.stack(name).into_iter().filter(|device| device.parents.is_empty()).collect()
     }
 
-    /// Whether a block device rotates; `None` if that is not known, as of a disk of a guest whose driver says that it
-    /// does.
+    /// Whether a block device rotates; `None` if that is not known. `queue/rotational` is what the driver says, and the
+    /// drivers of paravirtual disks say 1 whatever is behind them. A guest is not told what its storage is, and whoever
+    /// is in a container does not see whether its host is a guest: there 1 is no answer. 0 is one everywhere, since a
+    /// driver has to declare it.
     pub fn rotates(&self, device: &BlockDevice) -> Option<bool> {
-        believed_rotation(
-            device.rotational,
-            device.kind == DeviceKind::Virtual || self.cpu.hypervisor.is_some(),
-        )
+        let may_be_virtual = device.kind == DeviceKind::Virtual || self.virtualization().is_some();
+        device.rotational.filter(|rotates| !(*rotates && may_be_virtual))
     }
-}
 
-/// What is to be believed of `queue/rotational`. It is what the driver says, and the drivers of paravirtual disks say 1
-/// whatever is behind them. A guest is not told what its storage is: there 1 is no answer. 0 is one everywhere, since a
-/// driver has to declare it.
-pub fn believed_rotation(said: Option<bool>, may_be_virtual: bool) -> Option<bool> {
-    said.filter(|rotates| !(*rotates && may_be_virtual))
+    /// Whether one of the disks rotates; `None` if none is known to, and not all are known not to.
+    fn any_rotates(&self, disks: &[&BlockDevice]) -> Option<bool> {
+        let each: Vec<Option<bool>> = disks.iter().map(|disk| self.rotates(disk)).collect();
+        match each.contains(&Some(true)) {
+            true => Some(true),
+            false => (!each.is_empty() && each.iter().all(Option::is_some)).then_some(false),
+        }
+    }
 }
 
 #[cfg(test)]
@@ -173,8 +246,35 @@ mod tests {
         ] {
             let mut host = Inventory::default();
             host.cpu.hypervisor = hypervisor.map(str::to_owned);
+            let mut contained = Inventory::default();
+            contained.kernel.container = hypervisor.map(|_| "docker".to_owned());
             let device = BlockDevice { kind, rotational: said, ..BlockDevice::default() };
             assert_eq!(host.rotates(&device), known, "{kind:?} {hypervisor:?} {said:?}");
+            assert_eq!(contained.rotates(&device), known, "{kind:?} in a container, {said:?}");
         }
+    }
+
+    #[test]
+    fn a_described_host_has_what_is_known_of_it() {
+        let mut host = Inventory { arch: "x86_64".to_owned(), ..Inventory::default() };
+        host.memory.total_bytes = 64 << 30;
+        assert!(!host.is_sized());
+        host.cpu.logical = 8;
+        assert!(host.is_sized() && host.allowed_cpus() == [0, 1, 2, 3, 4, 5, 6, 7]);
+        assert_eq!((host.open_files_limit(), host.commit_left_bytes()), (u64::MAX, None));
+        assert_eq!(host.default_huge_pages().page_bytes, 0, "nothing is known of huge pages");
+        host.kernel.sysctls.insert("vm.nr_hugepages".to_owned(), "100".to_owned());
+        let pool = host.default_huge_pages();
+        assert_eq!((pool.total, pool.unreserved(), pool.page_bytes), (100, 100, 2 << 20));
+        host.memory.default_huge_page_bytes = Some(2 << 20);
+        let pool = HugePagePool { page_bytes: 2 << 20, total: 100, free: 90, reserved: 20, overcommit: 0 };
+        host.memory.huge_pages = vec![pool];
+        assert_eq!(host.default_huge_pages().unreserved(), 70);
+        host.cpu.hypervisor = Some("kvm".to_owned());
+        assert_eq!(host.virtualization().as_deref(), Some("hypervisor (kvm)"));
+        host.kernel.container = Some("docker".to_owned());
+        assert_eq!(host.virtualization().as_deref(), Some("container (docker)"));
+        host.memory.total_bytes = 0;
+        assert!(!host.is_sized());
     }
 }

@@ -60,6 +60,13 @@ pub struct HugePagePool {
     pub overcommit: u64,
 }
 
+impl HugePagePool {
+    /// Free pages that are not promised to a mapping.
+    pub fn unreserved(&self) -> u64 {
+        self.free.saturating_sub(self.reserved)
+    }
+}
+
 /// Transparent huge pages: the active mode of each file, such as `madvise`.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(default)]

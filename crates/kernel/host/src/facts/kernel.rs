@@ -2,18 +2,15 @@
 
 use std::path::Path;
 
+use pgdyno_core::host::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure};
 use pgdyno_core::redact::REDACTED;
-use pgdyno_inventory::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure};
 
-use super::{sysctl_files, sysctls};
-use crate::{
-    facts::{
-        cgroup,
-        file::{first_line, text},
-        system,
-    },
-    observe::pressure,
+use super::{
+    cgroup,
+    file::{first_line, text},
+    sysctl_files, sysctls, system,
 };
+use crate::observe::pressure;
 
 /// Most words of the boot line, which the kernel limits to some thousand bytes.
 const MOST_WORDS: usize = 256;
@@ -85,13 +82,9 @@ fn modules(root: &Path) -> Vec<String> {
 }
 
 fn group(root: &Path) -> Cgroup {
-    let limits = cgroup::read(root);
     Cgroup {
-        version: cgroup::version(root),
-        memory_bytes: limits.memory_bytes,
-        cpus: limits.cpus,
-        processes: cgroup::processes(root),
         pressure: ["cpu", "io", "memory"].into_iter().filter_map(|of| stalls(root, of)).collect(),
+        ..cgroup::read(root)
     }
 }
 
@@ -110,7 +103,7 @@ fn stalls(root: &Path, of: &str) -> Option<Pressure> {
 
 /// The kind of container by its files, by the environment of its first process, which is rarely readable, or by the
 /// path of its control group, which a control-group namespace hides.
-fn container(root: &Path) -> Option<String> {
+pub(super) fn container(root: &Path) -> Option<String> {
     system::container(root)
         .or_else(|| of_environment(&text(root, "proc/1/environ").unwrap_or_default()))
         .or_else(|| of_groups(&text(root, "proc/self/cgroup").unwrap_or_default()))

@@ -59,6 +59,8 @@ pub struct BlockDevice {
     pub stripe: Option<Stripe>,
     /// Of a loop device: its backing file.
     pub backing_file: Option<String>,
+    /// Of a loop device: whether the kernel keeps that file in the page cache (`loop/dio` is 0).
+    pub backing_is_cached: Option<bool>,
 }
 
 /// What a block device is.

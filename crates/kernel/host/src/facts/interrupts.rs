@@ -4,10 +4,10 @@
 use std::path::Path;
 
 use pgdyno_core::cpus::{CpuList, MAX_CPU};
-use pgdyno_inventory::{Interface, InterruptBalance};
+use pgdyno_core::host::{Interface, InterruptBalance};
 
+use super::file::{first_line, text};
 use super::processes::Processes;
-use crate::facts::file::{first_line, text};
 
 /// Most interrupts that are kept.
 const MOST_INTERRUPTS: usize = 512;

@@ -3,13 +3,13 @@
 
 use std::{collections::BTreeMap, path::Path};
 
-use pgdyno_inventory::Interface;
+use pgdyno_core::host::Interface;
 
+use super::file::first_line;
 use super::{
     dir::{link, names, number},
     program,
 };
-use crate::facts::file::first_line;
 
 /// Most interfaces that are read; hosts of many virtual machines have more.
 const MOST_INTERFACES: usize = 64;

@@ -6,10 +6,13 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pgdyno_inventory::{BlockDevice, DeviceKind, Mount, Stripe};
+use pgdyno_core::host::{BlockDevice, DeviceKind, Mount, Stripe};
 
-use super::dir::{flag, names, number, numbered, order};
-use crate::facts::{device_name, file::first_line, memory::bracketed, mount_of};
+use super::{
+    dir::{bracketed, flag, names, number, numbered, order},
+    file::first_line,
+    mountinfo::{device_name, mount_of},
+};
 
 /// Most devices that are read: those below mounts first, then the others in order.
 const MOST_DEVICES: usize = 512;
@@ -27,6 +30,13 @@ pub(super) fn read(root: &Path, mounts: &[Mount]) -> Vec<BlockDevice> {
         names(&root.join("sys/class/block")).into_iter().partition(|name| name.starts_with("loop"));
     others.iter().chain(&loops).for_each(|name| found.add(&name.replace('!', "/")));
     found.devices.sort_by(|a, b| order(&a.name).cmp(&order(&b.name)));
+    found.devices
+}
+
+/// Reads a device and all that it consists of.
+pub(super) fn stack(root: &Path, name: &str) -> Vec<BlockDevice> {
+    let mut found = Found { root, devices: Vec::new(), seen: BTreeSet::new() };
+    found.add(name);
     found.devices
 }
 
@@ -91,6 +101,7 @@ fn device(root: &Path, name: &str) -> Option<BlockDevice> {
             alignment_offset_bytes: number(&dir, "alignment_offset"),
             start_bytes: start.and_then(|sectors| sectors.checked_mul(SECTOR)),
             backing_file,
+            backing_is_cached: flag(&dir, "loop/dio").map(|is_direct| !is_direct),
             ..BlockDevice::default()
         },
     ))
