@@ -3,8 +3,7 @@
 use std::collections::BTreeMap;
 
 use pgdyno_analysis::compare::{Asked, LoadedData, Side, compare_at_one_server, compare_sides};
-use pgdyno_core::facts::SESSION;
-use pgdyno_core::host::Storage;
+use pgdyno_core::{facts::SESSION, host::Storage};
 use pgdyno_record::{LoadRecord, LoadTerms, RunRecord, SubjectRecord};
 use pgdyno_rows::load::{LoadRequest, Set};
 

@@ -2,8 +2,8 @@
 
 use std::path::Path;
 
-use pgdyno_core::host::{Change, Inventory, Knob};
 use pgdyno_core::{
+    host::{Change, Inventory, Knob},
     problem::Problem,
     stop::Stop,
     units::{plural, printable},

@@ -1,7 +1,9 @@
 //! Everything known and decided before the first byte is written.
 
-use pgdyno_core::facts::{Instrument, PresetFacts};
-use pgdyno_core::host::{Inventory, Storage};
+use pgdyno_core::{
+    facts::{Instrument, PresetFacts},
+    host::{Inventory, Storage},
+};
 use pgdyno_engine::SocketDriver;
 use pgdyno_plan::{Plan, advice::bench::BenchPlan};
 use pgdyno_postgres::verify::BalanceMode;

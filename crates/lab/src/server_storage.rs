@@ -2,8 +2,7 @@
 
 use std::path::Path;
 
-use pgdyno_core::facts::ServerFacts;
-use pgdyno_core::host::Storage;
+use pgdyno_core::{facts::ServerFacts, host::Storage};
 use pgdyno_postgres::observe::tablespace_dirs;
 use pgdyno_wire::{Session, WireError};
 

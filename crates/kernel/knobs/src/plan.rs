@@ -7,8 +7,10 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pgdyno_core::host::{Change, Knob};
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{
+    host::{Change, Knob},
+    problem::Problem,
+};
 use serde::Serialize;
 
 use crate::{

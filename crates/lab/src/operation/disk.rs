@@ -11,6 +11,7 @@ use pgdyno_core::{
         io::{IoEnd, IoPattern},
         sync::{SyncReport, SyncVerdict},
     },
+    host::{Change, Knob},
     problem::Problem,
     stop::Stop,
     units,
@@ -21,7 +22,6 @@ use pgdyno_disk::{
     sync::{self, SyncProgress, SyncRequest},
 };
 
-use pgdyno_core::host::{Change, Knob};
 use pgdyno_host::users;
 use pgdyno_plan::{Action, StagePlan};
 

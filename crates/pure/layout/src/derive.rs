@@ -1,7 +1,6 @@
 //! From a request to a layout.
 
-use pgdyno_core::host::Kernel;
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{host::Kernel, problem::Problem};
 
 use crate::{
     amounts,

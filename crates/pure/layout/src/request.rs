@@ -1,7 +1,9 @@
 //! What storage is wanted, on which disks.
 
-use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory};
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{
+    host::{BlockDevice, DeviceKind, Inventory},
+    problem::Problem,
+};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 

@@ -26,7 +26,6 @@ mod planner;
 mod purpose;
 mod render;
 mod replication;
-mod rotation;
 mod rule;
 mod statistics;
 #[cfg(test)]

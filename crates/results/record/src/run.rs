@@ -3,12 +3,10 @@
 use std::borrow::Cow;
 
 use jiff::Timestamp;
-use pgdyno_core::host::Inventory;
-use pgdyno_core::host::{Finding, Inventory};
 use pgdyno_core::{
     disk::{CellCost, DeclaredStorage, DiskShare, NominalShare, PublishedFigure},
     facts::{Choice, Instrument},
-    host::{Inventory, Storage},
+    host::{Finding, Inventory, Storage},
     measure::{CellRun, CellSummary, StatementSummary, Workload},
     results::{CellLimits, Doubt},
 };

@@ -8,10 +8,9 @@ use std::{
 };
 
 use clap::Subcommand;
-use pgdyno_core::host::{Inventory, PgPurpose};
 use pgdyno_core::{
     facts::Choice,
-    host::{Inventory, Storage},
+    host::{Inventory, PgPurpose, Storage},
     problem::Problem,
     units::{plural, printable},
 };

@@ -2,8 +2,8 @@
 
 use std::{path::Path, path::PathBuf, process::ExitCode};
 
-use pgdyno_core::host::{Change, Knob};
 use pgdyno_core::{
+    host::{Change, Knob},
     problem::Problem,
     units::{plural, printable},
 };

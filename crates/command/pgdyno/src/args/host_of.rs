@@ -6,8 +6,7 @@ use std::{
 };
 
 use clap::ValueEnum;
-use pgdyno_core::host::Inventory;
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{host::Inventory, problem::Problem};
 use pgdyno_host::facts;
 use pgdyno_provision::registry;
 use pgdyno_settings::Purpose;

@@ -5,8 +5,11 @@ use std::{
     path::Path,
 };
 
-use pgdyno_core::host::{Cache, Cpu, IdleState, NumaNode};
-use pgdyno_core::{cpus::CpuList, measure::HostShares};
+use pgdyno_core::{
+    cpus::CpuList,
+    host::{Cache, Cpu, IdleState, NumaNode},
+    measure::HostShares,
+};
 
 use super::{
     dir::{flag, names, number, numbered},

@@ -3,8 +3,10 @@
 
 use std::path::Path;
 
-use pgdyno_core::cpus::{CpuList, MAX_CPU};
-use pgdyno_core::host::{Interface, InterruptBalance};
+use pgdyno_core::{
+    cpus::{CpuList, MAX_CPU},
+    host::{Interface, InterruptBalance},
+};
 
 use super::file::{first_line, text};
 use super::processes::Processes;

@@ -2,8 +2,10 @@
 
 use std::path::Path;
 
-use pgdyno_core::host::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure};
-use pgdyno_core::redact::REDACTED;
+use pgdyno_core::{
+    host::{BlockedProcess, Cgroup, ClockSources, Kernel, Pressure},
+    redact::REDACTED,
+};
 
 use super::{
     cgroup,

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use pgdyno_core::host::Change;
-use pgdyno_core::stop::Stop;
+use pgdyno_core::{host::Change, stop::Stop};
 use proptest::prelude::*;
 
 use super::tree::{Fake, Then, Tree, limit, sysctl, sysfs};

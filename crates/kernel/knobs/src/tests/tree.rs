@@ -8,8 +8,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pgdyno_core::host::{Change, Knob};
-use pgdyno_core::{problem::Problem, stop::Stop};
+use pgdyno_core::{
+    host::{Change, Knob},
+    problem::Problem,
+    stop::Stop,
+};
 use rustix::io::Errno;
 use tempfile::TempDir;
 

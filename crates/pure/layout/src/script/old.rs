@@ -1,7 +1,9 @@
 //! The script that takes down what is on disks already, whoever made it.
 
-use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory};
-use pgdyno_core::problem::Problem;
+use pgdyno_core::{
+    host::{BlockDevice, DeviceKind, Inventory},
+    problem::Problem,
+};
 
 use super::shell::{Script, Word, disk, text};
 use crate::names;

@@ -42,8 +42,10 @@ pub fn settings(inputs: &Inputs<'_>) -> Vec<Choice> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::amount::{BLOCK, GB, MB, parse};
-    use pgdyno_core::host::{Inventory, Storage, samples::storage};
+    use pgdyno_core::{
+        facts::amount::{BLOCK, GB, MB, parse},
+        host::{Inventory, Storage, samples::storage},
+    };
     use proptest::prelude::*;
 
     use super::*;

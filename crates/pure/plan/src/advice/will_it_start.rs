@@ -164,8 +164,10 @@ impl Checker<'_> {
 
 #[cfg(test)]
 pub(crate) mod tests {
-    use pgdyno_core::facts::amount::{BLOCK, GB};
-    use pgdyno_core::host::samples;
+    use pgdyno_core::{
+        facts::amount::{BLOCK, GB},
+        host::samples,
+    };
 
     use super::*;
 

@@ -326,8 +326,10 @@ fn change(name: &str, published: Option<&str>, used: Option<String>, reason: &st
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::amount::GB;
-    use pgdyno_core::host::{Inventory, Storage, samples::storage};
+    use pgdyno_core::{
+        facts::amount::GB,
+        host::{Inventory, Storage, samples::storage},
+    };
 
     use super::*;
     use crate::{advice::will_it_start::tests::host, preset::presets};

@@ -125,8 +125,10 @@ fn judge_container(given: &Given<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::amount::GB;
-    use pgdyno_core::host::{Cgroup, Inventory};
+    use pgdyno_core::{
+        facts::amount::GB,
+        host::{Cgroup, Inventory},
+    };
 
     use crate::{
         Standing,

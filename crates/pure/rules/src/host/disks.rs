@@ -1,7 +1,9 @@
 //! Block devices: schedulers, queues, read-ahead, caches, blocks, partitions.
 
-use pgdyno_core::host::{BlockDevice, DeviceKind};
-use pgdyno_core::units::{bytes, plural};
+use pgdyno_core::{
+    host::{BlockDevice, DeviceKind},
+    units::{bytes, plural},
+};
 use pgdyno_settings::here;
 
 use super::{

@@ -1,7 +1,9 @@
 //! Options of mkfs.ext4, and of mounts of ext4 and its ancestors.
 
-use pgdyno_core::host::{Inventory, Mount};
-use pgdyno_core::units::bytes;
+use pgdyno_core::{
+    host::{Inventory, Mount},
+    units::bytes,
+};
 
 use super::{
     geometry::striped,

@@ -1,7 +1,6 @@
 //! Memory in pools of explicit huge pages, which nothing else can use.
 
-use pgdyno_core::host::HugePagePool;
-use pgdyno_core::{facts::amount::MB, units};
+use pgdyno_core::{facts::amount::MB, host::HugePagePool, units};
 
 use super::Facts;
 
@@ -83,8 +82,7 @@ impl<'a> Facts<'a> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::amount::GB;
-    use pgdyno_core::host::Inventory;
+    use pgdyno_core::{facts::amount::GB, host::Inventory};
 
     use super::*;
     use crate::{Purpose, host::testing::host};

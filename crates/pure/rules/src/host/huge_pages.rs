@@ -1,8 +1,8 @@
 //! Explicit and transparent huge pages. Words of the boot line are in the family of that.
 
-use pgdyno_core::host::{HugePagePool, Knob};
 use pgdyno_core::{
     facts::amount::{self, GB, KB},
+    host::{HugePagePool, Knob},
     units,
 };
 use pgdyno_settings::here;
@@ -363,8 +363,7 @@ fn judge_shared(given: &Given<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::amount::MB;
-    use pgdyno_core::host::Inventory;
+    use pgdyno_core::{facts::amount::MB, host::Inventory};
 
     use super::*;
     use crate::{

@@ -1,7 +1,9 @@
 //! What rules ask of the facts of a host and of its server.
 
-use pgdyno_core::facts::amount::{self, BLOCK, KB, MB};
-use pgdyno_core::host::{ServerProcess, SysctlLine};
+use pgdyno_core::{
+    facts::amount::{self, BLOCK, KB, MB},
+    host::{ServerProcess, SysctlLine},
+};
 
 use super::Facts;
 

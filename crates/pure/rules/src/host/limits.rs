@@ -2,9 +2,9 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgdyno_core::host::{Inventory, Knob, Limit, LimitLine, SysctlLine};
 use pgdyno_core::{
     facts::amount::{KB, MB},
+    host::{Inventory, Knob, Limit, LimitLine, SysctlLine},
     units::{self, plural},
 };
 

@@ -2,8 +2,10 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Stripe};
-use pgdyno_core::units::bytes;
+use pgdyno_core::{
+    host::{BlockDevice, DeviceKind, Inventory, Stripe},
+    units::bytes,
+};
 
 use super::{
     rule::{Given, Rule},

@@ -1,7 +1,6 @@
 //! When the kernel reclaims memory, swaps, and ends processes.
 
-use pgdyno_core::host::Swap;
-use pgdyno_core::{facts::amount::KB, units};
+use pgdyno_core::{facts::amount::KB, host::Swap, units};
 
 use super::{
     remedy::Remedy,
@@ -432,8 +431,10 @@ fn judge_oom_score(given: &Given<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::amount::GB;
-    use pgdyno_core::host::{BlockedProcess, Inventory, Pressure};
+    use pgdyno_core::{
+        facts::amount::GB,
+        host::{BlockedProcess, Inventory, Pressure},
+    };
 
     use super::*;
     use crate::host::testing::{

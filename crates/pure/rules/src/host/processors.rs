@@ -1,7 +1,6 @@
 //! Processors and the clock. Words of the boot line are in the family of that.
 
-use pgdyno_core::host::Knob;
-use pgdyno_core::units;
+use pgdyno_core::{host::Knob, units};
 
 use super::{
     remedy::Remedy,
@@ -369,8 +368,10 @@ fn judge_profiling(given: &Given<'_>) -> Option<Finding> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::amount::GB;
-    use pgdyno_core::host::{IdleState, Inventory};
+    use pgdyno_core::{
+        facts::amount::GB,
+        host::{IdleState, Inventory},
+    };
 
     use crate::{
         Standing,

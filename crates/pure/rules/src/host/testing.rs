@@ -1,9 +1,11 @@
 //! Hosts for the tests of rules, and what rules say of them. Rules go by the names of their pages.
 
-use pgdyno_core::facts::amount::{GB, MB};
-use pgdyno_core::host::{
-    BlockDevice, Cpu, DeviceKind, HugePagePool, Inventory, Kernel, Memory, Mount, NumaNode, PgDirectory,
-    PgPurpose, ServerProcess, SysctlLine, ZfsDataset,
+use pgdyno_core::{
+    facts::amount::{GB, MB},
+    host::{
+        BlockDevice, Cpu, DeviceKind, HugePagePool, Inventory, Kernel, Memory, Mount, NumaNode, PgDirectory,
+        PgPurpose, ServerProcess, SysctlLine, ZfsDataset,
+    },
 };
 
 use super::{Facts, rules};

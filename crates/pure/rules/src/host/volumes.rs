@@ -1,7 +1,9 @@
 //! What the whole stack below a data directory promises: whole blocks, room, disks of its own, and to outlive a crash.
 
-use pgdyno_core::host::{Inventory, Mount, PgDirectory, PgPurpose};
-use pgdyno_core::units::bytes;
+use pgdyno_core::{
+    host::{Inventory, Mount, PgDirectory, PgPurpose},
+    units::bytes,
+};
 
 use super::{
     rule::{Given, Rule},

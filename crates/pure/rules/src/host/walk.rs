@@ -2,11 +2,13 @@
 
 use std::collections::BTreeSet;
 
-use pgdyno_core::facts::amount::GB;
-use pgdyno_core::host::{
-    BlockDevice, BlockedProcess, Cgroup, DeviceKind, HugePagePool, IdleState, Interface, Inventory, Knob,
-    Limit, LimitLine, Mount, NumaNode, PgPurpose, Pressure, Stripe, Swap, SysctlLine, TableOption,
-    ZfsDataset,
+use pgdyno_core::{
+    facts::amount::GB,
+    host::{
+        BlockDevice, BlockedProcess, Cgroup, DeviceKind, HugePagePool, IdleState, Interface, Inventory, Knob,
+        Limit, LimitLine, Mount, NumaNode, PgPurpose, Pressure, Stripe, Swap, SysctlLine, TableOption,
+        ZfsDataset,
+    },
 };
 use proptest::{collection::vec, prelude::*, sample::select};
 

@@ -2,9 +2,11 @@
 //!
 //! The kernel has each limit once: writing its bytes sets its ratio to 0, and the other way round.
 
-use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Knob};
-use pgdyno_core::host::{BlockDevice, DeviceKind, Inventory, Knob};
-use pgdyno_core::{facts::amount::MB, units};
+use pgdyno_core::{
+    facts::amount::MB,
+    host::{BlockDevice, DeviceKind, Inventory, Knob},
+    units,
+};
 use pgdyno_settings::here;
 
 use super::{

@@ -1,7 +1,9 @@
 //! Options of mkfs.xfs, and of mounts of XFS.
 
-use pgdyno_core::host::{BlockDevice, Mount};
-use pgdyno_core::units::bytes;
+use pgdyno_core::{
+    host::{BlockDevice, Mount},
+    units::bytes,
+};
 
 use super::{
     geometry::striped,

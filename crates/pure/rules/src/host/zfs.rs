@@ -1,7 +1,9 @@
 //! Properties of datasets and pools of ZFS, and parameters of its module.
 
-use pgdyno_core::host::{BlockDevice, Mount, PgPurpose, ZfsDataset};
-use pgdyno_core::units::bytes;
+use pgdyno_core::{
+    host::{BlockDevice, Mount, PgPurpose, ZfsDataset},
+    units::bytes,
+};
 
 use super::{
     rule::{Facts, Given, Rule},

@@ -101,11 +101,13 @@ fn same_program(a: &ServerFacts, b: &ServerFacts) -> bool {
 mod tests {
     use std::collections::{BTreeMap, BTreeSet};
 
-    use pgdyno_core::facts::{
-        Choice, ConnectionFacts, DurabilityTier, MadeFacts, PatchFacts, PoolerFacts, ServerSource, Setting,
-        Transport, same_build,
+    use pgdyno_core::{
+        facts::{
+            Choice, ConnectionFacts, DurabilityTier, MadeFacts, PatchFacts, PoolerFacts, ServerSource,
+            Setting, Transport, same_build,
+        },
+        host::{Storage, samples},
     };
-    use pgdyno_core::host::{Storage, samples};
     use pgdyno_rows::load::AccountsState;
     use proptest::prelude::*;
 

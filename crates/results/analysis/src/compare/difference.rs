@@ -2,8 +2,10 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use pgdyno_core::facts::{Choice, ConnectionFacts, ServerFacts, major_of};
-use pgdyno_core::host::Storage;
+use pgdyno_core::{
+    facts::{Choice, ConnectionFacts, ServerFacts, major_of},
+    host::Storage,
+};
 use pgdyno_rows::load::AccountsState;
 
 /// Requested differences.

@@ -1,7 +1,9 @@
 //! What rules say of a configuration.
 
-use pgdyno_core::host::{Finding, Standing};
-use pgdyno_core::units::printable;
+use pgdyno_core::{
+    host::{Finding, Standing},
+    units::printable,
+};
 use pgdyno_document::{block::Block, text_of_blocks};
 
 use super::check::titled;

@@ -1,7 +1,10 @@
 //! What differs between two hosts.
 
-use pgdyno_core::host::{Difference, Inventory};
-use pgdyno_core::{facts::major_of, units};
+use pgdyno_core::{
+    facts::major_of,
+    host::{Difference, Inventory},
+    units,
+};
 use pgdyno_document::{
     Document,
     block::{Block, Fact, Section},

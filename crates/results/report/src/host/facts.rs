@@ -1,7 +1,6 @@
 //! The facts of a host. What is unknown is left out.
 
-use pgdyno_core::host::Inventory;
-use pgdyno_core::{facts::major_of, units};
+use pgdyno_core::{facts::major_of, host::Inventory, units};
 use pgdyno_document::{
     Document,
     block::{Block, Column, Fact, Row, Section, Table},

@@ -1,7 +1,6 @@
 //! Limits of a process, with their units.
 
-use pgdyno_core::host::Limit;
-use pgdyno_core::units;
+use pgdyno_core::{host::Limit, units};
 use pgdyno_document::{
     figure::Format::{self, Bytes, Count},
     phrase::{Phrase, maybe, phrase},

@@ -1,7 +1,6 @@
 //! The facts that choices rest on, and how a choice is recorded.
 
-use pgdyno_core::facts::Choice;
-use pgdyno_core::host::Inventory;
+use pgdyno_core::{facts::Choice, host::Inventory};
 
 /// Facts about machine, storage and server that the choices rest on.
 #[derive(Debug, Clone, Copy)]
