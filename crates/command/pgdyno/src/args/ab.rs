@@ -20,7 +20,7 @@ use regex_lite::Regex;
 use super::{
     ab_storage,
     arm::{Arm, builtin, clients, host, protocol},
-    arms_own::{self, Own},
+    arms_own::{self},
     bench::{cpu_list, rate},
     detach::Detach,
     file,

@@ -63,5 +63,5 @@ fn a_stop_ends_the_loop() {
         }
         reading()
     });
-    assert_eq!(run.calls, 2 * u64::from(CALLS_BETWEEN_LOOKS));
+    assert_eq!(run.calls, 2 * u64::from(CALLS_BETWEEN_CHECKS));
 }

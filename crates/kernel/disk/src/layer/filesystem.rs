@@ -18,7 +18,7 @@ use rustix::{fs::AtFlags, io::Result};
 use crate::layer::{
     attributes::errno,
     file::Opened,
-    layer::{Change, Layer},
+    operations::{Change, Layer},
 };
 
 /// How long the kernel may keep names and attributes: no other program changes them.

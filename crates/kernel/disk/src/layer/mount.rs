@@ -23,7 +23,7 @@ use crate::layer::{
     delay_line::DelayLine,
     device::{DEVICE, HELPER, mount_as_root, mount_as_user, unmount_at},
     injector::{Injector, OperationCounts},
-    layer::{DirectIo, Layer},
+    operations::{DirectIo, Layer},
 };
 
 /// Threads that execute operations: as many can wait for the device at the same time. Delays need no thread.

@@ -166,7 +166,7 @@ impl Layer {
 
     /// Creates something in a directory, owned by the requesting user.
     ///
-    /// The mode is set again afterwards: this process has its own umask, and the kernel has already applied the right one.
+    /// The mode is set again at the end: the kernel has applied the right umask to it, this process another one.
     pub(crate) fn make(
         &self,
         request: &Request,

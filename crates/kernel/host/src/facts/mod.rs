@@ -48,7 +48,7 @@ const SECOND_READING: Duration = Duration::from_secs(2);
 /// If `/proc` does not say how much memory or which processors there are; everything else may be absent.
 pub fn host() -> io::Result<Inventory> {
     let host = host_with(None);
-    let why = "/proc tells no total of memory, or no processors";
+    let why = "/proc shows no total of memory, or no processors";
     if host.is_sized() { Ok(host) } else { Err(io::Error::new(io::ErrorKind::InvalidData, why)) }
 }
 
@@ -144,7 +144,7 @@ pub(crate) mod tests {
     fn nothing_to_read_is_no_fault() {
         let empty = tree(&[]);
         let host = read(empty.path(), Some(Path::new("/nonexistent/data")));
-        assert_eq!((host.cpu, host.server), (pgdyno_core::host::Cpu::default(), None));
+        assert_eq!((&host.cpu, &host.server), (&pgdyno_core::host::Cpu::default(), &None));
         assert!(host.devices.is_empty() && host.mounts.is_empty() && host.network.is_empty());
         assert!(host.kernel.sysctls.is_empty() && host.kernel.boot_words.is_empty());
         assert!(host.memory.total_bytes == 0 && !host.is_sized());

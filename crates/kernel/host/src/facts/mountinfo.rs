@@ -34,7 +34,7 @@ pub(super) fn read(root: &Path) -> Vec<Mount> {
 }
 
 /// Parses all mounts, in the kernel's order; malformed lines are left out.
-fn parse(text: &str) -> Vec<Mount> {
+pub(super) fn parse(text: &str) -> Vec<Mount> {
     text.lines().filter_map(parse_line).collect()
 }
 

@@ -285,7 +285,7 @@ nonsense
     proptest! {
         #[test]
         fn no_text_panics(a in "(?s).{0,100}", b in "[rwo,=a-c]{0,30}") {
-            let all = mounts::parse(&format!("{a}\n27 1 0:1 / {b} {a} - {b} {a}"));
+            let all = mountinfo::parse(&format!("{a}\n27 1 0:1 / {b} {a} - {b} {a}"));
             let _ = visible(&all);
             let found = options([&b, &b], &a);
             let distinct: BTreeSet<_> = found.iter().collect();

@@ -48,7 +48,7 @@ fn read_at(root: &Path, path: &Path, loops: u32) -> io::Result<Storage> {
     })
 }
 
-/// What a mount and the devices below it tell of a directory.
+/// What a mount and the devices below it show of the storage of a directory.
 fn on_mount(root: &Path, mount: &mountinfo::Mount, directory: &str, loops: u32) -> Storage {
     let mount = mounts::read_one(root, mount);
     let host = Inventory {

@@ -125,7 +125,7 @@ impl Inventory {
         match (of_size, pages) {
             (Some(pool), _) => pool.clone(),
             (None, Some(total)) => {
-                // The boot line may say otherwise, and then tells the size, too.
+                // The boot line may say otherwise, and then gives the size, too.
                 let usual = if self.arch == "x86_64" { USUAL_ON_X86 } else { 0 };
                 let page_bytes = size.unwrap_or(usual);
                 HugePagePool { page_bytes, total, free: total, ..HugePagePool::default() }
@@ -169,7 +169,7 @@ impl Inventory {
     }
 
     /// Whether a block device rotates; `None` if that is not known. `queue/rotational` is what the driver says, and the
-    /// drivers of paravirtual disks say 1 whatever is behind them. A guest is not told what its storage is, and whoever
+    /// drivers of paravirtual disks say 1 whatever is behind them. A guest does not know what its storage is, and whoever
     /// is in a container does not see whether its host is a guest: there 1 is no answer. 0 is one everywhere, since a
     /// driver has to declare it.
     pub fn rotates(&self, device: &BlockDevice) -> Option<bool> {

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 
 use super::{Inventory, Mount};
 
-/// The storage under a directory: what the mount that holds it and the devices below tell.
+/// The storage under a directory: what the mount that holds it and the devices below show.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Storage {
     /// The directory.

@@ -22,11 +22,11 @@ pub(crate) fn log_settings(inputs: &Inputs<'_>) -> Vec<Choice> {
 
 #[cfg(test)]
 mod tests {
-    use pgdyno_core::facts::amount::GB;
+    use pgdyno_core::{facts::amount::GB, host::samples::storage};
     use pgdyno_settings::{KeyDemand, Purpose};
 
     use super::*;
-    use crate::advice::will_it_start::tests::{host, storage};
+    use crate::advice::will_it_start::tests::host;
 
     #[test]
     fn defaults_are_left_out() {

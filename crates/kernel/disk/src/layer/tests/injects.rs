@@ -11,7 +11,7 @@ use pgdyno_core::random::Random;
 use rustix::{fs::OFlags, io::Errno};
 
 use super::{BOTH, Block, Layered, can_mount, layered, layered_with, open};
-use crate::layer::{Behaviour, Delay, Injection, OperationCounts, Share, layer::DirectIo};
+use crate::layer::{Behaviour, Delay, Injection, OperationCounts, Share, operations::DirectIo};
 
 const MS: Duration = Duration::from_millis(1);
 

@@ -16,7 +16,7 @@ use rustix::fs::OFlags;
 use tempfile::TempDir;
 use testkit::left_out;
 
-use crate::layer::{Behaviour, Mount, layer::DirectIo, mount::mount_with};
+use crate::layer::{Behaviour, Mount, mount::mount_with, operations::DirectIo};
 
 /// Both ways of direct I/O: that of new kernels, and that of old ones.
 const BOTH: [DirectIo; 2] = [DirectIo::OfLayer, DirectIo::OfKernel];

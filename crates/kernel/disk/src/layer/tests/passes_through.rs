@@ -17,7 +17,7 @@ use rustix::{
 };
 
 use super::{BLOCK, BOTH, Block, can_mount, directory, layered, layered_with, open};
-use crate::layer::{Behaviour, layer::DirectIo};
+use crate::layer::{Behaviour, operations::DirectIo};
 
 /// What a program may do in a directory; names are few, so that they meet.
 #[derive(Debug, Clone)]
