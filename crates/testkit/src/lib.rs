@@ -3,11 +3,13 @@
 mod delays;
 #[cfg(feature = "fixtures")]
 pub mod fixtures;
+mod golden;
 mod left_out;
 mod majors;
 mod spread;
 
 pub use delays::{Delays, Distribution};
+pub use golden::golden;
 pub use left_out::left_out;
 pub use majors::{OLDEST, OLDEST_VERSION};
 pub use spread::Spread;

@@ -144,7 +144,7 @@ mod tests {
     use super::*;
 
     const DRAWING: &str = "# Page\n```text\nnot this one\n```\n## Crates\n\n```text\n\
-                           beside   xtask   testkit\n\
+                           tools    xtask   testkit\n\
                            lab      lab          │ results  report\n\
                            server   postgres     │ pure     plan\n         \
                                     wire         │          script  rules\n\

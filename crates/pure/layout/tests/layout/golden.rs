@@ -1,6 +1,4 @@
-//! Scripts as they are printed. With `PGDYNO_ACCEPT` set, the files are rewritten: read the difference.
-
-use std::{fs, path::Path};
+//! Scripts as they are printed, but for the functions that all of them begin with.
 
 use pgdyno_layout::{Disk, FilesystemKind, Manager, Raid, Request, derive, fstab, script, takedown_script};
 
@@ -38,13 +36,17 @@ fn requests() -> Vec<(&'static str, Request)> {
     ]
 }
 
+/// What every script begins with, whatever the layout is.
+const FUNCTIONS: &str = include_str!("../../src/script/functions.sh");
+
 fn golden(name: &str, text: &str) {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/golden").join(name);
-    if std::env::var("PGDYNO_ACCEPT").is_ok() {
-        fs::write(&path, text).expect("the directory is there");
-    }
-    let expected = fs::read_to_string(&path).unwrap_or_else(|error| panic!("{}: {error}", path.display()));
-    assert!(text == expected, "{name} differs; accept with PGDYNO_ACCEPT=1 and read the difference");
+    testkit::golden(env!("CARGO_MANIFEST_DIR"), name, text);
+}
+
+/// A script with a line in place of its functions.
+fn without_functions(script: &str) -> String {
+    let (before, after) = script.split_once(FUNCTIONS.trim_end()).expect("it has all functions");
+    format!("{before}# [functions.sh]{after}")
 }
 
 #[test]
@@ -52,8 +54,9 @@ fn scripts_are_those_of_the_golden_files() {
     for (name, request) in requests() {
         match derive(&request) {
             Ok(layout) => {
-                golden(&format!("{name}.sh"), &script(&layout));
-                golden(&format!("{name}.takedown.sh"), &takedown_script(&layout));
+                golden(&format!("{name}.sh"), &without_functions(&script(&layout)));
+                let takedown = takedown_script(&layout);
+                golden(&format!("{name}.takedown.sh"), &without_functions(&takedown));
                 golden(&format!("{name}.fstab"), &fstab(&layout));
             }
             Err(problem) => {

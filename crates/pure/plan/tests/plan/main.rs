@@ -1,0 +1,4 @@
+//! Plan files: right ones, wrong ones, and noise.
+
+mod parsing;
+mod wrong_plans;

@@ -1,0 +1,4 @@
+//! Judging records and real comparisons again.
+
+mod judged_again;
+mod relabelled;

@@ -1,0 +1,5 @@
+//! Records and the directories of runs.
+
+mod edited;
+mod records;
+mod run_directory;

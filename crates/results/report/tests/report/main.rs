@@ -1,0 +1,5 @@
+//! Reports of invented runs, in every form.
+
+mod golden;
+mod history;
+mod html;
