@@ -19,7 +19,7 @@ use crate::{
 const AT_ONCE: usize = 2;
 
 /// Programs that start servers, those that take longest first: the others overlap with them.
-const WITH_SERVERS: [&str; 5] = ["scenarios", "postgres", "activity", "observe", "pgdyno_provision"];
+const WITH_SERVERS: [&str; 4] = ["scenarios", "postgres", "observe", "pgdyno_provision"];
 
 /// Scenarios that take more than some ten seconds: see CONTRIBUTING.md.
 const LONG: &str = "::long::";

@@ -9,7 +9,7 @@ use pgdyno_postgres::targets::{Link, SqlTarget};
 use pgdyno_wire::connect;
 use testkit::OLDEST;
 
-use super::{Drive, MS, shared, server::Server, test_all};
+use super::{Drive, MS, server::Server, shared, test_all};
 
 /// Updates two of a few rows in random order: transactions in opposite order deadlock, and those that waited
 /// for a changed row cannot be serialized.

@@ -13,7 +13,7 @@ use pgdyno_core::stop::Stop;
 use pgdyno_engine::{MergedInterval, Report, SocketDriver};
 use pgdyno_wire::{ConnectOptions, Session, SessionAttrs, connect};
 
-use super::{Drive, MS, shared, server::Server};
+use super::{Drive, MS, server::Server, shared};
 
 const SCRIPT: &str = "BEGIN;\nINSERT INTO history VALUES (1, 2);\nEND;\n";
 /// A script with a statement that can be cancelled.
