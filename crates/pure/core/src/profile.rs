@@ -91,7 +91,7 @@ pub enum KernelSide {
 pub enum Symbols {
     /// Of all functions.
     All,
-    /// Of all functions, in a file of debug symbols beside the program.
+    /// Of all functions, in a separate file of debug symbols.
     Separate,
     /// Of exported functions only: the program is stripped.
     Exported,
@@ -108,7 +108,7 @@ pub struct ProfiledProgram {
     pub build_id: Option<String>,
     /// Which functions can be named.
     pub symbols: Symbols,
-    /// Whether line numbers of its source are known (DWARF `.debug_info`, in it or beside it).
+    /// Whether line numbers of its source are known (DWARF `.debug_info`, in it or in a separate file).
     pub debug_info: bool,
     /// Whether its functions keep frame pointers, by the first instructions of some hundred of them; absent on
     /// processors whose instructions are not known here.

@@ -161,7 +161,7 @@ fn check_combination(request: &Request) -> Result<(), Problem> {
     let zfs = *filesystem == FilesystemKind::Zfs;
     let (is_spread, can_spread) = (*raid != Raid::None, *manager != Manager::None || zfs);
     if is_spread && !can_spread {
-        return Err(Problem::wrong_request(format!("{} needs somebody who makes it", raid.words()))
+        return Err(Problem::wrong_request(format!("{} needs a manager", raid.words()))
             .hint("choose --manager lvm or md"));
     }
     if !is_spread && (*manager == Manager::Md || zfs && disks.len() > 1) {
@@ -234,7 +234,7 @@ fn check_mounts(volumes: &[VolumeLayout]) -> Result<(), Problem> {
                     "{} and {} hide each other",
                     other.mount, volume.mount
                 ))
-                .hint("give each volume a mount point beside the others"));
+                .hint("give each volume a mount point outside the others"));
             }
         }
     }

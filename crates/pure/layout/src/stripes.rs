@@ -141,7 +141,7 @@ fn base(request: &Request) -> (u64, &'static str) {
         (_, Purpose::Olap) => (
             256 * KIB,
             "sequential reads come in 128 KiB (io_combine_limit, read-ahead): most of them stay on one disk, while \
-             read-ahead over several of them still keeps all disks at work",
+             read-ahead over several of them still keeps all disks busy",
         ),
         (_, Purpose::Oltp) if spins => (
             256 * KIB,

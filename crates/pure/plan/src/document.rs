@@ -67,7 +67,7 @@ pub struct Plan {
     #[schemars(length(max = MAX_STAGES))]
     #[schemars(extend("x-expects" = "a list of stages: write [[stage]] and its keys below, once for each"))]
     pub stage: Vec<StagePlan>,
-    /// A file of published figures, relative to the plan, that are shown beside those of `disk` stages.
+    /// A file of published figures, relative to the plan, that are shown next to those of `disk` stages.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[schemars(extend("examples" = ["../reference/000-storage.toml"]))]
     pub reference: Option<PathBuf>,

@@ -19,7 +19,7 @@ pub enum Waiting {
     Epoll,
 }
 
-/// When the servers of several subjects are started anew. What a start decides (where memory lies, what a cache keeps)
+/// When the servers of several subjects are restarted. What a start decides (where memory lies, what a cache keeps)
 /// is in all runs until the next one.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
@@ -71,7 +71,7 @@ pub struct MeasurePlan {
     pub driver_cpus: Option<String>,
     /// How workers with more than one client wait for their connections.
     pub waiting: Waiting,
-    /// When the servers of several subjects are started anew; a single subject has one start.
+    /// When the servers of several subjects are restarted; a single subject has one start.
     pub restart: Restart,
     /// Equivalence margin of several subjects: a difference within ± this share does not matter.
     pub margin: Margin,

@@ -15,7 +15,7 @@ const LIMIT: u64 = 10;
 /// Default numbers of parallel workers of counts.
 const PARALLEL: [u64; 3] = [0, 1, 2];
 
-/// A stage of a plan. The keys beside `do` and `tables` are those of the command of that name.
+/// A stage of a plan. The keys other than `do` and `tables` are those of the command of that name.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StagePlan {
@@ -255,7 +255,7 @@ impl StagePlan {
         self.parallel.clone().unwrap_or_else(|| PARALLEL.to_vec())
     }
 
-    /// Keys that are given, beside `do` and `tables`, and the actions that have them.
+    /// Keys that are given, except `do` and `tables`, and the actions that have them.
     pub(super) fn given(&self) -> impl Iterator<Item = (&'static str, &'static [Action])> {
         let all: [(&str, bool, &[Action]); 17] = [
             ("rewrite", self.rewrite.is_some(), &[Action::ProbeDdl]),

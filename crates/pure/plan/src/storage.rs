@@ -1,4 +1,4 @@
-//! `[storage]`: what somebody declares of the storage, to stand beside what is measured.
+//! `[storage]`: declared facts about the storage, to be shown next to what is measured.
 
 use std::{collections::BTreeMap, path::PathBuf};
 
@@ -12,7 +12,7 @@ use crate::fault::{Fault, fault};
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(deny_unknown_fields)]
 pub struct StoragePlan {
-    /// What sellers and owners say, by name. It is shown as declared, beside what was measured.
+    /// What vendors and owners say, by name. It is shown as declared, next to what was measured.
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-expects" = "tables by name: write [storage.declared.NAME] and its keys below, once for each"))]
     pub declared: BTreeMap<String, DeclaredPlan>,
@@ -87,7 +87,7 @@ impl StoragePlan {
         self.declared.iter().map(|(name, plan)| plan.as_declared(name)).collect()
     }
 
-    /// Appends the faults; keys stand below this one.
+    /// Appends the faults; keys are below this one.
     pub(crate) fn faults(&self, below: &str, faults: &mut Vec<Fault>) {
         for (name, declared) in &self.declared {
             declared.faults(&format!("{below}{name}"), faults);

@@ -105,11 +105,11 @@ pub struct ServerPlan {
     #[serde(skip_serializing_if = "Vec::is_empty")]
     #[cfg_attr(feature = "flags", arg(skip))]
     pub allow: Vec<String>,
-    /// How the tables of a subject are loaded; its options go over those of `[load]`.
+    /// How the tables of a subject are loaded; its options override those of `[load]`.
     #[serde(skip_serializing_if = "LoadRequest::is_default")]
     #[cfg_attr(feature = "flags", arg(skip))]
     pub load: LoadRequest,
-    /// What of the host is changed for the runs of a subject, and put back after them; it goes over `[host]`.
+    /// What of the host is changed for the runs of a subject, and put back after them; it overrides `[host]`.
     #[serde(skip_serializing_if = "HostPlan::is_default")]
     #[cfg_attr(feature = "flags", arg(skip))]
     pub host: HostPlan,

@@ -207,7 +207,7 @@ pub struct WorkloadPlan {
     /// SQL that restores the initial data before every run; CHECKPOINT follows.
     #[serde(default)]
     pub reset: Option<String>,
-    /// How the tables are loaded for this workload; its options go over those of `[load]`. Before the first run of a
+    /// How the tables are loaded for this workload; its options override those of `[load]`. Before the first run of a
     /// workload whose tables differ from those there, they are dropped and loaded again.
     #[serde(default, skip_serializing_if = "LoadRequest::is_default")]
     pub load: LoadRequest,

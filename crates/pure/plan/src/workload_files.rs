@@ -102,7 +102,7 @@ impl WorkloadFiles {
         self.setup.is_some() || self.work.iter().any(Work::is_own)
     }
 
-    /// Whether the SQL sets tables up, or resets them, and so must not meet those of somebody else.
+    /// Whether the SQL sets tables up, or resets them, and so must not meet tables of others.
     pub fn makes_tables(&self) -> bool {
         self.setup.is_some() || self.work.iter().any(|work| work.reset.is_some())
     }
@@ -167,7 +167,7 @@ fn plain_sql(script: &Script) -> Result<(), Problem> {
         Some(command) => {
             let what =
                 format!("{}:{}: backslash commands belong in scripts", script.name, command.line_number);
-            let hint = "write plain SQL here; loops can stand in DO $$ … $$";
+            let hint = "write plain SQL here; loops can be written in DO $$ … $$";
             Err(Problem::wrong_request(what).detail(command.line.clone()).hint(hint))
         }
     }
@@ -303,7 +303,7 @@ mod tests {
     }
 
     #[test]
-    fn wrong_sql_is_told_with_its_file_and_line() {
+    fn wrong_sql_is_reported_with_its_file_and_line() {
         for (plan, said) in [
             ("[[workload]]\nscript = \"missing.sql\"", "no missing.sql"),
             ("[[workload]]\nscript = \"broken.sql\"", "broken.sql:2: "),

@@ -143,7 +143,7 @@ mod tests {
 
         /// Rows whose keys have the same sum: of four evenly spaced keys, the outer two against the inner two.
         #[test]
-        fn pairs_of_equal_sum_are_told_apart(key in 1i64..1 << 44, by in 1i64..1 << 30) {
+        fn pairs_of_equal_sum_are_distinguished(key in 1i64..1 << 44, by in 1i64..1 << 30) {
             let sum = |a: i64, b: i64| mix(a, a) + mix(b, b);
             prop_assert_ne!(sum(key, key + 3 * by), sum(key + by, key + 2 * by));
         }

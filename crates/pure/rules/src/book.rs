@@ -42,7 +42,7 @@ pub fn book() -> String {
     let head = "# Rules of hosts and servers\n\n\
                 Written by `cargo xtask rules` from [the rules](../crates/pure/rules/src/lib.rs). \
                 `pgdyno explain NAME` prints one of these pages, `pgdyno host check` and `pgdyno config recommend` \
-                apply them. A gain is told only where somebody measured it.\n";
+                apply them. A gain is stated only where it was measured.\n";
     let families = families().map(|(title, about, pages)| {
         let pages: String = pages.into_iter().map(page).collect();
         format!("\n## {title}\n\n{about}\n{pages}")
@@ -57,7 +57,7 @@ fn page(page: &Page) -> String {
         Gain::NotMeasured => String::new(),
         Gain::Measured { by, result } => format!("{result} ({by})"),
     };
-    let today = match page.today {
+    let verdict = match page.today {
         Today::Term => String::new(),
         today => format!("**{}**", today.words()),
     };
@@ -68,7 +68,7 @@ fn page(page: &Page) -> String {
         page.until_major.map(|until| format!("gone in PostgreSQL {}", Page::major_words(until))),
     ];
     let lines = [
-        line("today", today),
+        line("verdict", verdict),
         line("why", page.why.to_owned()),
         line("danger", page.danger.to_owned()),
         line("gain", gain),

@@ -22,7 +22,7 @@ pub struct Check {
     pub purpose: Purpose,
     /// Number of rules.
     pub rules: u64,
-    /// Rules that concern the host; the others are about what it does not have or does not tell.
+    /// Rules that concern the host; the others are about what it does not have or does not show.
     pub judging: u64,
     /// The directories that were judged; empty if all storage was.
     pub directories: Vec<String>,
@@ -46,12 +46,12 @@ impl Check {
         }
     }
 
-    /// Findings of a standing.
+    /// Findings with a verdict.
     pub fn standing(&self, standing: Standing) -> impl Iterator<Item = &Finding> {
         self.findings.iter().filter(move |finding| finding.standing == standing)
     }
 
-    /// Number of findings of a standing.
+    /// Number of findings with a verdict.
     pub fn count(&self, standing: Standing) -> u64 {
         self.standing(standing).count() as u64
     }

@@ -1,7 +1,7 @@
 //! Variables that are part of an identifier: `test:client_id` names a separate table for each client.
 //!
-//! A parameter cannot stand there, so pgbench's extended and prepared protocols fail. If the value is fixed before the
-//! first command, it is substituted in the text instead, and each client prepares its own statements.
+//! A parameter is not allowed there, so pgbench's extended and prepared protocols fail. If the value is fixed before
+//! the first command, it is substituted in the text instead, and each client prepares its own statements.
 
 use super::{Piece, Scripts, Slot, Sql, Variables, quotes::is_word};
 
@@ -94,7 +94,7 @@ mod tests {
     }
 
     #[test]
-    fn what_stands_behind_a_word_is_part_of_a_name() {
+    fn what_follows_a_word_is_part_of_a_name() {
         for (text, expected, parameters) in [
             ("INSERT INTO test:client_id VALUES (:n);", "INSERT INTO test7 VALUES ($1);", 1),
             ("SELECT * FROM \"Test_:client_id\", t:n;", "SELECT * FROM \"Test_7\", t400;", 0),

@@ -1,4 +1,4 @@
-//! Tells SQL outside literals, quoted identifiers and comments from SQL within them.
+//! Distinguishes SQL outside literals, quoted identifiers and comments from SQL within them.
 
 /// State of an SQL reader, kept across pieces of text.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -189,9 +189,9 @@ mod tests {
             ("DROP DATABASE x;", SERVER),
             ("CREATE TABLESPACE x LOCATION '/srv';", SERVER),
         ] {
-            let told: Vec<_> = found(text).into_iter().map(|(_, does)| does).collect();
+            let reported: Vec<_> = found(text).into_iter().map(|(_, does)| does).collect();
             let expected: Vec<_> = Some(does).filter(|does| !does.is_empty()).into_iter().collect();
-            assert_eq!(told, expected, "{text}");
+            assert_eq!(reported, expected, "{text}");
         }
     }
 

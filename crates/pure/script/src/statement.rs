@@ -31,7 +31,7 @@ const FIRST: usize = 4;
 pub(super) struct Words {
     /// First words in upper case, including those within parentheses.
     first: Vec<Vec<u8>>,
-    /// First words outside parentheses, which tell whether the statement has a body. They persist across
+    /// First words outside parentheses, which show whether the statement has a body. They persist across
     /// backslash commands, up to a semicolon.
     outside: Vec<Vec<u8>>,
     /// Whether the statement has any token.

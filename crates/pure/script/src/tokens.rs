@@ -126,7 +126,7 @@ mod tests {
     }
 
     #[test]
-    fn words_names_literals_and_signs_are_told_apart() {
+    fn words_names_literals_and_signs_are_distinguished() {
         assert_eq!(shown("SET Work_Mem=1"), ["set", "work_mem", "=", "1"]);
         assert_eq!(shown("a/* x 'y' */b -- c\n;d"), ["a", "b", ";", "d"]);
         assert_eq!(shown("\"A b\" 'it''s' 'two' E'a\\'b' e'c'"), ["\"A b\"", "'it's'", "'two'", "E", "'c'"]);

@@ -302,11 +302,11 @@ fn executed(rest: &[Token]) -> Option<Weakness> {
         [Token::Word(call), Token::Sign(b'('), Token::Text(text), ..] if call == "format" => text,
         _ => return Some(uncertain(DYNAMIC)),
     };
-    (!is_told(text)).then(|| uncertain(DYNAMIC))
+    (!is_harmless(text)).then(|| uncertain(DYNAMIC))
 }
 
 /// Whether the beginning of a statement reveals that it changes no setting.
-fn is_told(text: &str) -> bool {
+fn is_harmless(text: &str) -> bool {
     let begins = &tokens(text.as_bytes());
     let words: Vec<_> = begins.iter().map_while(Token::word).collect();
     match words.as_slice() {

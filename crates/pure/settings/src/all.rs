@@ -84,7 +84,7 @@ pub fn choose(name: &str, inputs: &Inputs<'_>) -> Option<Choice> {
     rule(name)?.choose(inputs)
 }
 
-/// Settings that may help, and that somebody has to decide on: they are shown as comments and never set.
+/// Settings that may help, and that the user has to decide on: they are shown as comments and never set.
 pub fn hints(inputs: &Inputs<'_>) -> Vec<Choice> {
     let mut hints = Vec::new();
     if inputs.purpose == Purpose::BulkLoad {

@@ -124,7 +124,7 @@ const TARGET: f64 = 0.9;
 
 /// WAL per second, in words, from which on volume and not time starts checkpoints: the server starts one when so much
 /// has been written that `max_wal_size` will not be exceeded until it ends (`CalculateCheckpointSegments`, which before
-/// 11 reckoned with one checkpoint more). It counts whole segments, by which the rate may be lower.
+/// 11 assumed one checkpoint more). It counts whole segments, by which the rate may be lower.
 fn rate_by_time(max_wal_bytes: u64, version_num: u32, target: f64, timeout_s: f64) -> String {
     let kept = if version_num < 110_000 { 2.0 } else { 1.0 };
     format!("about {}", bytes_per_s(max_wal_bytes as f64 / (kept + target) / timeout_s.max(1.0)))

@@ -1,4 +1,4 @@
-//! Reads a `postgresql.conf` as the server does, with the files that it includes where somebody finds them.
+//! Reads a `postgresql.conf` as the server does, with the files that it includes where they are found.
 
 use std::collections::BTreeMap;
 

@@ -70,7 +70,7 @@ pub const RULES: &[Rule] = &[
             manual::RESOURCES,
         )
         .can(
-            "A prepared transaction that nobody finishes keeps its locks, over restarts too, and holds \
+            "A prepared transaction that is never finished keeps its locks, over restarts too, and holds \
          back vacuum until transaction ids run out.",
         ),
     )

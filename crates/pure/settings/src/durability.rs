@@ -50,7 +50,7 @@ pub const RULES: &[Rule] = &[
             "What a commit waits for before it is acknowledged: nothing, the local disk, or a standby.",
             "Off is the one way to trade durability for speed that leaves the data consistent. It is a \
              decision for single transactions (SET LOCAL synchronous_commit = off), not for a server: \
-             whoever reads of its throughput should read beside it what a crash loses.",
+             its throughput should be published with what a crash loses.",
             manual::WAL,
         )
         .can("A crash loses commits that were acknowledged up to three times wal_writer_delay before."),
@@ -74,7 +74,7 @@ pub const RULES: &[Rule] = &[
          first value. The kernel may lengthen every such sleep by its timer slack, 50 µs by default.",
         "PostgreSQL manual, \"WAL Configuration\"; prctl(2), PR_SET_TIMERSLACK",
     ).brings(
-        "100 instead of 0: no difference could be told, -6.3 % [-15, 2.8] of the TPS of TPC-B with 16 clients",
+        "100 instead of 0: no significant difference, -6.3 % [-15, 2.8] of the TPS of TPC-B with 16 clients",
     ))
     .judges(commit_delay),
     Rule::of(page(

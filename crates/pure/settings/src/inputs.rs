@@ -52,7 +52,7 @@ impl<'a> Inputs<'a> {
         (storage.size_bytes > 0).then_some(storage.available_bytes)
     }
 
-    /// Whether the data is on storage with moving parts; `None` if the kernel does not tell, or cannot know as a guest.
+    /// Whether the data is on storage with moving parts; `None` if the kernel does not say, or cannot know as a guest.
     pub fn rotates(&self) -> Option<bool> {
         self.data.rotational
     }
@@ -120,14 +120,14 @@ pub(crate) fn huge_pool_bytes(host: &Inventory) -> u64 {
 
 /// Memory in bytes that shared buffers of this size, and the pool of huge pages, leave to sessions and page cache. The
 /// buffers are in the pool if they fit.
-pub(crate) fn memory_beside(host: &Inventory, shared_buffers: u64) -> u64 {
+pub(crate) fn memory_outside(host: &Inventory, shared_buffers: u64) -> u64 {
     let pool = huge_pool_bytes(host);
     let taken = if shared_buffers <= pool { pool } else { pool.saturating_add(shared_buffers) };
     usable_memory_bytes(host).saturating_sub(taken)
 }
 
-/// What [`memory_beside`] leaves out, for a reason.
-pub(crate) fn beside_words(host: &Inventory, shared_buffers: u64) -> String {
+/// What [`memory_outside`] leaves out, for a reason.
+pub(crate) fn outside_words(host: &Inventory, shared_buffers: u64) -> String {
     match huge_pool_bytes(host) {
         0 => "shared_buffers".to_owned(),
         bytes if shared_buffers <= bytes => {

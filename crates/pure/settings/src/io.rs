@@ -18,8 +18,8 @@ pub const RULES: &[Rule] = &[
         "Storage without moving parts serves many reads at once. From 13 to 17 it counts pages: 100. \
          Before 13 it counted drives, and 26 prefetches about as many. In 18 it counts reads of up to \
          io_combine_limit: 32, twice the default. What it brings here: not measured. On other storage the \
-         default stays: what suits a rotating disk depends on how many share the work, and a guest is not \
-         told what its disks are. 0 turns reading ahead off, which serves none of them.",
+         default stays: what suits a rotating disk depends on how many share the work, and a guest does not \
+         know what its disks are. 0 turns reading ahead off, which serves none of them.",
         "PostgreSQL manual, \"Resource Consumption\" of Server Configuration; release notes of 13 and \
          18",
     ))
@@ -45,8 +45,8 @@ pub const RULES: &[Rule] = &[
          itself (sync).",
             "worker works everywhere. io_uring spares processes; it needs a server built with liburing, a \
          kernel that allows it (containers and kernel.io_uring_disabled often do not) and a file \
-         descriptor for each possible process. Checksums are verified by whoever executes the read: with \
-         io_uring by the session itself. What it brings here: not measured.",
+         descriptor for each possible process. Checksums are verified by the process that executes the read: \
+         with io_uring the session itself. What it brings here: not measured.",
             manual::RESOURCES,
         )
         .since(18),
@@ -90,7 +90,7 @@ pub const RULES: &[Rule] = &[
         page(
             "io_max_concurrency",
             Today::DefaultIsRight,
-            "How many reads one process may have under way.",
+            "How many reads one process may have in progress.",
             "-1 derives it from shared_buffers and the number of processes, at most 64.",
             manual::RESOURCES,
         )

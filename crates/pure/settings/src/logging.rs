@@ -14,7 +14,7 @@ pub const RULES: &[Rule] = &[
         "log_autovacuum_min_duration",
         Today::Kept,
         "From which duration on an automatic VACUUM or ANALYZE is logged; 0 each, -1 none.",
-        "These lines tell whether vacuum keeps up. The default is 10 min from 15 on and none before.",
+        "These lines show whether vacuum keeps up. The default is 10 min from 15 on and none before.",
         manual::LOGGING,
     ))
     .recommends(autovacuum_lines)
@@ -31,7 +31,7 @@ pub const RULES: &[Rule] = &[
         "log_temp_files",
         Today::Kept,
         "From which size on a temporary file is logged; 0 each, -1 none.",
-        "Large ones tell which queries need more work_mem.",
+        "Large ones show which queries need more work_mem.",
         manual::LOGGING,
     ))
     .recommends(|_| choice("log_temp_files", "10MB", "a line for a large temporary file"))
@@ -180,7 +180,7 @@ fn autovacuum_lines(_: &Inputs<'_>) -> Option<Choice> {
     choice(
         "log_autovacuum_min_duration",
         "100ms",
-        "a line for each automatic VACUUM or ANALYZE but those of small tables: few, and each tells what it took",
+        "a line for each automatic VACUUM or ANALYZE but those of small tables: few, and each shows what it took",
     )
 }
 
@@ -206,7 +206,7 @@ fn autovacuum_duration(given: &Given<'_>) -> Finding {
 fn temporary_files(given: &Given<'_>) -> Finding {
     match given.number().unwrap_or(-1.0) {
         ..0.0 => given.by_recommendation(),
-        _ => given.fine("large temporary files tell which queries need more work_mem"),
+        _ => given.fine("large temporary files show which queries need more work_mem"),
     }
 }
 

@@ -10,7 +10,7 @@ use pgdyno_core::{
 
 use super::{
     inputs::{
-        Inputs, beside_words, huge_pool_bytes, mappable_bytes, memory_beside, memory_words,
+        Inputs, huge_pool_bytes, mappable_bytes, memory_outside, memory_words, outside_words,
         usable_memory_bytes, whole_mb,
     },
     rule::{Given, Rule, choice, manual, page},
@@ -40,7 +40,7 @@ pub const RULES: &[Rule] = &[
             Today::Kept,
             "Memory of one sort or hash of a query, before it spills to temporary files.",
             "A query may use it several times over, in every parallel worker, and hashes may use \
-             hash_mem_multiplier times as much. Memory beside shared_buffers over three times the \
+             hash_mem_multiplier times as much. Memory outside shared_buffers over three times the \
              connections, from 4 MB to 256 MB; for few long queries a share for each of them, up to 1 \
              GB. Reports can have more by ALTER ROLE ... SET work_mem.",
             manual::RESOURCES,
@@ -120,7 +120,7 @@ pub const RULES: &[Rule] = &[
             "Every process has its own page table for shared memory: 8 bytes for each 4 kB that it \
              touched, which hundreds of sessions and tens of gigabytes turn into gigabytes. Huge pages \
              of 2 MB make that 512 times less. They must be reserved by vm.nr_hugepages; with try, the \
-             default, the server falls back silently: from 17 on huge_pages_status tells. Transparent \
+             default, the server falls back silently: from 17 on huge_pages_status shows it. Transparent \
              huge pages do not concern this memory unless shmem_enabled says so.",
             "PostgreSQL manual, Managing Kernel Resources, \"Linux Huge Pages\"",
         )
@@ -166,11 +166,11 @@ pub const RULES: &[Rule] = &[
 
 fn shared_buffers(inputs: &Inputs<'_>) -> Option<Choice> {
     let (bytes, pool) = (inputs.shared_buffers_bytes(), huge_pool_bytes(inputs.host));
-    // What the server has beside its buffers is a few per cent of them.
+    // What the server has in addition to its buffers is a few per cent of them.
     let idle = match pool > bytes + bytes / 4 {
         true => format!(
             "; of {} of huge pages the server fills little more than this, and nothing else can use the rest: where \
-             you give it back (`pgdyno host check`), have these values chosen anew",
+             you give it back (`pgdyno host check`), have these values computed again",
             units::bytes(pool)
         ),
         false if pool == 0 && bytes >= GB => {
@@ -218,9 +218,9 @@ fn judge_shared_buffers(given: &Given<'_>) -> Finding {
     }
 }
 
-/// Memory beside `shared_buffers` and huge pages in bytes.
+/// Memory outside `shared_buffers` and huge pages in bytes.
 fn free_bytes(inputs: &Inputs<'_>) -> u64 {
-    memory_beside(inputs.host, inputs.shared_buffers_bytes())
+    memory_outside(inputs.host, inputs.shared_buffers_bytes())
 }
 
 fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
@@ -229,22 +229,22 @@ fn work_mem(inputs: &Inputs<'_>) -> Option<Choice> {
     if let Some((of_reports, reason)) = work_mem_of_reports(inputs).filter(|(more, _)| *more > bytes) {
         return choice("work_mem", format(of_reports), reason);
     }
-    let beside = beside_words(inputs.host, inputs.shared_buffers_bytes());
+    let rest = outside_words(inputs.host, inputs.shared_buffers_bytes());
     let reason = format!(
-        "a third of the memory beside {beside} if {connections} connections use it once, from 4MB to 256MB: sessions \
+        "a third of the memory outside {rest} if {connections} connections use it once, from 4MB to 256MB: sessions \
          need more for themselves, and a query may use it several times"
     );
     choice("work_mem", format(bytes), reason)
 }
 
-/// A share for each of few long queries, which have workers: half of the memory beside `shared_buffers` if each of
+/// A share for each of few long queries, which have workers: half of the memory outside `shared_buffers` if each of
 /// their processes uses it once.
 fn work_mem_of_reports(inputs: &Inputs<'_>) -> Option<(u64, String)> {
     let (clients, processes) = (u64::from(inputs.clients.max(1)), u64::from(inputs.cpus() / 2).min(16) + 1);
     let bytes = whole_mb(free_bytes(inputs) / (2 * clients * processes), 4 * MB).min(GB);
-    let beside = beside_words(inputs.host, inputs.shared_buffers_bytes());
+    let rest = outside_words(inputs.host, inputs.shared_buffers_bytes());
     let reason =
-        format!("memory beside {beside} over 2 x {clients} queries of {processes} processes, up to 1GB");
+        format!("memory outside {rest} over 2 x {clients} queries of {processes} processes, up to 1GB");
     (inputs.purpose == Purpose::Olap).then_some((bytes, reason))
 }
 
@@ -253,13 +253,13 @@ fn judge_work_mem(given: &Given<'_>) -> Finding {
     let sessions = given.other_number("max_connections").unwrap_or(100.0).max(1.0);
     let host = given.inputs.host;
     let shared = given.other_number("shared_buffers").unwrap_or(128.0 * MB as f64);
-    let left = memory_beside(host, shared as u64) as f64;
+    let left = memory_outside(host, shared as u64) as f64;
     let all = bytes as f64 * sessions;
     let chosen = work_mem(given.inputs).map(|choice| choice.value).unwrap_or_default();
     let words = |what: &str| {
         let (all, left) = (units::bytes(all as u64), units::bytes(left as u64));
-        let beside = beside_words(host, shared as u64);
-        format!("once in each of {sessions} connections it is {all}{what} the {left} beside {beside}")
+        let rest = outside_words(host, shared as u64);
+        format!("once in each of {sessions} connections it is {all}{what} the {left} outside {rest}")
     };
     if given.is(&chosen) {
         given.fine(words(", of"))

@@ -32,7 +32,7 @@ pub struct Page {
 }
 
 impl Page {
-    /// A page without names beside its own, limits of versions, dangers and measured gains: to be completed by
+    /// A page without other names, limits of versions, dangers and measured gains: to be completed by
     /// `..Page::EMPTY`.
     pub const EMPTY: Self = Self {
         name: "",

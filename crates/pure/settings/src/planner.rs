@@ -10,7 +10,7 @@ use pgdyno_core::{
 
 use super::{
     inputs::{
-        Inputs, beside_words, huge_pool_bytes, memory_beside, memory_words, usable_memory_bytes, whole_mb,
+        Inputs, huge_pool_bytes, memory_outside, memory_words, outside_words, usable_memory_bytes, whole_mb,
     },
     rule::{Given, Rule, choice, manual, page},
 };
@@ -31,8 +31,8 @@ pub const RULES: &[Rule] = &[
         "seq_page_cost",
         Today::DefaultIsRight,
         "What reading a page in sequence is estimated to cost: the unit of all other costs.",
-        "Only ratios matter. Whoever scales it, for example to milliseconds, must scale all other costs \
-         by the same factor, and jit_above_cost, parallel_setup_cost and parallel_tuple_cost as well.",
+        "Only ratios matter. If it is scaled, for example to milliseconds, all other costs must be scaled \
+         by the same factor, also jit_above_cost, parallel_setup_cost and parallel_tuple_cost.",
         "PostgreSQL manual, Server Configuration, \"Planner Cost Constants\"",
     ))
     .judges(seq_page_cost),
@@ -41,9 +41,9 @@ pub const RULES: &[Rule] = &[
         Today::Kept,
         "What reading a page out of sequence is estimated to cost, in units of seq_page_cost.",
         "The default of 4 is for rotating disks of which a part is cached. 1.1 where the kernel reports \
-         storage without moving parts, or where nearly all is in memory; below 1 makes no sense. A guest is \
-         not told what its disks are: they say that they rotate, whatever is behind them. Where its storage \
-         is an SSD, 1.1 is for whoever knows that to set.",
+         storage without moving parts, or where nearly all is in memory; below 1 makes no sense. A guest does \
+         not know what its disks are: they say that they rotate, whatever is behind them. If you know that \
+         its storage is an SSD, set 1.1.",
         "PostgreSQL manual, Server Configuration, \"Planner Cost Constants\"",
     ))
     .recommends(random_page_cost)
@@ -170,8 +170,8 @@ fn effective_cache_size(inputs: &Inputs<'_>) -> Option<Choice> {
     let of_what = match bytes == share_of_memory(inputs) {
         true => format!("three quarters of {}", memory_words(host)),
         false => format!(
-            "shared_buffers, and three quarters of what is beside {}",
-            beside_words(host, inputs.shared_buffers_bytes())
+            "shared_buffers, and three quarters of what is outside {}",
+            outside_words(host, inputs.shared_buffers_bytes())
         ),
     };
     choice("effective_cache_size", format(bytes), format!("{of_what}: a hint to the planner, not reserved"))
@@ -181,13 +181,13 @@ fn share_of_memory(inputs: &Inputs<'_>) -> u64 {
     whole_mb(usable_memory_bytes(inputs.host) / 4 * 3, MB)
 }
 
-/// Three quarters of memory; beside a pool of huge pages, which no page cache can use, shared buffers and three
+/// Three quarters of memory; with a pool of huge pages, which no page cache can use, shared buffers and three
 /// quarters of the rest.
 fn cache_bytes(inputs: &Inputs<'_>) -> u64 {
     let (host, buffers) = (inputs.host, inputs.shared_buffers_bytes());
     match huge_pool_bytes(host) {
         0 => share_of_memory(inputs),
-        _ => share_of_memory(inputs).min(whole_mb(buffers + memory_beside(host, buffers) / 4 * 3, MB)),
+        _ => share_of_memory(inputs).min(whole_mb(buffers + memory_outside(host, buffers) / 4 * 3, MB)),
     }
 }
 

@@ -14,7 +14,7 @@ pub enum Purpose {
     BulkLoad,
     /// Few long queries.
     Olap,
-    /// Short transactions, and reports beside them.
+    /// Short transactions, with reports at the same time.
     Mixed,
 }
 

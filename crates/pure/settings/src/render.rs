@@ -20,7 +20,7 @@ pub fn render(choices: &[Choice]) -> String {
     choices.iter().map(|choice| format!("{}{}\n\n", comment(&choice.reason), line(choice))).collect()
 }
 
-/// The same with every setting as a comment: for what somebody has to decide.
+/// The same with every setting as a comment: for what the user has to decide.
 pub fn render_hints(hints: &[Choice]) -> String {
     hints.iter().map(|hint| format!("{}#{}\n\n", comment(&hint.reason), line(hint))).collect()
 }

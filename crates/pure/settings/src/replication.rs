@@ -53,7 +53,7 @@ pub const RULES: &[Rule] = &[
         "max_replication_slots",
         Today::Depends,
         "How many replication slots there may be.",
-        "The default of 10 (0 before 10) is enough for most. A slot that nobody reads keeps WAL, without \
+        "The default of 10 (0 before 10) is enough for most. A slot without a reader keeps WAL, without \
          a limit unless max_slot_wal_keep_size sets one.",
         manual::REPLICATION,
     )),
@@ -76,7 +76,7 @@ pub const RULES: &[Rule] = &[
         )
         .since(13)
         .can(
-            "Without a limit, a slot that nobody reads fills the file system of WAL, and the server \
+            "Without a limit, a slot without a reader fills the file system of WAL, and the server \
          stops.",
         ),
     ),

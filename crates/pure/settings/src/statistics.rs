@@ -43,9 +43,9 @@ pub const RULES: &[Rule] = &[
         "track_io_timing",
         Today::Kept,
         "Whether reads and writes of data are timed.",
-        "EXPLAIN (ANALYZE, BUFFERS), pg_stat_database and pg_stat_io then tell what storage costs. It \
+        "EXPLAIN (ANALYZE, BUFFERS), pg_stat_database and pg_stat_io then show what storage costs. It \
          reads the clock twice for each call, some 50 ns with the clock source tsc, and microseconds \
-         with hpet or acpi_pm: pg_test_timing, or pgdyno disk clock, tell.",
+         with hpet or acpi_pm: pg_test_timing, or pgdyno disk clock, measure it.",
         manual::STATISTICS,
     ))
     .recommends(track_io_timing)
@@ -55,7 +55,7 @@ pub const RULES: &[Rule] = &[
             "track_wal_io_timing",
             Today::Depends,
             "Whether writes and flushes of WAL are timed.",
-            "pg_stat_wal, from 18 on pg_stat_io, then tells what they cost; it reads the clock twice for \
+            "pg_stat_wal, from 18 on pg_stat_io, then shows what they cost; it reads the clock twice for \
          each call.",
             manual::STATISTICS,
         )
@@ -67,7 +67,7 @@ pub const RULES: &[Rule] = &[
             "track_cost_delay_timing",
             Today::Depends,
             "Whether the sleeps of vacuum for its cost limit are timed.",
-            "It tells whether vacuum is slow because it has to be.",
+            "It shows whether vacuum is slow because of its cost limit.",
             manual::STATISTICS,
         )
         .since(18),
@@ -86,7 +86,7 @@ pub const RULES: &[Rule] = &[
         "update_process_title",
         Today::DefaultIsRight,
         "Whether the titles of processes, as in ps, show what each does.",
-        "On Linux it costs some stores for each statement. Off, ps and top no longer tell sessions apart \
+        "On Linux it costs some stores for each statement. Off, ps and top no longer distinguish sessions \
          while the server does not answer. What it saves here: not measured.",
         manual::LOGGING,
     ))
@@ -116,7 +116,7 @@ fn track_io_timing(inputs: &Inputs<'_>) -> Option<Choice> {
         Some(_) => choice("track_io_timing", "on", reason),
         None => {
             let unless =
-                "unless reading the clock is slow, which is not known here (`pgdyno disk clock` tells)";
+                "unless reading the clock is slow, which is not known here (`pgdyno disk clock` measures it)";
             choice("track_io_timing", "on", format!("{reason}, {unless}"))
         }
     }
@@ -132,7 +132,7 @@ fn judge_io_timing(given: &Given<'_>) -> Finding {
             ),
         ),
         (true, Some("hpet" | "acpi_pm")) => given.fine("the clock source is slow to read"),
-        (true, _) => given.improve("on", "nothing tells how long reads and writes take"),
+        (true, _) => given.improve("on", "nothing shows how long reads and writes take"),
         (false, _) => given.fine("reads and writes are timed"),
     }
 }
@@ -149,7 +149,7 @@ fn process_title(given: &Given<'_>) -> Finding {
     match given.is_off() {
         true => given.improve(
             "on",
-            "ps and top do not tell sessions apart; what it saves here: not \
+            "ps and top do not distinguish sessions; what it saves here: not \
          measured",
         ),
         false => given.fine("ps and top show what each process does"),

@@ -184,7 +184,7 @@ fn the_default_purpose_is_unchanged_for_servers_of_the_tool() {
     assert_eq!((of("max_worker_processes"), of("nothing")), (None, None));
 }
 
-/// What sessions and page cache get beside a pool of huge pages, which they cannot use.
+/// What sessions and page cache get outside a pool of huge pages, which they cannot use.
 #[test]
 fn huge_pages_are_no_memory_of_sessions_and_page_cache() {
     let of = |pool_bytes: u64, commit_limited: bool| {
@@ -356,7 +356,7 @@ fn nothing_is_said_of_free_space_that_is_not_known() {
 }
 
 #[test]
-fn a_guest_is_not_told_what_its_disks_are() {
+fn a_guest_does_not_know_what_its_disks_are() {
     let host = host(64 * GB, 16);
     let conf = map(&[
         ("random_page_cost", "1.1"),
@@ -415,7 +415,7 @@ fn a_command_that_archives_nothing_has_no_better_value() {
 }
 
 #[test]
-fn included_files_that_cannot_be_read_are_told() {
+fn included_files_that_cannot_be_read_are_reported() {
     let (host, data) = (host(64 * GB, 16), storage(1_024 * GB, Some(false), "ext4"));
     let inputs = inputs(&host, &data, 180_006, 64, Purpose::Oltp);
     let of = |why: Unreadable| {
@@ -463,7 +463,7 @@ fn defaults_are_never_dangerous_and_always_start() {
     }
 }
 
-/// Settings of which the last is judged, how it stands, and words of the reason.
+/// Settings of which the last is judged, its verdict, and words of the reason.
 type Case = (&'static [(&'static str, &'static str)], Standing, &'static str);
 
 /// On 18, for short transactions, on the host of [`said_on`] with ext4.

@@ -60,7 +60,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(page(
         "autovacuum_vacuum_scale_factor",
         Today::Depends,
-        "Which part of a table must be dead rows for a vacuum, beside autovacuum_vacuum_threshold.",
+        "Which part of a table must be dead rows for a vacuum, in addition to autovacuum_vacuum_threshold.",
         "0.2 is right for small tables and late for large ones, for which it can be set table by table. \
          From 18 on autovacuum_vacuum_max_threshold bounds it.",
         manual::VACUUM,
@@ -69,7 +69,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(page(
         "autovacuum_analyze_scale_factor",
         Today::Depends,
-        "Which part of a table must have changed for an analyze, beside autovacuum_analyze_threshold.",
+        "Which part of a table must have changed for an analyze, in addition to autovacuum_analyze_threshold.",
         "0.1 is right for most; large tables whose newest rows are queried most want less, table by \
          table.",
         manual::VACUUM,
@@ -89,7 +89,7 @@ pub const RULES: &[Rule] = &[
         page(
             "autovacuum_vacuum_insert_scale_factor",
             Today::DefaultIsRight,
-            "Which part of a table must be new rows for a vacuum, beside \
+            "Which part of a table must be new rows for a vacuum, in addition to \
          autovacuum_vacuum_insert_threshold.",
             "Tables that only grow get their visibility map, for index-only scans, and are frozen in time.",
             manual::VACUUM,
@@ -129,7 +129,7 @@ pub const RULES: &[Rule] = &[
             "autovacuum_multixact_freeze_max_age",
             Today::Depends,
             "At which age of its oldest multixact a table is vacuumed even if autovacuum is off.",
-            "Multixacts stand for several transactions that lock a row, as foreign keys do. Their ids \
+            "Multixacts represent several transactions that lock a row, as foreign keys do. Their ids \
              are 32 bits as well, and up to 18 their members share a space of 2^32, near whose end \
              vacuum becomes aggressive whatever this says.",
             manual::WRAPAROUND,
@@ -164,7 +164,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(page(
         "vacuum_cost_delay",
         Today::DefaultIsRight,
-        "How long a VACUUM that somebody issued sleeps whenever its cost limit is used up.",
+        "How long a manual VACUUM sleeps whenever its cost limit is used up.",
         "0, the default, lets it run at full speed. It concerns autovacuum only where \
          autovacuum_vacuum_cost_delay is -1.",
         manual::VACUUM,
@@ -266,7 +266,7 @@ fn workers(given: &Given<'_>) -> Finding {
     }
     if workers > cpus {
         let reason =
-            format!("more workers than the {} processors here can run beside sessions", given.inputs.cpus());
+            format!("more workers than the {} processors here can run next to sessions", given.inputs.cpus());
         return given.improve(cpus, reason);
     }
     match autovacuum_delay(given) {
@@ -313,7 +313,7 @@ fn scale_factor(given: &Given<'_>) -> Finding {
     }
 }
 
-/// Ages that 32 bits can tell apart.
+/// Ages that 32 bits can distinguish.
 const HALF: f64 = 2_147_483_648.0;
 
 fn freeze_max_age(given: &Given<'_>) -> Finding {
@@ -364,7 +364,7 @@ fn judge_cost_delay(given: &Given<'_>) -> Finding {
             ),
         ),
         _ => given.fine(format!(
-            "{} workers read and write as fast as storage allows, beside the sessions",
+            "{} workers read and write as fast as storage allows, next to the sessions",
             given.other("autovacuum_max_workers")
         )),
     }
@@ -382,14 +382,8 @@ fn autovacuum_cost_limit(given: &Given<'_>) -> Finding {
 
 fn judge_manual_delay(given: &Given<'_>) -> Finding {
     match given.number().unwrap_or(0.0) {
-        ..=0.0 => given.fine("it is the default: a VACUUM that somebody issues runs at full speed"),
-        delay => given.improve(
-            "0",
-            format!(
-                "a VACUUM that somebody waits for sleeps {delay} ms again \
-         and again"
-            ),
-        ),
+        ..=0.0 => given.fine("it is the default: a manual VACUUM runs at full speed"),
+        delay => given.improve("0", format!("a manual VACUUM sleeps {delay} ms again and again")),
     }
 }
 
@@ -403,7 +397,7 @@ fn cost_limit(given: &Given<'_>) -> Finding {
             "autovacuum has it too: all workers together read at most {}",
             read_rate(given, automatic)
         )),
-        (false, true) => given.fine("for a VACUUM that somebody issues"),
+        (false, true) => given.fine("for a manual VACUUM"),
         (false, false) => given.no_effect("vacuum_cost_delay is 0, so nothing is limited"),
     }
 }

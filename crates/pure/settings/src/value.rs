@@ -47,7 +47,7 @@ pub fn switch(text: &str) -> Option<bool> {
 }
 
 /// A word of a setting of words, in lower case; the words of a switch, which most of these accept, as `on` and `off`,
-/// and `on` of `wal_compression` as what it stands for.
+/// and `on` of `wal_compression` as what it means.
 fn word(name: &str, text: &str) -> String {
     let text = text.trim().to_ascii_lowercase();
     let plain = match text.as_str() {

@@ -17,7 +17,7 @@ pub const RULES: &[Rule] = &[
         page(
             "wal_level",
             Today::Depends,
-            "How much WAL tells: enough for recovery after a crash, for archives and standbys, or for \
+            "How much WAL contains: enough for recovery after a crash, for archives and standbys, or for \
              logical decoding.",
             "minimal writes no WAL for what a transaction creates or rewrites, and flushes the new files at \
              commit instead: CREATE INDEX, REINDEX, CLUSTER and CREATE TABLE AS on any table, and loads into a \

@@ -35,7 +35,7 @@ impl AnsweredIn {
     }
 
     /// Decides by the CPU time of the thread that called the timer, in ticks of 10 ms: a vDSO leaves next to none to
-    /// the kernel, a system call more than a third. `None` with fewer than 20 ticks, or if the shares do not tell.
+    /// the kernel, a system call more than a third. `None` with fewer than 20 ticks, or if the shares do not show it.
     pub fn by_cpu_time(user_ticks: u64, kernel_ticks: u64) -> Option<Self> {
         let ticks = user_ticks + kernel_ticks;
         let kernel_share = kernel_ticks as f64 / ticks.max(1) as f64;
@@ -91,7 +91,7 @@ pub struct ClockReport {
     pub below_1us_share: f64,
     /// Longest difference in nanoseconds: mostly an interrupt, or another process on the CPU.
     pub max_ns: u64,
-    /// Shortest difference above 0 in nanoseconds, which is the resolution as seen; absent if the clock stood still.
+    /// Shortest difference above 0 in nanoseconds, the observed resolution; absent if the clock did not advance.
     pub resolution_ns: Option<u64>,
     /// Readings before the one that preceded them.
     pub backwards: u64,
@@ -101,12 +101,12 @@ pub struct ClockReport {
     pub source: Option<String>,
     /// Clock sources that the kernel could use; empty if they are not published.
     pub available: Vec<String>,
-    /// Who answers a call; absent if the CPU time of the loop does not tell.
+    /// Who answers a call; absent if the CPU time of the loop does not show it.
     pub answered_in: Option<AnsweredIn>,
 }
 
 impl ClockReport {
-    /// Judges the clock; the gravest fault counts.
+    /// Judges the clock by its worst fault.
     pub fn verdict(&self) -> ClockVerdict {
         let quick = self.per_loop_ns < GOOD_NS && self.below_1us_share > GOOD_SHARE_BELOW_1US;
         match self.resolution_ns {
@@ -144,7 +144,7 @@ impl ClockReport {
 ///
 /// Assumes two calls for every row of a node and two for the end of its rows (`InstrStartNode` and `InstrStopNode`
 /// around `ExecProcNode`), each node executed once. Nodes that return no single rows (a hash, a bitmap) cost less;
-/// loops cost as their rows do. Beside the calls the instrumentation costs some nanoseconds a row that are not in it.
+/// loops cost as their rows do. The instrumentation costs some nanoseconds a row on top, which are not included.
 pub fn explain_timing_s(per_call_ns: f64, rows: u64, nodes: u32) -> f64 {
     2.0 * per_call_ns * 1e-9 * (rows as f64 + 1.0) * f64::from(nodes)
 }
@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn cpu_time_tells_a_system_call_from_the_vdso() {
+    fn cpu_time_distinguishes_a_system_call_from_the_vdso() {
         assert_eq!(AnsweredIn::by_cpu_time(300, 2), Some(AnsweredIn::UserSpace));
         assert_eq!(AnsweredIn::by_cpu_time(180, 120), Some(AnsweredIn::Kernel));
         assert_eq!(AnsweredIn::by_cpu_time(85, 15), None);

@@ -1,9 +1,9 @@
-//! What a seller or an owner says of storage, beside what was measured, and what transactions cost by its price.
+//! What a vendor or an owner declares about storage, next to what was measured, and the cost per transaction.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Facts about storage and its machine that somebody declares. Nothing of it was measured.
+/// Declared facts about storage and its machine, none of them measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeclaredStorage {
     /// Its name.
@@ -50,7 +50,7 @@ impl DeclaredStorage {
     }
 }
 
-/// What was declared, beside the most that was measured in the same run.
+/// What was declared, and the most that was measured in the same run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct NominalShare {
     /// Name of what was declared.

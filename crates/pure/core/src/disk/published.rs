@@ -1,9 +1,9 @@
-//! Published figures that are shown beside those of a run.
+//! Published figures that are shown next to those of a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A figure that somebody published. It was not measured here.
+/// A published figure. It was not measured here.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PublishedFigure {
     /// Program, case and quantity, joined by dots, such as `pg_test_fsync.one_8kb.fdatasync`.

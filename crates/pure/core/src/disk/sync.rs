@@ -26,7 +26,7 @@ impl SyncMethod {
     /// All of them, in the order of preference.
     pub const ALL: [Self; 5] =
         [Self::OpenDatasync, Self::Fdatasync, Self::Fsync, Self::FsyncWritethrough, Self::OpenSync];
-    /// What PostgreSQL uses on Linux unless told otherwise.
+    /// PostgreSQL's default on Linux.
     pub const DEFAULT: Self = Self::Fdatasync;
 
     /// Value of `wal_sync_method`.

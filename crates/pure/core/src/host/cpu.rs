@@ -13,7 +13,7 @@ pub struct Cpu {
     pub model: Option<String>,
     /// Logical processors that are online.
     pub logical: u32,
-    /// Physical cores that are online; `None` where the topology is not told.
+    /// Physical cores that are online; `None` where the topology is unknown.
     pub cores: Option<u32>,
     /// Sockets.
     pub sockets: Option<u32>,
@@ -102,7 +102,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn multithreading_is_told_in_words() {
+    fn multithreading_is_described_in_words() {
         let words = |smt: Option<&str>| {
             let cpu = Cpu { smt: smt.map(str::to_owned), ..Cpu::default() };
             cpu.smt_words().map(str::to_owned)

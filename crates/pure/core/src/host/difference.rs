@@ -143,8 +143,8 @@ fn known(pattern: &str, thing: &Value) -> Value {
     let Value::Object(fields) = thing else { return thing.clone() };
     let known = fields.iter().filter_map(|(name, value)| {
         let pattern = format!("{pattern}.{name}");
-        let is_told = text(value).is_some() && !VOLATILE.contains(&pattern.as_str());
-        is_told.then(|| (name.clone(), known(&pattern, value)))
+        let is_kept = text(value).is_some() && !VOLATILE.contains(&pattern.as_str());
+        is_kept.then(|| (name.clone(), known(&pattern, value)))
     });
     known.collect()
 }
@@ -231,7 +231,7 @@ mod tests {
         differences(a, b).into_iter().map(|of| (of.path, of.a, of.b)).collect()
     }
 
-    fn told(path: &str, a: Option<&str>, b: Option<&str>) -> (String, Option<String>, Option<String>) {
+    fn changed(path: &str, a: Option<&str>, b: Option<&str>) -> (String, Option<String>, Option<String>) {
         (path.to_owned(), a.map(str::to_owned), b.map(str::to_owned))
     }
 
@@ -244,7 +244,7 @@ mod tests {
         let host = |devices| Inventory { devices, ..Inventory::default() };
         let a = host(vec![device("sda", "none"), device("sdb", "none")]);
         let b = host(vec![device("sdb", "bfq"), device("sda", "none")]);
-        assert_eq!(found(&a, &b), [told("devices[sdb].scheduler", Some("none"), Some("bfq"))]);
+        assert_eq!(found(&a, &b), [changed("devices[sdb].scheduler", Some("none"), Some("bfq"))]);
         let fewer = host(vec![device("sda", "none")]);
         let [(path, Some(known), None)] = &found(&a, &fewer)[..] else {
             panic!("sdb is missing on one host")
@@ -267,8 +267,8 @@ mod tests {
         let b = host(vec![volume("dm-0", "vg-wal"), volume("dm-1", "vg-data")]);
         let differences = found(&a, &b);
         let expected = [
-            told("devices[vg-data].name", Some("dm-0"), Some("dm-1")),
-            told("devices[vg-wal].name", Some("dm-1"), Some("dm-0")),
+            changed("devices[vg-data].name", Some("dm-0"), Some("dm-1")),
+            changed("devices[vg-wal].name", Some("dm-1"), Some("dm-0")),
         ];
         assert_eq!(differences, expected);
     }
@@ -282,7 +282,7 @@ mod tests {
             host
         };
         let differences = found(&host(&[1, 2]), &host(&[3, 2]));
-        assert_eq!(differences, [told("memory.swaps[#1].size_bytes", Some("1"), Some("3"))]);
+        assert_eq!(differences, [changed("memory.swaps[#1].size_bytes", Some("1"), Some("3"))]);
     }
 
     #[test]
@@ -293,7 +293,7 @@ mod tests {
             host
         };
         let differences = found(&host("0"), &host("1"));
-        assert_eq!(differences, [told("interrupts.affinities[eth0]", Some("0"), Some("1"))]);
+        assert_eq!(differences, [changed("interrupts.affinities[eth0]", Some("0"), Some("1"))]);
     }
 
     #[test]
@@ -312,8 +312,8 @@ mod tests {
         assert_eq!(
             found(&a, &b),
             [
-                told("kernel.sysctls[vm.swappiness]", Some("1"), Some("60")),
-                told("server.limits[Max open files].soft", Some("1024"), Some("unlimited")),
+                changed("kernel.sysctls[vm.swappiness]", Some("1"), Some("60")),
+                changed("server.limits[Max open files].soft", Some("1024"), Some("unlimited")),
             ]
         );
     }
@@ -331,7 +331,7 @@ mod tests {
         };
         assert_eq!(found(&host(1, 5), &host(2, 5)), []);
         let path = "memory.huge_pages[2048].total";
-        assert_eq!(found(&host(1, 5), &host(2, 6)), [told(path, Some("5"), Some("6"))]);
+        assert_eq!(found(&host(1, 5), &host(2, 6)), [changed(path, Some("5"), Some("6"))]);
     }
 
     #[test]
@@ -340,7 +340,7 @@ mod tests {
             let boot_words = words.iter().map(|&word| word.to_owned()).collect();
             Inventory { kernel: Kernel { boot_words, ..Kernel::default() }, ..Inventory::default() }
         };
-        let expected = [told("kernel.boot_words", Some("ro, quiet"), None)];
+        let expected = [changed("kernel.boot_words", Some("ro, quiet"), None)];
         assert_eq!(found(&host(&["ro", "quiet"]), &host(&[])), expected);
     }
 
@@ -357,7 +357,7 @@ mod tests {
             host
         };
         let differences = found(&host(&["1", "2"]), &host(&["1", "3"]));
-        assert_eq!(differences, [told("login.lines[   nofile #2].value", Some("2"), Some("3"))]);
+        assert_eq!(differences, [changed("login.lines[   nofile #2].value", Some("2"), Some("3"))]);
     }
 
     proptest! {

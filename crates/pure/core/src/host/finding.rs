@@ -13,7 +13,7 @@ pub struct Finding {
     /// The object that it is about, where there are several: a device, a mount point, a directory; empty otherwise.
     #[serde(default, skip_serializing_if = "String::is_empty")]
     pub object: String,
-    /// How the present state stands.
+    /// Verdict on the present state.
     pub standing: Standing,
     /// The present value; absent if it could not be read.
     pub present: Option<String>,
@@ -49,7 +49,7 @@ impl Finding {
     }
 }
 
-/// How the present state of a setting stands, worst first.
+/// Verdict on the present state of a setting, worst first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "snake_case")]
 pub enum Standing {

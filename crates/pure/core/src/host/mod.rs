@@ -169,9 +169,9 @@ impl Inventory {
     }
 
     /// Whether a block device rotates; `None` if that is not known. `queue/rotational` is what the driver says, and the
-    /// drivers of paravirtual disks say 1 whatever is behind them. A guest does not know what its storage is, and whoever
-    /// is in a container does not see whether its host is a guest: there 1 is no answer. 0 is one everywhere, since a
-    /// driver has to declare it.
+    /// drivers of paravirtual disks say 1 whatever is behind them. A guest does not know what its storage is, and a
+    /// process in a container does not see whether its host is a guest, so 1 is not conclusive there. 0 always is,
+    /// since a driver has to declare it.
     pub fn rotates(&self, device: &BlockDevice) -> Option<bool> {
         let may_be_virtual = device.kind == DeviceKind::Virtual || self.virtualization().is_some();
         device.rotational.filter(|rotates| !(*rotates && may_be_virtual))

@@ -64,7 +64,7 @@ pub struct Login {
     /// of those of one kind the last one holds.
     pub lines: Vec<LimitLine>,
     /// Files and directories that a login reads limits from and that are not known: of a real host those that could not
-    /// be read, of a described one those that nobody told.
+    /// be read, of a described one those missing from the description.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub unread: Vec<String>,
 }

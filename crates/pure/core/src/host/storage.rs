@@ -166,7 +166,7 @@ mod tests {
         }];
         assert_eq!(of(&host, "/var/lib/postgresql").mount_point.as_deref(), Some("/data"));
         host.cpu.hypervisor = Some("kvm".to_owned());
-        assert_eq!(of(&host, "/database").rotational, None, "a guest is not told");
+        assert_eq!(of(&host, "/database").rotational, None, "a guest does not know");
         host.mounts.clear();
         assert!(host.storage("/database").is_none());
     }

@@ -230,12 +230,12 @@ impl LatencySummary {
     /// would be among the slowest, so they may be at most a tenth of what lies beyond a percentile.
     #[must_use]
     pub fn without_tail_of(self, never_started: u64) -> Self {
-        let stands = |quantile: f64| is_known(quantile, self.count, never_started);
+        let is_reliable = |quantile: f64| is_known(quantile, self.count, never_started);
         Self {
-            p50_ns: self.p50_ns.filter(|_| stands(0.50)),
-            p95_ns: self.p95_ns.filter(|_| stands(0.95)),
-            p99_ns: self.p99_ns.filter(|_| stands(0.99)),
-            p999_ns: self.p999_ns.filter(|_| stands(0.999)),
+            p50_ns: self.p50_ns.filter(|_| is_reliable(0.50)),
+            p95_ns: self.p95_ns.filter(|_| is_reliable(0.95)),
+            p99_ns: self.p99_ns.filter(|_| is_reliable(0.99)),
+            p999_ns: self.p999_ns.filter(|_| is_reliable(0.999)),
             ..self
         }
     }
@@ -244,8 +244,8 @@ impl LatencySummary {
 impl LatencySummary {
     /// Removes the percentiles whose tail, from the percentile on, does not satisfy a condition.
     #[must_use]
-    pub fn with_tails(self, stands: impl Fn(u64) -> bool) -> Self {
-        let kept = |percentile: Option<u64>| percentile.filter(|ns| stands(*ns));
+    pub fn with_tails(self, is_reliable: impl Fn(u64) -> bool) -> Self {
+        let kept = |percentile: Option<u64>| percentile.filter(|ns| is_reliable(*ns));
         Self { p95_ns: kept(self.p95_ns), p99_ns: kept(self.p99_ns), p999_ns: kept(self.p999_ns), ..self }
     }
 }
@@ -278,7 +278,7 @@ mod tests {
 
     /// The independent second implementation: sorts the raw latencies and counts. Returns the quantiles that are
     /// outside the bucket of the raw value at their rank.
-    fn beside_their_bucket(latency: &Latency, raw_ns: &[u64]) -> Vec<f64> {
+    fn outside_their_bucket(latency: &Latency, raw_ns: &[u64]) -> Vec<f64> {
         let mut sorted = raw_ns.to_vec();
         sorted.sort_unstable();
         let off = |quantile: &f64| {
@@ -309,11 +309,11 @@ mod tests {
         #[test]
         fn percentiles_match_the_raw_latencies_within_one_bucket(raw_ns in raw(), parts in 1usize..6) {
             for precision in [Precision::Run, Precision::Interval] {
-                prop_assert_eq!(beside_their_bucket(&of(precision, &raw_ns), &raw_ns), Vec::<f64>::new());
+                prop_assert_eq!(outside_their_bucket(&of(precision, &raw_ns), &raw_ns), Vec::<f64>::new());
                 // Also check added histograms, as for several workers and intervals.
                 let mut sum = Latency::new(precision);
                 raw_ns.chunks(raw_ns.len().div_ceil(parts)).for_each(|part| sum.add(&of(precision, part)));
-                prop_assert_eq!(beside_their_bucket(&sum, &raw_ns), Vec::<f64>::new());
+                prop_assert_eq!(outside_their_bucket(&sum, &raw_ns), Vec::<f64>::new());
                 prop_assert_eq!(sum.count(), raw_ns.len() as u64);
             }
         }
@@ -329,9 +329,9 @@ mod tests {
     #[test]
     fn a_percentile_outside_its_bucket_is_detected() {
         let raw_ns = ramp();
-        assert_eq!(beside_their_bucket(&of(Precision::Run, &raw_ns), &raw_ns), Vec::<f64>::new());
+        assert_eq!(outside_their_bucket(&of(Precision::Run, &raw_ns), &raw_ns), Vec::<f64>::new());
         let found = |seen: Vec<u64>, against: &[u64]| {
-            !beside_their_bucket(&of(Precision::Run, &seen), against).is_empty()
+            !outside_their_bucket(&of(Precision::Run, &seen), against).is_empty()
         };
         let small: Vec<u64> = raw_ns.iter().map(|ns| ns / 50).collect();
         assert!(found(small.iter().map(|ns| ns / 1_000 * 1_000).collect(), &small));

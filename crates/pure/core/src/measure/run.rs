@@ -167,7 +167,7 @@ pub struct IoUse {
     pub blocks_read: u64,
     /// Bytes that the server's processes read from a device (`/proc/PID/io`), if observable.
     pub device_read_bytes: Option<u64>,
-    /// Bytes that were written to the devices under data, WAL and tablespaces, by whoever caused it; absent where no
+    /// Bytes that all processes wrote to the devices under data, WAL and tablespaces; absent where no
     /// observer read the devices. What the kernel books to processes is no measure of it: see
     /// [`SyncCheck::booked_per_byte`](super::SyncCheck::booked_per_byte).
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -315,7 +315,7 @@ pub struct CellRun {
     /// Commits per second within the measured interval.
     pub tps: f64,
     /// Rows that the statements of committed attempts returned or changed within the measured interval, as the server
-    /// reported them; absent if nobody counted them.
+    /// reported them; absent if they were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows: Option<u64>,
     /// Latency of the committed attempts that fell due in the measured interval, including those that ended in the
@@ -517,7 +517,7 @@ pub struct CellSummary {
     pub tps: Estimate,
     /// SQL statements per second without BEGIN and END: `tps` times the factor; absent without the factor.
     pub qps: Option<Estimate>,
-    /// Rows per second that statements returned or changed, over the blocks; absent if nobody counted them.
+    /// Rows per second that statements returned or changed, over the blocks; absent if they were not counted.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub rows_per_s: Option<Estimate>,
     /// What a transaction moved.

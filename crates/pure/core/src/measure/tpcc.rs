@@ -101,6 +101,6 @@ pub struct Judged {
     pub clause: String,
     /// The requirement and the finding, in words.
     pub words: String,
-    /// Whether it was met; `None` if this run cannot tell.
+    /// Whether it was met; `None` if this run does not show it.
     pub holds: Option<bool>,
 }

@@ -23,7 +23,7 @@ pub struct ClockSample {
     pub server: ServerIdentity,
 }
 
-/// What tells a server from all others.
+/// What distinguishes a server from all others.
 #[derive(Debug, Clone, Default, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema)]
 pub struct ServerIdentity {
     /// The identifier that `initdb` gave to the cluster; absent in 9.5, and where it may not be read.
@@ -257,9 +257,9 @@ mod tests {
         }
     }
 
-    /// Readings of 1 ms tell a drift of 40 millionths over ten minutes; the time between them is on the straight line.
+    /// Readings to 1 ms show a drift of 40 ppm over ten minutes; the time between them is on the straight line.
     #[test]
-    fn a_drift_is_told() {
+    fn a_drift_is_measured() {
         let reader = Reader { zero_s: 500.0, drift: -40e-6 };
         let clock = one(&[reader.reads(1_000.0, 0.0005, 0.0005), reader.reads(1_600.0, 0.0005, 0.0005)]);
         assert!(clock.drift_ppm().is_some_and(|ppm| (ppm - 40.0).abs() < 0.1), "{clock:?}");

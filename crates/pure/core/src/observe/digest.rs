@@ -149,7 +149,7 @@ pub struct RoleDigest {
     pub peak_device_bytes_per_s: Option<f64>,
 }
 
-/// What a server did, by its log and its counters. What they do not tell is absent.
+/// What a server did, by its log and its counters. What they do not show is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ServerDigest {
     /// The subject whose server it is, if there are several in this time.
@@ -157,12 +157,12 @@ pub struct ServerDigest {
     pub subject: Option<String>,
     /// Checkpoints and restartpoints that ended, by the log.
     pub checkpoints: Option<u64>,
-    /// Seconds in which one was under way, by the log.
+    /// Seconds in which one was in progress, by the log.
     pub checkpoint_s: Option<f64>,
-    /// Throughput while one was under way and otherwise; only of measured intervals that had both.
+    /// Throughput while one was in progress and otherwise; only of measured intervals that had both.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub by_checkpoint: Option<ByCheckpoint>,
-    /// When one was under way, in seconds since the begin of the time; not recorded.
+    /// When one was in progress, in seconds since the begin of the time; not recorded.
     #[serde(skip)]
     pub checkpoint_times: Vec<(f64, f64)>,
     /// Automatic VACUUMs and ANALYZEs that ended, by the log: those that it has, which on own servers took 100 ms.
@@ -192,7 +192,7 @@ impl ServerDigest {
     }
 }
 
-/// Throughput while a checkpoint was under way, and otherwise.
+/// Throughput while a checkpoint was in progress, and otherwise.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ByCheckpoint {
     /// Seconds of which the larger part was within a checkpoint.
@@ -210,7 +210,7 @@ const FEWEST_SECONDS: f64 = 5.0;
 
 impl ByCheckpoint {
     /// Divides a measured interval, of which the rates of seconds are given, by the times in which a checkpoint was
-    /// under way, in seconds since its begin. `None` if there were too few seconds of either kind.
+    /// in progress, in seconds since its begin. `None` if there were too few seconds of either kind.
     pub fn of(rates_per_s: &[f64], times: &[(f64, f64)]) -> Option<Self> {
         let is_within = |second: f64| {
             let overlap =
@@ -269,7 +269,7 @@ mod tests {
     #[test]
     fn seconds_are_divided_by_the_checkpoints_that_fill_most_of_them() {
         let rates: Vec<f64> = (0..20).map(|second| if second < 8 { 100.0 } else { 40.0 }).collect();
-        // Two in a row; the last one is still under way at the end.
+        // Two in a row; the last one is still in progress at the end.
         let times = [(7.6, 12.0), (12.1, 30.0)];
         let by = ByCheckpoint::of(&rates, &times).expect("there are enough of both");
         assert_eq!(

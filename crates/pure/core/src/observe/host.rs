@@ -130,7 +130,7 @@ pub struct FileSystemSample {
     pub free_bytes: u64,
 }
 
-/// A block device over one second (`/proc/diskstats`, as `iostat -x` reckons).
+/// A block device over one second (`/proc/diskstats`, computed as by `iostat -x`).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DeviceSample {
     /// Its name, such as `nvme0n1`.

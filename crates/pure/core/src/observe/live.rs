@@ -1,4 +1,4 @@
-//! What observers saw last, for somebody who waits for a run.
+//! What observers saw last, for users who wait for a run.
 
 use std::{cmp::Ordering, collections::BTreeMap};
 
@@ -68,19 +68,19 @@ pub struct ServerNow<'a> {
     pub blocked: &'a [BlockedSession],
     /// Commands that report their progress.
     pub commands: &'a [ProgressSample],
-    /// Whether its log told the begin of a checkpoint, and not yet its end.
+    /// Whether its log shows the begin of a checkpoint, and not yet its end.
     pub in_checkpoint: bool,
 }
 
 impl ServerNow<'_> {
-    /// How much the clients do: sessions at work, as a mean over the last samples, then their CPUs.
+    /// How much the clients do: active sessions, as a mean over the last samples, then their CPUs.
     fn rank(&self) -> (f64, f64) {
         let roles = self.processes.into_iter().flat_map(|processes| &processes.roles);
         let cpus = roles.filter(|of| of.role == Role::Client).map(|of| of.cpus).sum();
-        (self.clients_at_work(), cpus)
+        (self.active_clients(), cpus)
     }
 
-    fn clients_at_work(&self) -> f64 {
+    fn active_clients(&self) -> f64 {
         let Some(waits) = self.waits.filter(|waits| waits.samples > 0) else { return 0.0 };
         let at_work = waits.seen.iter().filter(|of| of.is_of_client() && of.event != "client");
         at_work.map(|of| of.count).sum::<u64>() as f64 / waits.samples as f64
@@ -130,7 +130,7 @@ impl Live {
         devices.max_by(|a, b| a.utilisation.total_cmp(&b.utilisation))
     }
 
-    /// The server with the most clients at work: of several, the one that is driven.
+    /// The server with the most active clients: of several, the one that is driven.
     pub fn busiest_server(&self) -> Option<ServerNow<'_>> {
         let servers = self.servers.iter().map(|(subject, server)| self.now(subject.as_deref(), server));
         servers.max_by(|a, b| a.rank().partial_cmp(&b.rank()).unwrap_or(Ordering::Equal))
@@ -205,7 +205,7 @@ mod tests {
     }
 
     #[test]
-    fn a_checkpoint_is_under_way_between_its_lines_in_the_log() {
+    fn a_checkpoint_runs_between_its_lines_in_the_log() {
         let mut live = Live::default();
         let log = |event| What::Log(LogSample { pid: None, event, message: String::new() });
         live.add(&line(1.0, None, log(LogEvent::CheckpointBegan { reason: "time".to_owned() })));

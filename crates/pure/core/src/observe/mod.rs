@@ -56,7 +56,7 @@ pub struct Observed {
     pub what: What,
 }
 
-/// What one line tells.
+/// Content of one line.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(tag = "of", rename_all = "snake_case")]
 pub enum What {
@@ -90,7 +90,7 @@ pub enum What {
         /// The statements that took most of the time, the slowest first.
         statements: Vec<StatementSample>,
     },
-    /// Commands at work that report their progress.
+    /// Running commands that report their progress.
     Progress {
         /// One sample a command.
         commands: Vec<ProgressSample>,

@@ -10,7 +10,7 @@ pub struct ProcessSample {
     pub roles: Vec<RoleSample>,
     /// Processes in uninterruptible sleep at the end of the time; at most 20.
     pub stuck: Vec<StuckProcess>,
-    /// Proportional memory of all processes would be dear to read; this is the largest resident set of one.
+    /// Largest resident set of one process; proportional memory of all of them would be expensive to read.
     pub largest_resident_bytes: Option<u64>,
 }
 
@@ -91,7 +91,7 @@ pub struct RoleSample {
     /// How many were in uninterruptible sleep, as a mean of all readings.
     pub stuck: f64,
     /// How many of those the kernel made wait because too many pages were dirty, or that waited behind one of these to
-    /// write to the same file, where it tells in which function they sleep.
+    /// write to the same file, where it shows in which function they sleep.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub throttled: Option<f64>,
 }

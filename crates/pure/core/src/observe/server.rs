@@ -32,7 +32,7 @@ pub struct WaitSample {
 }
 
 impl WaitSample {
-    /// Whether sessions of clients were seen. Servers before 10 do not tell them from background workers.
+    /// Whether sessions of clients were seen. Servers before 10 do not distinguish them from background workers.
     pub fn is_of_client(&self) -> bool {
         self.backend == "client backend" || self.backend == "session"
     }
@@ -54,7 +54,7 @@ pub struct SessionSample {
     pub statement_age_s: Option<f64>,
 }
 
-/// Most sessions that wait for locks of which is told at one time: those that have waited for the longest time.
+/// Most sessions waiting for locks that are reported at one time: those that have waited longest.
 pub const MOST_BLOCKED: usize = 20;
 
 /// A session that waited for a lock.

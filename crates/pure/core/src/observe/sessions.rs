@@ -15,7 +15,7 @@ pub struct SessionsSeen {
     pub busy: Vec<BusySession>,
 }
 
-/// A session that is at work, or in a transaction.
+/// A session that is active, or in a transaction.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct BusySession {
     /// Process id of its backend.

@@ -10,7 +10,7 @@ use super::{
 /// A shorter line than this, in seconds, does not count for peaks.
 const LEAST_FOR_PEAKS_S: f64 = 0.5;
 
-/// What lines tell about a time. A line that lies partly in it counts for that part, as if its rates had been constant.
+/// What lines say about a time. A line that lies partly in it counts for that part, as if its rates had been constant.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LineSums {
     from_s: f64,

@@ -167,7 +167,7 @@ pub struct PlanWay {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct PlanCost {
     /// Seconds of planning, or of taking a cached plan, of each execution; empty for prepared statements before
-    /// PostgreSQL 10, whose EXPLAIN does not tell.
+    /// PostgreSQL 10, whose EXPLAIN does not show it.
     pub planning_seconds: Vec<f64>,
     /// Seconds of executing; empty if the query was only planned.
     pub execution_seconds: Vec<f64>,

@@ -17,7 +17,7 @@ pub enum BottleneckKind {
     FewClients,
     /// Fewer clients reach more.
     ManyClients,
-    /// Clients wait for a connection: they connect anew, or a pooler or the server has none left.
+    /// Clients wait for a connection: they reconnect, or a pooler or the server has none left.
     Connections,
     /// The server's processes use all CPUs that they may use.
     ServerCpu,
@@ -35,7 +35,7 @@ pub enum BottleneckKind {
     WriteIo,
     /// The kernel makes writers wait because too many pages are dirty.
     DirtyPages,
-    /// Throughput falls while a checkpoint is under way.
+    /// Throughput falls while a checkpoint is in progress.
     Checkpoints,
     /// Commits wait for the device to flush WAL.
     WalFlush,

@@ -34,11 +34,11 @@ pub struct Tail {
     pub seen: u64,
     /// Samples taken of them.
     pub samples: u64,
-    /// Whether the server names wait events (9.6 and later); if not, a sample tells only whether a lock was waited for.
+    /// Whether the server names wait events (9.6 and later); if not, a sample shows only whether a lock was waited for.
     pub has_wait_events: bool,
     /// What they waited for, the largest share first, those without a sample last. The shares add up to 1.
     pub causes: Vec<TailCause>,
-    /// What went on meanwhile, whatever they waited for.
+    /// What happened meanwhile, whatever they waited for.
     pub circumstances: Vec<TailCircumstance>,
     /// Why no sample shows what they waited for, the largest share first; together the share without a sample.
     pub unseen: Vec<TailUnseen>,
@@ -61,7 +61,7 @@ pub struct TailCause {
     /// The wait event in the server's terms, such as `IO:WALSync`; `running`, `client` and `Lock` as in
     /// [`WaitSample`](crate::observe::WaitSample); `no client free`, `no sample`, `hidden`, `other`.
     pub wait: String,
-    /// What went on meanwhile.
+    /// What happened meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub during: Vec<Circumstance>,
     /// Who held the lock, if a lock was waited for.
@@ -79,13 +79,13 @@ pub struct TailCause {
     pub samples: u64,
 }
 
-/// What went on while a sample was taken.
+/// What happened while a sample was taken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Circumstance {
-    /// A checkpoint was under way, by the server's log.
+    /// A checkpoint was in progress, by the server's log.
     Checkpoint,
-    /// An automatic VACUUM or ANALYZE was under way, by the server's log.
+    /// An automatic VACUUM or ANALYZE was running, by the server's log.
     Autovacuum,
     /// A device under the server's files took at least 10 ms a request and five times as long as usual.
     DeviceStall,
@@ -109,14 +109,14 @@ impl Circumstance {
     ];
 }
 
-/// How often something went on.
+/// How often something happened.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TailCircumstance {
-    /// What went on.
+    /// What happened.
     pub during: Circumstance,
     /// Share of the tail's transactions whose samples fell into it, from 0 to 1.
     pub share: f64,
-    /// Share of the measured time in which it went on, from 0 to 1; absent if it is not known for all of the time.
+    /// Share of the measured time in which it happened, from 0 to 1; absent if it is not known for all of the time.
     pub of_time: Option<f64>,
 }
 
@@ -199,7 +199,7 @@ pub struct SeenWaiting {
     pub samples: u64,
     /// As in [`TailCause::wait`].
     pub wait: String,
-    /// What went on meanwhile.
+    /// What happened meanwhile.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub during: Vec<Circumstance>,
     /// Who held the lock, if a lock was waited for.

@@ -1,4 +1,4 @@
-//! The script that takes down what is on disks already, whoever made it.
+//! The script that takes down what is on disks already, whatever made it.
 
 use pgdyno_core::{
     host::{BlockDevice, DeviceKind, Inventory},

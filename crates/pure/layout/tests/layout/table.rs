@@ -160,13 +160,13 @@ fn the_stripe_follows_from_purpose_block_and_disks() {
 }
 
 #[test]
-fn a_raid_controller_tells_its_stripes() {
+fn a_raid_controller_reports_its_stripes() {
     let mut disk = disks(1, 4 * TIB);
     (disk[0].minimum_io_bytes, disk[0].optimal_io_bytes) = (Some(64 * KIB), Some(384 * KIB));
     let mut request = request(disk, Raid::None, Manager::None, FilesystemKind::Ext4);
-    let told = layout(&request);
-    assert_eq!(told.partitions[0].start_bytes(), 3 * MIB, "a multiple of 1 MiB and of 384 KiB");
-    assert_eq!(ext4_numbers(&told, 0), (Some(16), Some(96), MIB));
+    let planned = layout(&request);
+    assert_eq!(planned.partitions[0].start_bytes(), 3 * MIB, "a multiple of 1 MiB and of 384 KiB");
+    assert_eq!(ext4_numbers(&planned, 0), (Some(16), Some(96), MIB));
     request.disks[0].optimal_io_bytes = Some(33_553_920);
     assert_eq!(layout(&request).stripes, None);
 }
@@ -283,7 +283,7 @@ fn what_cannot_be_is_refused() {
             it.disks.truncate(4);
         }),
         ("needs a RAID level", |it| (it.raid, it.manager) = (Raid::None, Manager::Md)),
-        ("needs somebody", |it| it.manager = Manager::None),
+        ("needs a manager", |it| it.manager = Manager::None),
         ("cannot be put on 8 disks", |it| (it.raid, it.manager) = (Raid::None, Manager::None)),
         ("ZFS is not put on lvm", |it| it.filesystem = FilesystemKind::Zfs),
         ("ext4 has no snapshots", |it| (it.manager, it.snapshot) = (Manager::Md, true)),

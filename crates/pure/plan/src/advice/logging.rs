@@ -1,4 +1,4 @@
-//! What own servers log, so that a record can tell why a run was slow: a few lines for events that take long, and in
+//! What own servers log, so that a record shows why a run was slow: a few lines for events that take long, and in
 //! the time zone of the record.
 
 use pgdyno_core::facts::Choice;

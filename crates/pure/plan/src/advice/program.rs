@@ -141,7 +141,7 @@ mod tests {
     }
 
     #[test]
-    fn the_flags_that_were_given_tell_more_than_the_level() {
+    fn the_flags_that_were_given_say_more_than_the_level() {
         let mut own = program(GCC, "-Wall -O3 -march=native");
         own.build.made = Some(MadeFacts { cflags: "-O3 -march=native".into(), ..MadeFacts::default() });
         assert_eq!(own.compiled().as_deref(), Some("gcc 12.2.0, -O3 -march=native"));

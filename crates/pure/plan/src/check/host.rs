@@ -53,7 +53,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told() {
+    fn what_is_wrong_is_reported() {
         for (text, said) in [
             ("[host]\nset = { \"vm.swappiness\" = \"1\" }", "values are given, but `apply` is not true"),
             ("[host]\napply = true\nset = { \"vm.swappiness\" = \"\" }", "no usable name or value"),

@@ -115,7 +115,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_with_tables_of_a_workload_is_told() {
+    fn what_is_wrong_with_tables_of_a_workload_is_reported() {
         let of = |load: &str| format!("[[workload]]\nscript = \"tpcb-like\"\nload = {{ {load} }}\n");
         let plain = "[[workload]]\nscript = \"tpcb-like\"\n";
         for (text, said) in [

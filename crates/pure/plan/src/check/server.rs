@@ -134,7 +134,7 @@ fn network(server: &ServerPlan) -> Option<Fault> {
     })
 }
 
-/// Fault of the name of a build, or of `bindir` beside it.
+/// Fault of the name of a build, or of a `bindir` given with it.
 fn build(server: &ServerPlan) -> Option<Fault> {
     let name = server.build.as_deref()?;
     if name.is_empty() || name.chars().any(|c| c.is_control() || c == '/') {

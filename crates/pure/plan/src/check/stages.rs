@@ -9,7 +9,7 @@ use crate::{
 /// Appends the faults of stages.
 pub(super) fn stages(plan: &Plan, faults: &mut Vec<Fault>) {
     if plan.reference.is_some() && !plan.stage.iter().any(|stage| stage.action.is_of_storage()) {
-        let what = "published figures stand beside those of `disk` stages, and there are none";
+        let what = "published figures are shown next to those of `disk` stages, and there are none";
         faults.push(fault("reference", what, "leave it out, or add a [[stage]] with do = \"disk io\""));
     }
     if plan.stage.is_empty() {

@@ -97,7 +97,7 @@ mod tests {
         assert_eq!(plan.subject[1].settings["jit"], "off");
     }
 
-    /// Options of a subject are judged with those of `[load]`, which they go over.
+    /// Options of a subject are judged with those of `[load]`, which they override.
     #[test]
     fn a_subject_has_tables_of_its_own() {
         let plan = read(
@@ -111,7 +111,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_wrong_is_told_with_its_line() {
+    fn what_is_wrong_is_reported_with_its_line() {
         let many = "[[subject]]\npg = \"18\"\n".repeat(MAX_SUBJECTS + 1);
         for (text, said) in [
             ("[[subject]]\npgs = \"18\"", "x.toml:3:1: unknown key `pgs` in [[subject]]"),

@@ -27,7 +27,7 @@ pub struct Fit<'a> {
     pub side_by_side: u64,
     /// The server's block size in bytes, the unit of some numbers.
     pub block_bytes: u64,
-    /// The user's settings, which go over the preset.
+    /// The user's settings, which override the preset.
     pub given: &'a BTreeMap<String, String>,
 }
 
@@ -376,10 +376,10 @@ mod tests {
 
     fn reason<'a>(of: &'a Fitted, name: &str) -> &'a str {
         let change = of.facts.changes.iter().find(|change| change.name == name);
-        &change.unwrap_or_else(|| panic!("{name} is not told")).reason
+        &change.unwrap_or_else(|| panic!("{name} is not reported")).reason
     }
 
-    /// Every setting of every preset on every major is either taken or told with a reason.
+    /// Every setting of every preset on every major is either taken or reported with a reason.
     #[test]
     fn nothing_is_lost_in_silence() {
         for preset in presets() {
@@ -387,9 +387,9 @@ mod tests {
                 for preset in [preset.clone(), as_published(preset.clone())] {
                     let fitted = fitted(&preset, version_num, &[]);
                     for (name, published) in &preset.settings {
-                        let told = fitted.facts.changes.iter().any(|change| change.name == *name);
+                        let reported = fitted.facts.changes.iter().any(|change| change.name == *name);
                         let taken = value(&fitted, name) == Some(published);
-                        assert!(taken != told, "{name} of {} on {version_num}", preset.name);
+                        assert!(taken != reported, "{name} of {} on {version_num}", preset.name);
                     }
                 }
             }
@@ -457,7 +457,7 @@ mod tests {
         let on_18 = fitted(&preset, 180_000, &[]);
         assert_eq!(value(&on_18, "wal_keep_size"), Some("0"));
         let renamed =
-            on_18.facts.changes.iter().find(|change| change.name == "wal_keep_segments").expect("told");
+            on_18.facts.changes.iter().find(|change| change.name == "wal_keep_segments").expect("reported");
         assert_eq!((renamed.used_name(), renamed.used.as_deref()), ("wal_keep_size", Some("0")));
         assert_eq!(value(&fitted(&preset, 120_000, &[]), "wal_keep_segments"), Some("0"));
         assert_eq!(value(&fitted(&preset, 90_500, &[]), "wal_level"), Some("hot_standby"));
@@ -478,7 +478,7 @@ mod tests {
         assert_eq!(value(&fitted(&few, 180_000, &[]), "max_connections"), Some("100"));
         assert_eq!(value(&on_18, "track_io_timing"), Some("on"));
         assert_eq!(value(&on_18, "log_lock_waits"), Some("on"));
-        // What a preset says of autovacuum in the log goes over what pgdyno would say.
+        // What a preset says of autovacuum in the log overrides what pgdyno would set.
         let logs_all = fitted(&named("scaleup-9.6"), 180_000, &[]);
         assert_eq!(value(&logs_all, "log_autovacuum_min_duration"), Some("0"));
     }
@@ -519,7 +519,7 @@ mod tests {
             assert_eq!(value(&verbatim, name), None, "{name}");
         }
         let archive = verbatim.facts.changes.iter().find(|change| change.name == "archive_command");
-        assert_eq!(archive.expect("told").published, None, "it may hold a secret");
+        assert_eq!(archive.expect("reported").published, None, "it may hold a secret");
         assert_eq!(value(&verbatim, "synchronous_commit"), Some("off"));
         // 64 GB are taken for a quarter of 256 GB, of which there are 24 here.
         let here = fitted(&preset, 180_000, &[]);
@@ -529,14 +529,15 @@ mod tests {
     }
 
     #[test]
-    fn what_the_server_refuses_is_told() {
+    fn what_the_server_refuses_is_reported() {
         let mut on_18 = fitted(&named("storage-12"), 180_000, &[]);
         on_18.leave_out("wal_keep_size", "no such setting");
         on_18.leave_out("jit_nonsense", "no such setting");
         on_18.leave_out("random_page_cost", "no such value");
         assert_eq!((value(&on_18, "wal_keep_size"), value(&on_18, "random_page_cost")), (None, None));
         assert_eq!(reason(&on_18, "wal_keep_segments"), "no such setting");
-        let cost = on_18.facts.changes.iter().find(|change| change.name == "random_page_cost").expect("told");
+        let cost =
+            on_18.facts.changes.iter().find(|change| change.name == "random_page_cost").expect("reported");
         assert_eq!((cost.published.as_deref(), cost.used.as_deref()), (Some("1.1"), None));
     }
 }

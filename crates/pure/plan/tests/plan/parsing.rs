@@ -102,7 +102,7 @@ fn the_plan_of_six_cases_is_that_of_the_article() {
     );
     assert_eq!(article.measure.duration.as_secs_f64(), 120.0);
     let small = plan.clone().at_size("small").expect("it has this size too");
-    assert_eq!(small, plan, "what stands above is the small size");
+    assert_eq!(small, plan, "the plan above has the small size");
     let problem = plan.at_size("big").expect_err("there is none");
     assert_eq!(problem.hint.as_deref(), Some("its sizes are article, small"));
 }

@@ -16,7 +16,7 @@ pub struct ExistingTables {
     pub owner: String,
     /// Their scale: the scale factor of TPC-B, the rows of `test`, or the number of warehouses.
     pub scale: u64,
-    /// Seed of the load, if `pgdyno load` loaded them and left its record; absent if somebody else did.
+    /// Seed of the load, if `pgdyno load` loaded them and left its record; absent if another program did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub loaded_by: Option<u64>,
     /// Storage of `pgbench_accounts`; absent for other sets.

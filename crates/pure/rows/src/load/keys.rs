@@ -148,7 +148,7 @@ fn requested_words(limits: &[KeyLimit], builds: u64) -> String {
     format!("requested, but {why}")
 }
 
-/// Bytes of a table for each process that scans it for a key, where nobody requested a number: a worker starts in
+/// Bytes of a table for each process that scans it for a key, where no number was requested: a worker starts in
 /// milliseconds, and reads this in some hundred.
 const SCAN_BYTES: u64 = 64 << 20;
 
@@ -178,7 +178,7 @@ pub fn table_workers(
 }
 
 /// The storage option of large tables while their keys are built. It has the server ignore their sizes, by which even
-/// 10 TiB stand for no more than 13 workers.
+/// 10 TiB make no more than 13 workers.
 fn table_option(facts: &KeyFacts, workers: u64, maintenance_bytes: u64) -> Option<Choice> {
     let is_requested = facts.requested.is_some();
     if facts.has_option && !is_requested {
@@ -302,7 +302,7 @@ mod tests {
         KeyFacts { requested: Some(workers), max_worker_processes: 32, ..FACTS }
     }
 
-    /// Article 003: 24 workers were requested, and the table's size alone stands for 11 or 12.
+    /// Article 003: 24 workers were requested, and the table's size alone makes 11 or 12.
     #[test]
     fn requested_workers_get_their_memory_and_the_option_of_the_table() {
         let chosen = KeySettings::choose(&KeyFacts { rows: 1_000_000, ..requested(24) });

@@ -143,8 +143,8 @@ impl LoadPlan {
     /// Text for users on what an interrupted load keeps, and what a resumed one repeats.
     pub fn kept(&self) -> &'static str {
         match (self.whole(), self.partitions) {
-            (true, None) => "filled tables are kept, a partly filled table begins anew",
-            (true, Some(_)) => "filled partitions are kept, partly filled ones begin anew",
+            (true, None) => "filled tables are kept, a partly filled table is filled again",
+            (true, Some(_)) => "filled partitions are kept, partly filled ones are filled again",
             (false, _) => "everything is kept except at most one chunk of each stream",
         }
     }
@@ -241,7 +241,7 @@ pub struct LoadRequest {
     #[serde(skip_serializing_if = "Vec::is_empty", with = "table_options")]
     #[cfg_attr(feature = "flags", arg(long = "table-option", value_name = "NAME=VALUE"))]
     pub table_options: Vec<TableOption>,
-    /// Unlogged tables, which a crash of the server empties; reports state it beside every number
+    /// Unlogged tables, which a crash of the server empties; reports state it with every number
     #[cfg_attr(feature = "flags", arg(long))]
     pub unlogged: bool,
     /// Foreign keys between the tables
@@ -520,7 +520,7 @@ impl LoadRequest {
         self.method.unwrap_or_else(best)
     }
 
-    /// Whether filling `log` in chunks beside partitions filled as a whole is faster, if no method was requested.
+    /// Whether filling `log` in chunks while partitions are filled as a whole is faster, if no method was requested.
     fn log_chunks(&self, partitions: Option<Partitions>, rows: u64, streams: u64) -> bool {
         let ranges = partitions.is_some_and(|partitions| partitions.method == PartitionMethod::Range);
         ranges
@@ -601,7 +601,7 @@ mod tests {
         assert_eq!((chunk(1, 4), chunk(100, 2), chunk(10_000_000, 64)), (50_000, 312_500, 10_000_000));
     }
 
-    /// The message on an interrupted load depends on the method: a table in one stream begins anew.
+    /// The message on an interrupted load depends on the method: a table in one stream is filled again.
     #[test]
     fn what_stays_depends_on_the_way() {
         let kept = |partitions, method, streams| {
@@ -613,7 +613,7 @@ mod tests {
             };
             request.plan(streams).expect("it can be").kept()
         };
-        assert!(kept(0, None, 1).contains("a partly filled table begins anew"));
+        assert!(kept(0, None, 1).contains("a partly filled table is filled again"));
         assert!(kept(2, None, 1).contains("filled partitions are kept"));
         assert!(kept(0, None, 8).contains("one chunk of each stream"));
         assert!(kept(2, Some(PartitionMethod::Hash), 1).contains("one chunk of each stream"));
@@ -695,7 +695,7 @@ mod tests {
         assert_eq!((plan.fillfactor_of(Table::Accounts), plan.fillfactor_of(Table::Tellers)), (50, 100));
     }
 
-    /// Whoever resumes a load may use more workers than the machine had when it was begun.
+    /// A resumed load may use more workers than the machine had when the load began.
     #[test]
     fn workers_of_keys_do_not_make_another_load() {
         let begun = LoadRequest { scale: Some(1), key_workers: Some(2), ..LoadRequest::default() };

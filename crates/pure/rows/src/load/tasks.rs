@@ -235,9 +235,9 @@ mod tests {
         }
     }
 
-    /// `log` is filled in chunks beside partitions unless one stream is requested or faster.
+    /// `log` is filled in chunks along with partitions unless one stream is requested or faster.
     #[test]
-    fn a_long_log_beside_partitions_is_cut() {
+    fn a_long_log_next_to_partitions_is_cut() {
         let of_log = |log_rows, way, streams| {
             let request = LoadRequest {
                 set: Set::Scaleup,

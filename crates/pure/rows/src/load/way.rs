@@ -10,7 +10,7 @@ use super::Set;
 #[serde(rename_all = "lowercase")]
 #[cfg_attr(feature = "flags", derive(clap::ValueEnum))]
 pub enum Way {
-    /// One COPY FREEZE for each table or range partition; an interrupted task begins anew.
+    /// One COPY FREEZE for each table or range partition; an interrupted task starts over.
     #[default]
     Stream,
     /// COPY in chunks by several streams into one table; VACUUM freezes the rows afterwards.
@@ -46,7 +46,7 @@ const VACUUM_ROWS_PER_S: f64 = 2.5e6;
 const TPCC_ROW: f64 = 2.0;
 /// Total time of the TPC-C tables relative to the longest one.
 const TPCC_TABLES: f64 = 3.0;
-/// Longest acceptable stream in seconds, since an interrupted stream begins anew.
+/// Longest acceptable stream in seconds, since an interrupted stream starts over.
 const LONGEST_STREAM_S: f64 = 300.0;
 
 /// Estimated seconds until all rows of a plain table are frozen, on a current machine; only the ratio matters.

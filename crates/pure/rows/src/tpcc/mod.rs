@@ -188,7 +188,7 @@ mod tests {
             let original = lines.iter().filter(|line| line[data].contains("ORIGINAL"));
             share(original.clone().count(), lines.len(), 10.0);
             let places = original.filter_map(|line| line[data].find("ORIGINAL"));
-            assert_eq!((places.clone().min(), places.max()), (Some(0), Some(42)), "it stands anywhere");
+            assert_eq!((places.clone().min(), places.max()), (Some(0), Some(42)), "it is anywhere");
         }
     }
 

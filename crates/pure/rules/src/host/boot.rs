@@ -111,7 +111,7 @@ pub const RULES: &[Rule] = &[
         today: Today::Kept,
         why: "Memory is not yet fragmented then, so the pool gets all its pages; vm.nr_hugepages, set later, may get \
              fewer. Pages of 2 MiB can also be reserved later, so the word is needed for 1 GiB pages, or where the \
-             pool came out too small. PostgreSQL tells the count that it needs: postgres -C \
+             pool came out too small. PostgreSQL prints the count that it needs: postgres -C \
              shared_memory_size_in_huge_pages, since 15.",
         danger: "Reserved pages serve nothing but programs that ask for them: a pool that is much larger than \
                 shared_buffers takes memory from the page cache and from sessions.",
@@ -383,7 +383,7 @@ fn judge_clock_source(given: &Given<'_>, word: &str) -> Option<Finding> {
     Some(match word {
         _ if word != current => given
             .no_effect(format!(
-                "The present source is {current}: the kernel did not accept the requested one, or somebody changed it."
+                "The present source is {current}: the kernel did not accept the requested one, or it was changed later."
             ))
             .drop_boot_word(),
         "hpet" | "acpi_pm" if has_tsc => given

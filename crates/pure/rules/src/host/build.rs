@@ -49,7 +49,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(Page {
         name: "--with-pgport",
         also: &["-Dpgport"],
-        what: "The port that servers and clients of this build use unless told otherwise; 5432 by default.",
+        what: "The port that servers and clients of this build use by default; 5432 if not given.",
         today: Today::DefaultIsRight,
         why: "It has no effect on speed, and clients of other builds do not know it. Set port in postgresql.conf \
              instead.",

@@ -59,7 +59,7 @@ pub const RULES: &[Rule] = &[
         also: &["initdb --lc-ctype"],
         what: "What counts as a letter and what its upper case is; fixed for a database when it is created.",
         today: Today::Depends,
-        why: "With C only ASCII letters are known to upper(), ILIKE and regular expressions. en_US.utf8 beside an \
+        why: "With C only ASCII letters are known to upper(), ILIKE and regular expressions. en_US.utf8 with an \
              order of C keeps comparisons fast. With the encoding SQL_ASCII, any locale is accepted and letters \
              beyond ASCII are not recognised.",
         source: "PostgreSQL manual, initdb and Locale Support.",

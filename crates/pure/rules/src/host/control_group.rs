@@ -27,7 +27,7 @@ pub const RULES: &[Rule] = &[
         also: &["cgroup cpu", "CPUQuota", "cpu.cfs_quota_us"],
         what: "CPU time of a control group per period, mostly of 100 ms.",
         today: Today::Depends,
-        why: "A group with many processes uses up its period at once and then stands still until the next one, so \
+        why: "A group with many processes uses up its period at once and is then stopped until the next one, so \
              that latencies of up to a period appear. Whole processors (cpuset.cpus) have no such gaps.",
         danger: "A process that holds a lock is stopped as well, and all that wait for it.",
         source: SOURCE,
@@ -92,7 +92,7 @@ fn judge_cpu(given: &Given<'_>) -> Option<Finding> {
     let is_limit = |cpus: &f64| cpus.is_finite() && (processors == 0 || *cpus < f64::from(processors));
     let present = units::significant(given.host.kernel.cgroup.cpus.filter(is_limit)?);
     let reason = format!(
-        "The group has {present} s of CPU time per second on {processors} processors, and stands still when a period \
+        "The group has {present} s of CPU time per second on {processors} processors, and is stopped when a period \
          is used up."
     );
     Some(given.fine(reason).present(present))

@@ -25,7 +25,7 @@ pub const RULES: &[Rule] = &[
              fairness between programs of a desktop and is expensive per request. Volumes of LVM and arrays have no \
              scheduler of their own.",
         gain: here(
-            "mq-deadline instead of none: no difference could be told, -0.3 % [-8.1, 8.1] of the TPS of TPC-B with 8 \
+            "mq-deadline instead of none: no significant difference, -0.3 % [-8.1, 8.1] of the TPS of TPC-B with 8 \
              clients on a virtio disk",
         ),
         source: "Linux Documentation/block/deadline-iosched.rst, bfq-iosched.rst and switching-sched.rst.",
@@ -145,7 +145,7 @@ fn judge_scheduler(given: &Given<'_>, disk: &BlockDevice) -> Option<Finding> {
     let present = disk.scheduler.as_deref()?;
     let is_fast = matches!(disk.kind, DeviceKind::Nvme | DeviceKind::Virtual);
     if !is_fast {
-        // Where not even the kernel tells whether a disk rotates, nothing is said.
+        // Where not even the kernel knows whether a disk rotates, nothing is reported.
         disk.rotational?;
     }
     let rotates = !is_fast && given.host.rotates(disk) == Some(true);
@@ -169,8 +169,8 @@ fn judge_scheduler(given: &Given<'_>, disk: &BlockDevice) -> Option<Finding> {
             let reason = match (rotates, is_fast) {
                 (true, _) => "It fits a rotating disk.",
                 (_, true) if !matches!(present, "none" | "noop") => {
-                    "The disk needs no order of requests: none would save some CPU time for each, which could not be \
-                     told from noise where we measured it."
+                    "The disk needs no order of requests: none would save some CPU time for each, which was \
+                     within the noise where we measured it."
                 }
                 (_, true) => "It fits a disk that orders requests by itself.",
                 _ => "It fits this disk.",
@@ -586,7 +586,7 @@ mod tests {
     }
 
     #[test]
-    fn the_cache_is_told() {
+    fn the_cache_is_reported() {
         for (write_cache, said) in [
             (Some("write back"), Some("The kernel flushes its cache at fsync.")),
             (

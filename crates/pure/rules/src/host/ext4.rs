@@ -26,8 +26,8 @@ pub const RULES: &[Rule] = &[
         why: "5 % of a large volume is space that the server can never use; 0 or 1 is right for a volume that holds \
              nothing but data directories. tune2fs -m changes it at any time. df counts the reserve as neither used \
              nor available. It also keeps some space free, without which files fragment; watch free space yourself \
-             instead. More than the default is told of every volume, the default where it is large and not the root \
-             of the system.",
+             instead. Reported are more than the default on any volume, and the default where it is large and not on \
+             the root file system.",
         danger: "With 0, a file system that ran full has nothing left with which root could repair it.",
         source: "mke2fs(8), tune2fs(8).",
         ..Page::EMPTY
@@ -123,8 +123,8 @@ pub const RULES: &[Rule] = &[
         what: "A label by which fstab can name the file system.",
         today: Today::Kept,
         why: "Names such as /dev/sdb may change at each start of the host. LABEL=, UUID= and names of LVM do not. A \
-             UUID is unique without care, a label can be read; two file systems with one label are a trap for whoever \
-             clones disks.",
+             UUID is unique without care, a label can be read; after cloning disks, beware of two file \
+             systems with one label.",
         source: "fstab(5), blkid(8).",
         ..Page::EMPTY
     }),
@@ -151,7 +151,7 @@ pub const RULES: &[Rule] = &[
              confirmed are lost at a power failure, and the file system itself may be damaged. Where all disks have \
              no volatile cache (write_cache is write through), the kernel sends no flush anyway, so that barrier=0 \
              brings nothing. The manual knows one case for it: a controller whose cache is kept by a battery that \
-             works, and which writes it out whenever it is told to flush. Such a controller can mostly be told itself \
+             works, and which writes it out whenever it is asked to flush. Such a controller can mostly be configured \
              to keep what is flushed, which shows as write_cache write through. Figures measured on other disks with \
              barrier=0 are those of a server without fsync.",
         danger: "Loss of confirmed commits and corruption of the file system at a power failure.",
@@ -170,7 +170,7 @@ pub const RULES: &[Rule] = &[
              require a journal for them. But without one nothing brings the metadata back in order after a crash: the \
              kernel mounts the file system all the same, with a warning only, and damage goes unnoticed unless it is \
              checked before (e2fsck), for minutes to hours on a large volume; what the check cannot place is lost or \
-             in lost+found, WAL included. A journal of metadata costs little beside the WAL: data=ordered does not \
+             in lost+found, WAL included. Compared with WAL, a journal of metadata costs little: data=ordered does not \
              write data twice. tune2fs -j adds one, which is in use from the next mount on; where the file system is \
              mounted meanwhile, as a file .journal that must stay.",
         danger: "After a crash of the host, files and directories may be damaged or missing.",
@@ -192,7 +192,7 @@ pub const RULES: &[Rule] = &[
              not protected. With delayed allocation, ordered mode flushes little, so that the gain on ext4 is small. \
              ext4 refuses another mode at a remount: it holds from the next mount, after umount or a reboot.",
         danger: "Old contents of other files may appear in files that were not synced when the host crashed. With \
-                barrier=0 beside it, commits are lost as well.",
+                barrier=0 as well, commits are also lost.",
         source: "Linux Documentation/admin-guide/ext4.rst (data=); PostgreSQL manual, Write-Ahead Logging (tip on \
                 journaled file systems).",
         ..Page::EMPTY
@@ -214,7 +214,7 @@ pub const RULES: &[Rule] = &[
         name: "journal_async_commit",
         what: "The journal of ext4 writes its commit block without waiting for the blocks before it.",
         today: Today::DefaultIsRight,
-        why: "It saves one flush per commit of the journal and relies on checksums to tell after a crash whether all \
+        why: "It saves one flush per commit of the journal and relies on checksums to show after a crash whether all \
              arrived. The kernel refuses it together with data=ordered, because data could then be missing from files \
              that the journal calls complete; so it comes with data=writeback and its exposure. What it brings was \
              not measured.",
@@ -237,16 +237,17 @@ fn judge_reserve(given: &Given<'_>, mount: &Mount) -> Option<Finding> {
         "root" => "the server can never use them",
         _ => "a server of another user can never use them",
     };
-    let told = format!("{} of {} are free for {who} alone", bytes(reserved), bytes(size));
+    let reserve = format!("{} of {} are free for {who} alone", bytes(reserved), bytes(size));
     let is_large = mount.point != "/" && reserved > LARGE && share > 0.02;
     let finding = if share > ABOVE_DEFAULT {
-        let reason =
-            format!("{told}, more than the default of 5 %: {never}. Somebody chose it: ask what for first.");
+        let reason = format!(
+            "{reserve}, more than the default of 5 %: {never}. It was set on purpose: ask why first."
+        );
         given.improve(reason).recommend(if mount.point == "/" { "tune2fs -m 5" } else { "tune2fs -m 1" })
     } else if is_large {
-        given.improve(format!("{told}: {never}.")).recommend("tune2fs -m 1")
+        given.improve(format!("{reserve}: {never}.")).recommend("tune2fs -m 1")
     } else {
-        given.fine(format!("{told}."))
+        given.fine(format!("{reserve}."))
     };
     Some(finding.present(bytes(reserved)))
 }
@@ -440,7 +441,7 @@ mod tests {
     }
 
     #[test]
-    fn a_large_reserve_is_told() {
+    fn a_large_reserve_is_reported() {
         const GB: u64 = 1 << 30;
         for (point, size, reserved, expected) in [
             ("/", Some(252 * GB), Some(161 * GB), &[Standing::Improve][..]),
@@ -459,7 +460,7 @@ mod tests {
             assert_eq!(standings("mkfs.ext4 -m", &host), expected, "{point} {reserved:?} of {size:?}");
             let named = findings("mkfs.ext4 -m", &host).first().is_none_or(|finding| {
                 let better = if point == "/" { "tune2fs -m 5" } else { "tune2fs -m 1" };
-                finding.object == point && finding.recommended.as_deref().is_none_or(|told| told == better)
+                finding.object == point && finding.recommended.as_deref().is_none_or(|value| value == better)
             });
             assert!(named, "{point}");
         }
@@ -471,7 +472,7 @@ mod tests {
         (of.size_bytes, of.reserved_bytes) = (Some(100 << 30), Some(50 << 30));
         let finding = findings("mkfs.ext4 -m", &mounted(of, Vec::new())).remove(0);
         let expected = "50 GiB of 100 GiB are free for root, user 26 and group 27 alone, more than the default of 5 %: \
-                        a server of another user can never use them. Somebody chose it: ask what for first.";
+                        a server of another user can never use them. It was set on purpose: ask why first.";
         assert_eq!((finding.standing, finding.reason.as_str()), (Standing::Improve, expected));
     }
 

@@ -21,7 +21,7 @@ pub const RULES: &[Rule] = &[
              is harmless and brings little. On btrfs each such update copies metadata, more so with snapshots. \
              strictatime writes at every read.",
         gain: here(
-            "noatime instead of relatime: no difference could be told, -1.4 % [-11, 8.8] of the TPS of reads by key of \
+            "noatime instead of relatime: no significant difference, -1.4 % [-11, 8.8] of the TPS of reads by key of \
              8 clients from the page cache, on ext4 on a loop device",
         ),
         source: "mount(8).",
@@ -33,7 +33,7 @@ pub const RULES: &[Rule] = &[
         also: &["diratime"],
         what: "Reading a directory does not update its time of access.",
         today: Today::NoEffect,
-        why: "noatime covers directories as well, so that nodiratime beside it does nothing. Alone it covers \
+        why: "noatime covers directories as well, so that nodiratime in addition does nothing. Alone it covers \
              directories only, which a server rarely reads.",
         source: "mount(8); Linux fs/inode.c, atime_needs_update().",
         ..Page::EMPTY
@@ -42,12 +42,12 @@ pub const RULES: &[Rule] = &[
     Rule::of(Page {
         name: "discard",
         also: &["nodiscard", "fstrim"],
-        what: "The file system tells the disk at once which blocks became free.",
+        what: "The file system notifies the disk at once which blocks became free.",
         today: Today::DefaultIsRight,
         why: "The disk needs to know, but not at once. ext4 with a journal (since Linux 5.15) and XFS (since 4.11) \
              discard in the background after the blocks became free; before, and on ext4 without a journal, dropping \
              or truncating large tables waits for discards. In the background, too, they compete with the requests of \
-             the server on disks that process them slowly. fstrim.timer of util-linux tells the disk once a week \
+             the server on disks that process them slowly. fstrim.timer of util-linux does it once a week \
              instead, and most distributions enable it. btrfs discards in the background by default since Linux 6.2, \
              which is fine.",
         source: "fstrim(8); Linux Documentation/admin-guide/ext4.rst and xfs.rst (discard); fs/ext4/mballoc.c, \
@@ -141,16 +141,12 @@ fn judge_directory_times(given: &Given<'_>, mount: &Mount, _: &str) -> Option<Fi
 
 fn judge_discard(given: &Given<'_>, mount: &Mount, _: &str) -> Option<Finding> {
     let reason = match waits_for_discard(given, mount) {
-        Some(true) => {
-            "Dropping large tables waits for discards; fstrim tells the disk the same at a time of its own."
-        }
+        Some(true) => "Dropping large tables waits for discards; fstrim does the same at a time of its own.",
         Some(false) => {
-            "Blocks are discarded in the background as soon as they are free, beside the requests of the server; \
+            "Blocks are discarded in the background as soon as they are free, while the server sends its requests; \
              fstrim does so at a time of its own."
         }
-        None => {
-            "Dropping large tables may wait for discards; fstrim tells the disk the same at a time of its own."
-        }
+        None => "Dropping large tables may wait for discards; fstrim does the same at a time of its own.",
     };
     let better =
         "without the option, and fstrim once a week (fstrim.timer, or cron where there is no systemd)";

@@ -32,7 +32,7 @@ pub fn data_members(stripe: &Stripe) -> Option<u32> {
         "raid0" | "striped" => Some(stripe.members),
         "raid4" | "raid5" => stripe.members.checked_sub(1),
         "raid6" => stripe.members.checked_sub(2),
-        // Near copies, two of each chunk: what mdadm makes unless told otherwise.
+        // Near copies, two of each chunk: the default of mdadm.
         "raid10" => Some(stripe.members / 2),
         _ => None,
     }

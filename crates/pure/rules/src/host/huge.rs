@@ -40,12 +40,12 @@ impl<'a> Facts<'a> {
     /// machine.
     pub(crate) fn default_huge_page(&self) -> Option<(u64, bool)> {
         let host = self.host;
-        let told = host.memory.default_huge_page_bytes.filter(|bytes| *bytes > 0);
+        let known = host.memory.default_huge_page_bytes.filter(|bytes| *bytes > 0);
         let is_usual = host.arch == "x86_64" && host.kernel.boot_word("default_hugepagesz").is_none();
-        told.map(|bytes| (bytes, false)).or_else(|| is_usual.then_some((USUAL_BYTES, true)))
+        known.map(|bytes| (bytes, false)).or_else(|| is_usual.then_some((USUAL_BYTES, true)))
     }
 
-    /// Memory in all pools of huge pages; where no pool could be read, the kernel parameter tells the pages of the
+    /// Memory in all pools of huge pages; where no pool could be read, the kernel parameter gives the pages of the
     /// default size. `None` if it is unknown.
     pub(crate) fn huge_memory(&self) -> Option<HugeMemory> {
         let pools = &self.host.memory.huge_pages;

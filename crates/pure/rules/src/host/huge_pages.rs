@@ -51,8 +51,8 @@ pub const RULES: &[Rule] = &[
     .sysctl(judge_growth),
     Rule::of(Page {
         name: "vm.hugetlb_shm_group",
-        what: "The group whose members may put System V shared memory into huge pages, beside root and processes with \
-              CAP_IPC_LOCK; 0 by default.",
+        what: "The group whose members may put System V shared memory into huge pages, as root and processes with \
+              CAP_IPC_LOCK may; 0 by default.",
         today: Today::NoEffect,
         why: "The server maps its huge pages, which needs no group; its System V memory (shared_memory_type = sysv) \
              is never in huge pages. Setting it is advice for other database servers.",
@@ -64,7 +64,7 @@ pub const RULES: &[Rule] = &[
     Rule::of(Page {
         name: "transparent_hugepage/enabled",
         also: &["transparent_hugepage", "thp", "transparent huge pages"],
-        what: "Whether the kernel gives huge pages to private memory without being told: always, madvise (to programs \
+        what: "Whether the kernel gives huge pages to private memory without a request: always, madvise (to programs \
               that ask for it) or never.",
         today: Today::Depends,
         why: "PostgreSQL does not ask, so madvise is the same as never for it and keeps the feature for others. With \
@@ -74,7 +74,7 @@ pub const RULES: &[Rule] = &[
         danger: "With always, sessions take more memory than they use, and where defrag is always, too, short \
                 transactions can wait milliseconds for compaction.",
         gain: here(
-            "never instead of always: no difference could be told, -0.6 % [-21, 25] of the TPS of reads by key with 8 \
+            "never instead of always: no significant difference, -0.6 % [-21, 25] of the TPS of reads by key with 8 \
              clients",
         ),
         source: TRANSPARENT,
@@ -436,7 +436,7 @@ mod tests {
     }
 
     #[test]
-    fn a_pool_that_leaves_too_little_is_told() {
+    fn a_pool_that_leaves_too_little_is_reported() {
         let found = findings("vm.nr_hugepages", &pool(host(&[]), 25_600, 0));
         assert_eq!(found[0].standing, Standing::Improve);
         let expected = "50 GiB in huge pages: 78.1 % of the memory. Page cache, sessions and all other programs share \
@@ -481,7 +481,7 @@ mod tests {
         assert_eq!(
             standings("vm.nr_hugepages", &pool(server, 1000, 1000)),
             [Standing::Improve],
-            "nobody takes them"
+            "they are unused"
         );
     }
 

@@ -147,7 +147,7 @@ pub const RULES: &[Rule] = &[
               an item holds, but a line of a user overrides one of a group, and that one of everybody (*).",
         today: Today::Kept,
         why: "Distributions put lines there, such as 20-nproc.conf with 4096 processes for everybody, which override \
-             what stands in limits.conf. A server that systemd starts reads none of them: its unit has LimitNOFILE= \
+             what limits.conf says. A server that systemd starts reads none of them: its unit has LimitNOFILE= \
              and others. Deleting the directory's files, as published, also takes guards from other users; a file of \
              one's own that is read last, with the user's name, is enough.",
         danger: "A limit that one believes to have set is not in force.",

@@ -168,7 +168,7 @@ pub const RULES: &[Rule] = &[
              lowers its score (OOMScoreAdjust=-900 or -1000, which needs root), and \
              PG_OOM_ADJUST_FILE=/proc/self/oom_score_adj in its environment gives its children a normal one again, so \
              that a single session can be chosen.",
-        danger: "With the same low score for all, the OOM killer ends other services or finds nobody and the host \
+        danger: "With the same low score for all, the OOM killer ends other services or finds no process, and the host \
                 stops; with a normal one for all it may end the main process.",
         source: "PostgreSQL manual, \"Linux Memory Overcommit\"; proc_pid_oom_score_adj(5).",
         ..Page::EMPTY
@@ -327,7 +327,7 @@ fn judge_mappings(given: &Given<'_>, value: u64) -> Finding {
     }
 }
 
-/// A share of waiting for memory above this is told.
+/// A share of waiting for memory above this is reported.
 const NOTICED: f64 = 0.05;
 /// A process that waits so long in one and the same place is stuck: healthy disks answer within milliseconds.
 const STUCK_S: f64 = 1.0;
@@ -563,7 +563,7 @@ mod tests {
     }
 
     #[test]
-    fn waiting_for_memory_is_told() {
+    fn waiting_for_memory_is_reported() {
         let mut host = host(&[]);
         assert!(standings("pressure", &host).is_empty());
         let pressure = |of: &str, some_share| Pressure { of: of.to_owned(), some_share, full_share: None };

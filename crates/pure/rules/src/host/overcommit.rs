@@ -34,7 +34,7 @@ pub const RULES: &[Rule] = &[
         what: "Percentage of the memory without explicit huge pages that counts towards CommitLimit; read only where \
               vm.overcommit_memory is 2.",
         today: Today::NoEffect,
-        why: "It is usually published beside vm.overcommit_memory = 0, where the kernel does not read it. In mode 2 \
+        why: "It is usually published with vm.overcommit_memory = 0, where the kernel does not read it. In mode 2 \
              the default of 50 leaves half of the memory of a host without swap to the page cache: the recommended \
              value leaves 5 % of the memory, at least 1 GiB, to the kernel after what swap adds.",
         danger: "Too low in mode 2, the server or its sessions get \"out of memory\" while memory is free; above 100 \
@@ -49,8 +49,8 @@ pub const RULES: &[Rule] = &[
               the ratio holds. Writing one of the two sets the other to 0.",
         today: Today::Depends,
         why: "It is read only where vm.overcommit_memory is 2, as the ratio is, and is finer than whole per cents on \
-             hosts with much memory. Pools of huge pages are not taken off it, so that it has to be what is left \
-             beside them.",
+             hosts with much memory. Pools of huge pages are not subtracted, so it has to be what is left \
+             without them.",
         danger: "Too low in mode 2, the server or its sessions get \"out of memory\" while memory is free.",
         source: "Linux Documentation/admin-guide/sysctl/vm.rst, overcommit_kbytes; mm/util.c, vm_commit_limit.",
         since_kernel: Some((3, 14)),
@@ -165,7 +165,7 @@ fn judge_kbytes(given: &Given<'_>, value: u64) -> Finding {
     }
 }
 
-/// Private memory of a session beside work_mem, in bytes.
+/// Private memory of a session without work_mem, in bytes.
 const SESSION_BYTES: u64 = 8 * MB;
 
 /// The limit as the kernel computes it, with the figures of this host; `None` in place of a limit if one of them is
@@ -396,7 +396,7 @@ mod tests {
     }
 
     #[test]
-    fn a_limit_that_is_not_enforced_is_told_only() {
+    fn a_limit_that_is_not_enforced_is_only_reported() {
         let lax = host(&[("vm.overcommit_memory", "0"), ("vm.overcommit_ratio", "50")]);
         assert_eq!(
             standings("CommitLimit", &with_server(lax, 17, &[("shared_buffers", "60GB")])),

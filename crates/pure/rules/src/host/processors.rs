@@ -464,7 +464,7 @@ mod tests {
     }
 
     #[test]
-    fn turbo_is_told() {
+    fn turbo_is_reported() {
         let mut host = host(&[]);
         assert!(standings("turbo", &host).is_empty());
         for turbo in [true, false] {
@@ -488,7 +488,7 @@ mod tests {
     }
 
     #[test]
-    fn steal_is_told_of_what_was_wanted() {
+    fn steal_is_a_share_of_what_was_wanted() {
         let mut host = host(&[]);
         host.cpu.steal_share = Some(0.009);
         let reason = &findings("steal", &host)[0].reason;

@@ -24,7 +24,7 @@ pub struct Rule {
     judge: Judge,
 }
 
-/// Which part of a host a rule judges. Whatever the host does not have or does not tell has no finding.
+/// Which part of a host a rule judges. Whatever the host does not have or does not show has no finding.
 #[derive(Debug, Clone, Copy)]
 enum Judge {
     /// No running host shows it: the rule is its page.

@@ -155,7 +155,7 @@ mod tests {
     }
 
     #[test]
-    fn the_block_of_the_server_is_8_kib_unless_told() {
+    fn the_block_of_the_server_is_8_kib_by_default() {
         let host = two_mounts();
         assert_eq!(server_block_bytes(&host), 8192);
         assert_eq!(server_block_bytes(&with_setting(host.clone(), "block_size", "32768")), 32768);

@@ -1,4 +1,4 @@
-//! Options of tables, sequences, sessions and roles: what no host tells.
+//! Options of tables, sequences, sessions and roles: what no host shows.
 use pgdyno_settings::here;
 
 use super::rule::Rule;
@@ -13,10 +13,10 @@ const fn switch(name: &'static str, also: &'static [&'static str], what: &'stati
         also,
         what,
         today: Today::DefaultIsRight,
-        why: "In a session it makes the planner use another plan, so that both can be measured; say so beside the \
-              figures, as nobody runs that way. It does not forbid the plan but makes it expensive, so that it may \
-              still be chosen where there is no other. As a setting of a server it hides wrong statistics or \
-              costs, for all statements.",
+        why: "In a session it makes the planner use another plan, so that both can be measured; say so with the \
+              figures, as no production server runs that way. It does not forbid the plan but makes it expensive, \
+              so that it may still be chosen where there is no other. As a setting of a server it hides wrong \
+              statistics or costs, for all statements.",
         source: "PostgreSQL manual, Query Planning, Planner Method Configuration.",
         ..Page::EMPTY
     })

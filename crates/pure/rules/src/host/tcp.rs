@@ -339,7 +339,7 @@ fn judge_retries(given: &Given<'_>, value: u64) -> Finding {
     match given.setting("tcp_user_timeout").filter(|value| !value.starts_with('0')) {
         Some(own) => given.fine(format!("The server has tcp_user_timeout = {own}, which overrides it.")),
         None if value == DEFAULT => {
-            given.fine("It is the default: an answer that nobody takes is given up after 15 minutes or more.")
+            given.fine("It is the default: unacknowledged data is given up after 15 minutes or more.")
         }
         None if value < LEAST => {
             given.improve("Connections are cut in less than the 100 s that RFC 1122 wants.").set_sysctl(LEAST)
@@ -354,8 +354,9 @@ fn judge_backlog(given: &Given<'_>, value: u64) -> Finding {
             .improve("SYN cookies are off, so that more half-open connections than this are dropped.")
             .set_sysctl(1024),
         (_, Some(0)) => given.fine("SYN cookies are off, so it bounds the half-open connections."),
-        (_, Some(_)) if given.kernel_is_at_least(4, 4) == Some(false) => given
-            .fine("Before Linux 4.4 it bounds the half-open connections, beside what the server asks for."),
+        (_, Some(_)) if given.kernel_is_at_least(4, 4) == Some(false) => given.fine(
+            "Before Linux 4.4 it bounds the half-open connections, in addition to what the server asks for.",
+        ),
         (_, Some(_)) => given.fine("SYN cookies are on, so the kernel does not look at it."),
         (_, None) => given.unknown(
             "Whether the kernel looks at it depends on net.ipv4.tcp_syncookies, which could not be read.",

@@ -133,7 +133,7 @@ pub(crate) fn findings(rule: &str, host: &Inventory) -> Vec<Finding> {
     findings_for(rule, host, Purpose::Oltp)
 }
 
-/// How the findings of a rule stand.
+/// Verdicts of the findings of a rule.
 pub(crate) fn standings(rule: &str, host: &Inventory) -> Vec<Standing> {
     findings(rule, host).into_iter().map(|finding| finding.standing).collect()
 }

@@ -98,7 +98,7 @@ pub const RULES: &[Rule] = &[
         today: Today::Dangerous,
         why: "Everything is lost when the host restarts, and fsync does nothing, so that figures measured there are \
              those of a server without a disk. It also takes memory from the server. For a test of the CPU it is \
-             right, and said beside the figures.",
+             right, if stated with the figures.",
         danger: "Loss of all data at a restart of the host.",
         source: "tmpfs(5).",
         ..Page::EMPTY
@@ -288,19 +288,19 @@ fn judge_free_space(given: &Given<'_>, mount: &Mount) -> Option<Finding> {
     let reserved = mount.reserved_bytes.unwrap_or(0).min(size);
     let percent = free as f64 / (size - reserved).max(1) as f64 * 100.0;
     let holds_wal = holds(given.host, mount, &[PgPurpose::Wal]);
-    let told = told(free, size, (reserved, &mount.reserved_for()));
+    let space = space_words(free, size, (reserved, &mount.reserved_for()));
     let finding = if percent < 3.0 && holds_wal {
-        given.dangerous(format!("{told}: the server stops when WAL finds no space.")).recommend("10 %")
+        given.dangerous(format!("{space}: the server stops when WAL finds no space.")).recommend("10 %")
     } else if percent < 10.0 {
-        given.improve(format!("{told}: loads and checkpoints may find no space.")).recommend("10 %")
+        given.improve(format!("{space}: loads and checkpoints may find no space.")).recommend("10 %")
     } else {
-        given.fine(format!("{told}."))
+        given.fine(format!("{space}."))
     };
     Some(finding.present(format!("{percent:.1} %")))
 }
 
 /// How much is free. What only root may use is left out of both, as df does.
-fn told(free: u64, size: u64, (reserved, who): (u64, &str)) -> String {
+fn space_words(free: u64, size: u64, (reserved, who): (u64, &str)) -> String {
     let usable = bytes(size - reserved);
     match reserved {
         0 => format!("{} of {usable} are free", bytes(free)),
@@ -541,7 +541,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_for_root_alone_is_told() {
+    fn what_is_for_root_alone_is_reported() {
         const GB: u64 = 1 << 30;
         let mut host = space_host(Some(252 * GB), Some(20 * GB));
         assert_eq!(standings("free space", &host), [Standing::Improve]);

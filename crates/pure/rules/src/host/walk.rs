@@ -360,7 +360,7 @@ fn assert_sentence(text: &str, name: &str) {
     assert!(!text.contains('\n') && !text.contains("  "), "{name}: {text:?} has blanks of the source");
 }
 
-/// Rules that report what every host has and this one does not tell.
+/// Rules that report what every host has and this one does not show.
 const EXPECTED: [&str; 10] = [
     "vm.swappiness",
     "vm.min_free_kbytes",
@@ -400,11 +400,11 @@ fn assert_finding(finding: &Finding) {
         return;
     }
     assert!(change.knob.is_reversible(), "{finding:?}");
-    let told = match &change.knob {
+    let expected = match &change.knob {
         Knob::Sysctl(other) if *other != finding.name => format!("{other} = {}", change.value),
         _ => change.value.clone(),
     };
-    assert_eq!(Some(&told), finding.recommended.as_ref(), "{finding:?}");
+    assert_eq!(Some(&expected), finding.recommended.as_ref(), "{finding:?}");
     assert_ne!(finding.present.as_ref(), Some(&change.value), "{finding:?} changes nothing");
 }
 

@@ -37,7 +37,7 @@ pub const RULES: &[Rule] = &[
         why: WHY,
         danger: "Very low values write pages again and again that would have been overwritten in memory.",
         gain: here(
-            "128 MiB instead of 10 % of 24 GiB: no difference could be told, -0.05 % [-17, 21] of the TPS of TPC-B \
+            "128 MiB instead of 10 % of 24 GiB: no significant difference, -0.05 % [-17, 21] of the TPS of TPC-B \
              with 8 clients",
         ),
         source: SOURCE,
@@ -225,7 +225,7 @@ fn slowed_down(facts: &Facts<'_>, most: u64) -> String {
 }
 
 /// Judges a limit: fine up to four times the recommended value, and not below a quarter of it. A ratio that is too high
-/// is told by its own rule, with the bytes that should replace it.
+/// is reported by its own rule, with the bytes that should replace it.
 fn judge_limit(given: &Given<'_>, ratio: &str, best: Option<u64>, then: &str) -> Option<Finding> {
     let Some(limit) = Limit::of(given, given.page.name, ratio) else { return Some(given.unread()) };
     let Some(best) = best else {
@@ -277,7 +277,7 @@ fn judge_ratio(given: &Given<'_>, value: u64, (bytes, best): (&str, Option<u64>)
     }
 }
 
-/// A ratio that protects nobody. Bytes replace it where they can be computed: the default would still grow with the
+/// A ratio that protects nothing. Bytes replace it where they can be computed: the default would still grow with the
 /// memory, and setting it would put the bytes back to 0.
 fn too_high(given: &Given<'_>, percent: u64, (bytes, best): (&str, Option<u64>), default: u64) -> Finding {
     let most = (given.bytes_without_huge_pages() / 100).saturating_mul(percent);
@@ -296,7 +296,7 @@ fn judge_expire(given: &Given<'_>, value: u64) -> Finding {
         100..=12_000 => given.fine("It is of the order of the default, which is 3000 (30 s)."),
         _ => {
             let reason = "Below a second temporary files are written before they are deleted; above two minutes \
-                          files that nobody syncs are at risk for long.";
+                          files that are never synced are at risk for long.";
             given.improve(reason).set_sysctl(3000)
         }
     }
@@ -305,7 +305,7 @@ fn judge_expire(given: &Given<'_>, value: u64) -> Finding {
 fn judge_period(given: &Given<'_>, value: u64) -> Finding {
     match value {
         0 => {
-            let reason = "Periodic writing of dirty pages is off, so that files that nobody syncs may stay in memory \
+            let reason = "Periodic writing of dirty pages is off, so that files that are never synced may stay in memory \
                           for hours.";
             given.improve(reason).set_sysctl(500)
         }
@@ -423,7 +423,7 @@ mod tests {
     }
 
     #[test]
-    fn one_of_a_pair_tells_the_other() {
+    fn one_of_a_pair_shows_the_other() {
         let set = with_disk(&[("vm.dirty_ratio", "20")], DeviceKind::Virtual);
         let of_bytes = &findings("vm.dirty_bytes", &set)[0];
         assert_eq!((of_bytes.present.as_deref(), of_bytes.standing), (None, Standing::Improve));
@@ -440,7 +440,7 @@ mod tests {
     #[test]
     fn bytes_replace_a_ratio_that_is_too_high() {
         let set = with_disk(&[("vm.dirty_ratio", "95")], DeviceKind::Virtual);
-        assert!(findings("vm.dirty_bytes", &set).is_empty(), "it is told once");
+        assert!(findings("vm.dirty_bytes", &set).is_empty(), "it is reported once");
         let of_ratio = &findings("vm.dirty_ratio", &set)[0];
         assert_eq!(of_ratio.recommended.as_deref(), Some("vm.dirty_bytes = 536870912"));
         let knob = of_ratio.change.as_ref().map(|change| change.knob.clone());
@@ -475,7 +475,7 @@ mod tests {
     }
 
     #[test]
-    fn a_ratio_beside_bytes_does_nothing() {
+    fn a_ratio_next_to_bytes_does_nothing() {
         let set = host(&[("vm.dirty_ratio", "0"), ("vm.dirty_bytes", "1073741824")]);
         assert_eq!(standings("vm.dirty_ratio", &set), [Standing::Fine]);
         assert_eq!(

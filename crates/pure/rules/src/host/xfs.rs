@@ -413,7 +413,7 @@ mod tests {
     }
 
     #[test]
-    fn buffers_are_told() {
+    fn buffers_are_reported() {
         for (options, present) in
             [("logbsize=32k", Some("32 KiB")), ("logbsize=262144", Some("256 KiB")), ("rw", None)]
         {

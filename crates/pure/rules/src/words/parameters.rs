@@ -49,7 +49,7 @@ pub(crate) const PARAMETERS: &[Page] = &[
         "Whether a counter of each processor watches for lockups of the kernel.",
         KERNEL,
     ),
-    shown("kernel.panic_on_oops", "Whether the host stops at an error of the kernel, or goes on.", KERNEL),
+    shown("kernel.panic_on_oops", "Whether the host stops at an error of the kernel, or continues.", KERNEL),
     shown(
         "kernel.perf_event_mlock_kb",
         "Memory of a profile that an ordinary user may lock, in KiB.",
@@ -134,7 +134,7 @@ pub(crate) const PARAMETERS: &[Page] = &[
     ),
     shown(
         "net.ipv4.tcp_sack",
-        "Whether a receiver tells which packets arrived after a loss, so that only that is repeated.",
+        "Whether a receiver reports which packets arrived after a loss, so that only lost ones are sent again.",
         IP,
     ),
     shown(

@@ -138,7 +138,7 @@ pub(crate) const TERMS: &[Page] = &[
     term(
         "said to rotate",
         &["rotational", "does not rotate"],
-        "What the kernel takes the disk for. Hypervisors show all their disks as rotating unless they are told \
+        "What the kernel takes the disk for. Hypervisors show all their disks as rotating unless configured \
          otherwise, so that the rules do not believe it in a virtual machine; that a disk does not rotate is \
          believed.",
         "Linux Documentation/ABI/stable/sysfs-block, rotational.",
@@ -193,7 +193,7 @@ pub(crate) const TERMS: &[Page] = &[
     term(
         "errors=",
         &["errors", "errors=remount-ro", "errors=continue", "errors=panic"],
-        "What ext4 does when it finds its metadata damaged: go on, become read-only, or stop the host.",
+        "What ext4 does when it finds its metadata damaged: continue, become read-only, or stop the host.",
         EXT4,
     ),
     term(
@@ -214,7 +214,7 @@ pub(crate) const TERMS: &[Page] = &[
             "prefetch_block_bitmaps",
             "user_xattr",
         ],
-        "The kernel lists all options that are in effect, also the defaults that nobody set; these have no effect on \
+        "The kernel lists all options that are in effect, also defaults that were not set; these have no effect on \
          a server that is worth a rule.",
         EXT4,
     ),

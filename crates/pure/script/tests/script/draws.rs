@@ -14,7 +14,7 @@ impl Client {
     fn new(text: &str, seed: u64) -> Self {
         let scripts = Scripts::one("x.sql", text).expect("it is a script");
         let mut streams = Streams::derive(seed, 1, 1, false);
-        let default_seed = streams.default_seed.expect("nobody defined it");
+        let default_seed = streams.default_seed.expect("it is not defined");
         let automatic = Automatic { scale: 1, client_id: 0, random_seed: seed.cast_signed(), default_seed };
         let variables = Variables::new(scripts.names(), &[], automatic);
         Self { scripts, variables, random: streams.clients.remove(0) }

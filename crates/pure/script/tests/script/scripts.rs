@@ -306,8 +306,8 @@ fn open_quotes_and_nul_bytes_are_refused_with_their_line() {
 }
 
 #[test]
-fn a_minus_before_a_variable_is_told_where_it_may_become_a_comment() {
-    for (text, told) in [
+fn a_minus_before_a_variable_is_reported_where_it_may_become_a_comment() {
+    for (text, reported) in [
         ("SELECT 1 -:x;", true),
         ("SELECT 'a', 1\n-:x;", true),
         ("SELECT :a, :b -:x;", true),
@@ -318,7 +318,7 @@ fn a_minus_before_a_variable_is_told_where_it_may_become_a_comment() {
     ] {
         let scripts = scripts(text);
         let notices = &scripts.get(0).notices;
-        assert_eq!(!notices.is_empty(), told, "{text}");
+        assert_eq!(!notices.is_empty(), reported, "{text}");
         assert!(
             notices.iter().all(|notice| notice.starts_with("line 1: -:x becomes a comment if")),
             "{text}"
@@ -378,7 +378,7 @@ proptest! {
 
     /// Text without quotes, colons, semicolons and backslashes is unchanged.
     #[test]
-    fn plain_sql_is_sent_as_it_stands(text in "[A-Za-z][A-Za-z0-9 ,.+=<>\n]{0,60}") {
+    fn plain_sql_is_sent_unchanged(text in "[A-Za-z][A-Za-z0-9 ,.+=<>\n]{0,60}") {
         prop_assert_eq!(texts(&text), [text]);
     }
 }

@@ -112,7 +112,7 @@ pub fn page(page: &Page) -> String {
         Gain::Measured { by, result } => format!("{result} ({by})"),
     };
     let items = [
-        fact("today", if page.today == Today::Term { "" } else { page.today.words() }),
+        fact("verdict", if page.today == Today::Term { "" } else { page.today.words() }),
         fact("why", page.why),
         fact("danger", page.danger),
         fact("gain", &gain),

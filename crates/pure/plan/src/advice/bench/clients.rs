@@ -122,7 +122,7 @@ fn chosen(facts: &BenchFacts<'_>, limits: &Limits, sets: u32, choices: &mut Vec<
     counts
 }
 
-/// Warning that the memory of this machine may be too small for so many backends beside shared buffers; `None` if it
+/// Warning that the memory of this machine may be too small for so many backends besides shared buffers; `None` if it
 /// suffices. An estimate only, so it never refuses: how many pages a backend touches is not known in advance. With
 /// several servers side by side only one has backends at a time, but all keep their shared buffers.
 pub(super) fn short_of_memory(clients: u32, facts: &BenchFacts<'_>) -> Option<String> {
@@ -134,7 +134,7 @@ pub(super) fn short_of_memory(clients: u32, facts: &BenchFacts<'_>) -> Option<St
     let left = facts.memory_bytes().saturating_sub(buffers.saturating_mul(servers));
     (facts.server_local && wanted > left).then(|| {
         format!(
-            "{clients} clients may need {} of memory beside shared buffers{} ({} for each backend, {} for its page \
+            "{clients} clients may need {} of memory besides shared buffers{} ({} for each backend, {} for its page \
              tables), and {} are left: the server may swap or be killed",
             size(wanted),
             if servers > 1 { format!(" of {servers} servers") } else { String::new() },

@@ -1,6 +1,6 @@
 //! Estimates the time and bytes that a run costs, printed before it begins.
 //!
-//! The estimates help the user decide whether to go on: they assume the rates of one current server core and
+//! The estimates help the user decide whether to continue: they assume the rates of one current server core and
 //! are generous in bytes. The report shows the real figures.
 
 use pgdyno_core::tpcc::DISTRICTS;

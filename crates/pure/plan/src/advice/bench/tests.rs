@@ -87,8 +87,11 @@ fn clients_that_update_branches_get_one_each_also_where_buffers_are_small() {
         assert!(why.starts_with("a branch for each of 16 clients") && why.contains("128 MiB"), "{why}");
         assert_eq!(few_branches(16, 16), None);
     }
-    let told = few_branches(6, 16).expect("ten of them wait");
-    assert!(told.starts_with("scale 6 has fewer branches") && told.contains("at least scale 16"), "{told}");
+    let warning = few_branches(6, 16).expect("ten of them wait");
+    assert!(
+        warning.starts_with("scale 6 has fewer branches") && warning.contains("at least scale 16"),
+        "{warning}"
+    );
     // If the disk has no room for that, the scale is limited by it.
     let full = BenchFacts { disk_available_bytes: Some(3 << 30), ..stock };
     let chosen = bench(Level::Screening, &full);
@@ -116,7 +119,7 @@ fn a_quota_counts_as_processors() {
     let mut reads = plan(Level::Screening);
     reads.workload.retain(|workload| workload.as_builtin().is_some_and(|script| !script.updates_branches()));
     let reads = resolve(&reads, Level::Screening, &facts).expect("it is possible");
-    assert_eq!(reads.scale, Some(12), "select-only waits for nobody");
+    assert_eq!(reads.scale, Some(12), "select-only does not wait for others");
 }
 
 #[test]
@@ -139,7 +142,7 @@ fn a_foreign_server_is_neither_moved_nor_overrun() {
 }
 
 #[test]
-fn many_backends_on_little_memory_are_told_and_not_refused() {
+fn many_backends_on_little_memory_are_warned_of_and_not_refused() {
     let host = with_files(host(2, 2 * GIB), 65_536);
     let facts = facts(&host, 100 * GIB);
     let warned = |clients: u32| {
@@ -147,12 +150,12 @@ fn many_backends_on_little_memory_are_told_and_not_refused() {
         plan.measure.clients = Auto::Given(vec![1, clients]);
         resolve(&plan, Level::Screening, &facts).expect("it is no reason to refuse").warnings
     };
-    // 5 MiB and a 512th of 512 MiB for each, 1.5 GiB beside shared buffers: 256 of them.
+    // 5 MiB and a 512th of 512 MiB for each, 1.5 GiB besides shared buffers: 256 of them.
     assert_eq!(warned(256), Vec::<String>::new());
-    let told = warned(257);
+    let warning = warned(257);
     assert!(
-        told[0].starts_with("257 clients may need 1.5 GiB of memory beside shared buffers ("),
-        "{told:?}"
+        warning[0].starts_with("257 clients may need 1.5 GiB of memory besides shared buffers ("),
+        "{warning:?}"
     );
 }
 
@@ -160,22 +163,22 @@ fn many_backends_on_little_memory_are_told_and_not_refused() {
 fn servers_side_by_side_share_memory_and_disk() {
     let host = with_files(host(2, 2 * GIB), 65_536);
     let alone = BenchFacts { shared_buffers_bytes: Some(GIB / 2), ..facts(&host, 10 * GIB) };
-    let beside = BenchFacts { side_by_side: 3, ..alone };
+    let several = BenchFacts { side_by_side: 3, ..alone };
     let warned = |facts: &BenchFacts<'_>, clients: u32| {
         let mut plan = plan(Level::Screening);
         (plan.measure.clients, plan.data.scale) = (Auto::Given(vec![clients]), Scale::Given(1));
         resolve(&plan, Level::Screening, facts).expect("it is no reason to refuse").warnings
     };
     // Three times 512 MiB leave 512 MiB: 85 backends of 6 MiB.
-    assert_eq!((warned(&alone, 86), warned(&beside, 85)), (vec![], vec![]));
-    let told = warned(&beside, 86);
+    assert_eq!((warned(&alone, 86), warned(&several, 85)), (vec![], vec![]));
+    let warning = warned(&several, 86);
     assert!(
-        told[0].contains("beside shared buffers of 3 servers") && told[0].contains("512 MiB are left"),
-        "{told:?}"
+        warning[0].contains("besides shared buffers of 3 servers") && warning[0].contains("512 MiB are left"),
+        "{warning:?}"
     );
     let mut large = plan(Level::Screening);
     large.data.scale = Scale::Given(1_000);
-    let refused = resolve(&large, Level::Screening, &beside).expect_err("there is no room").what;
+    let refused = resolve(&large, Level::Screening, &several).expect_err("there is no room").what;
     assert!(
         refused.contains(
             "of disk space for each of 3 servers, and 10.0 GiB are free for each of 3 servers in /data"
