@@ -9,13 +9,13 @@ pub struct HostChangesRecord {
     /// Why nothing was changed though the plan says so; absent if it was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_done: Option<String>,
-    /// The states that the host was in for runs, beside the one in which it was found.
+    /// The states that the host was in for runs, in addition to the one in which it was found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<HostStateRecord>,
     /// Whether all was put back; absent while it is not, as in a run that was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restored: Option<bool>,
-    /// What somebody else changed meanwhile, and was left so.
+    /// What others changed meanwhile, which was left so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
 }

@@ -21,7 +21,7 @@ pub struct VerificationRecord {
     /// What the load of these tables has left to do, a line each; empty if it is finished.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remains: Vec<String>,
-    /// The structure of tables and indexes; absent if it was not looked at.
+    /// The structure of tables and indexes; absent if it was not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<StructureRecord>,
 }
