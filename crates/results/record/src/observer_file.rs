@@ -20,7 +20,7 @@ use crate::{ToolRecord, files::reason, sealing::file_digest, stream::LineReader}
 pub const OBSERVER_FORMAT: &str = "pgdyno-observe";
 /// Value of [`ObserverHeader::version`].
 pub const OBSERVER_VERSION: u32 = 1;
-/// What a file begins with that is compressed with gzip.
+/// First bytes of a file that is compressed with gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The first line of a file of `pgdyno observe`. Times of the other lines are seconds since the file was begun.
@@ -63,7 +63,7 @@ pub struct ObservedServer {
 pub struct LogReport {
     /// Settings that keep events out of it.
     pub silent: Vec<String>,
-    /// Whether it is in another language than English, so that events are not known again.
+    /// Whether it is in another language than English, so that its events are not recognised.
     pub is_foreign: bool,
 }
 

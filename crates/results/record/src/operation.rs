@@ -36,7 +36,7 @@ pub struct OperationRecord {
 pub enum Found {
     /// A load of tables, so far if it is running.
     Load(Box<LoadRecord>),
-    /// A comparison of tables with what they must hold.
+    /// A comparison of tables with their expected contents.
     Verification(VerificationRecord),
     /// Copies of loaded tables.
     Copies(Vec<CopyRecord>),

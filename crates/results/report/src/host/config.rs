@@ -8,8 +8,8 @@ use pgdyno_document::{block::Block, text_of_blocks};
 
 use super::check::titled;
 
-/// Groups in the order in which they are printed: the standing of a value, the heading of its group, and what it is called
-/// in the summary.
+/// Groups in the order in which they are printed: the standing of a value, the heading of its group, and its words in
+/// the summary.
 const GROUPS: [(Standing, &str, &str); 7] = [
     (Standing::Refused, "The server would not start", "refused by the server"),
     (Standing::Dangerous, "Dangerous", "dangerous"),

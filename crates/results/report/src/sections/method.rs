@@ -57,13 +57,13 @@ const COMPARISON: [&str; 5] = [
 
 const STARTS: [&str; 1] = [
     "The servers were restarted between blocks, because effects of a start, such as memory placement, last until the \
-     next. The mean of the blocks of a start is one observation. After a start each subject made a practice run that \
-     is not counted, and servers with data of the same format passed the data on to each other.",
+     next one. The mean of the blocks of a start is one observation. After a start each subject made a practice run \
+     that is not counted, and servers with data of the same format passed the data on to each other.",
 ];
 
 const SLOTS: [&str; 1] = [
-    "A and B alternated in slots: their clients kept their connections, and between slots there was no checkpoint, \
-     vacuum or restore. The warm-up before each slot excludes the cost of the change itself. Tables of both arms aged \
+    "A and B alternated in slots: their clients kept their connections, and between slots pgdyno ran no CHECKPOINT, \
+     VACUUM or restore. The warm-up before each slot excludes the cost of the change itself. Tables of both arms aged \
      alike; they were restored after each start.",
 ];
 
