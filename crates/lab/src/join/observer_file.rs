@@ -23,7 +23,8 @@ use pgdyno_observe::{
 };
 use pgdyno_postgres::observe::{check_version, places_in, postmaster_here, server_facts};
 use pgdyno_record::{
-    LogTold, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverHeader, ToolRecord, compress_if_large,
+    LogReport, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverHeader, ToolRecord,
+    compress_if_large,
 };
 use pgdyno_wire::{ConnectOptions, Session, connect_unless};
 
@@ -220,7 +221,7 @@ fn header(
         clock_source: facts::host().ok().and_then(|host| host.kernel.clocks.current),
         started_at: Timestamp::now().to_string(),
         server,
-        log: log.map(|log| LogTold { silent: log.silent().to_vec(), is_foreign: log.is_foreign() }),
+        log: log.map(|log| LogReport { silent: log.silent().to_vec(), is_foreign: log.is_foreign() }),
     }
 }
 

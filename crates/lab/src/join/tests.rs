@@ -16,7 +16,7 @@ use pgdyno_core::{
     results::DoubtKind,
 };
 use pgdyno_record::{
-    Amendment, JoinedRecord, LogTold, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverFile,
+    Amendment, JoinedRecord, LogReport, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverFile,
     ObserverHeader, Run, RunRecord, Status, ToolRecord, open,
 };
 use testkit::fixtures;
@@ -173,7 +173,7 @@ fn header() -> ObserverHeader {
         clock_source: Some("tsc".to_owned()),
         started_at: "2026-11-20T10:13:21Z".to_owned(),
         server: ObservedServer { version_num: 180_000, port: 5432, identity: server(1_000_000) },
-        log: Some(LogTold { silent: vec!["log_lock_waits = off".to_owned()], is_foreign: false }),
+        log: Some(LogReport { silent: vec!["log_lock_waits = off".to_owned()], is_foreign: false }),
     }
 }
 

@@ -95,7 +95,7 @@ fn keep_latency(cell: &mut CellSummary, before: &[CellSummary]) {
     }
 }
 
-/// Marks the blocks of a comparison that met other load; only the others count. [`analyse`] does so first.
+/// Marks the blocks of a comparison that other load disturbed; only the others count. [`analyse`] does so first.
 pub fn mark_disturbed(record: &mut RunRecord) {
     let cpus = doubts::server_cpus(record);
     let Some(comparison) = &mut record.comparison else { return };

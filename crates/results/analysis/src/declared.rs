@@ -1,4 +1,4 @@
-//! What is declared of storage, beside what the same run measured, and what transactions cost by declared prices.
+//! What is declared of storage, next to what the same run measured, and what transactions cost by declared prices.
 
 use std::path::Path;
 
@@ -11,7 +11,7 @@ use pgdyno_core::{
 };
 use pgdyno_record::{Found, RunRecord};
 
-/// The most that each directory gave, beside each nominal rate that is declared of it.
+/// The highest rate measured in each directory, with each nominal rate that is declared of it.
 pub(crate) fn nominal_shares(record: &RunRecord) -> Vec<NominalShare> {
     let reports: Vec<&IoReport> =
         record.operations.iter().filter_map(|operation| io_report(&operation.found)).collect();
@@ -117,7 +117,7 @@ mod tests {
     }
 
     #[test]
-    fn the_most_that_a_directory_gave_stands_beside_what_is_declared_of_it() {
+    fn the_highest_rate_of_a_directory_is_listed_with_what_is_declared_of_it() {
         let mut record = fixtures::operations().record;
         let reports: Vec<IoReport> =
             record.operations.iter().filter_map(|one| io_report(&one.found)).cloned().collect();

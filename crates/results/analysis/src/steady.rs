@@ -212,10 +212,10 @@ pub(super) mod tests {
     }
 
     proptest! {
-        /// First seconds that clearly differ are never called steady, and their size is told. A long cut may dilute
+        /// First seconds that clearly differ are never called steady, and their size is reported. A long cut may dilute
         /// them so much that a line fits as well: that is a trend.
         #[test]
-        fn first_seconds_that_differ_are_told_with_their_size(
+        fn first_seconds_that_differ_are_reported_with_their_size(
             n in 40_usize..200,
             share in 0.1_f64..0.25,
             size in prop_oneof![-0.9_f64..-0.5, 0.5_f64..2.0],

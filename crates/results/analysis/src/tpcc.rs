@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn a_load_that_is_not_known_is_told() {
+    fn a_load_that_is_not_known_is_reported() {
         let (run, scripts) = good();
         let all = judged(&TpccRun { load_constant_known: false, ..run }, &scripts, 125.0);
         let open: Vec<_> = all.iter().filter(|one| one.holds.is_none()).map(|one| &one.clause).collect();
@@ -522,7 +522,7 @@ mod tests {
     }
 
     #[test]
-    fn one_warehouse_has_no_other_and_a_short_run_tells_little() {
+    fn one_warehouse_has_no_other_and_a_short_run_shows_little() {
         let (run, _) = good();
         let shares = Shares { lines: 90, orders: 9, ..Shares::default() };
         let run = TpccRun { warehouses: 1, shares, ..run };

@@ -26,7 +26,7 @@ pub static WAIT_EVENTS: &[WaitEvent] = &[
     event("Activity", "nothing: a process of the server that has no work", &[]),
     event(
         "BufferPin",
-        "another session to let go of a page, which VACUUM or a replay needs alone",
+        "another session to unpin a page that VACUUM or a replay needs for itself",
         &["BufferPin:BufferPin"],
     ),
     event("Client:ClientRead", "the next message of its client: the network, the driver, or think time", &[]),
@@ -37,7 +37,7 @@ pub static WAIT_EVENTS: &[WaitEvent] = &[
         &["BufFileRead"],
     ),
     event("IO:BuffileWrite", "a write of a temporary file", &["BufFileWrite"]),
-    event("IO:DataFileExtend", "the kernel to make a table or an index longer", &[]),
+    event("IO:DataFileExtend", "the kernel to extend a file of a table or an index", &[]),
     event(
         "IO:DataFileFlush",
         "the kernel to begin to write pages (`backend_flush_after`, `checkpoint_flush_after`)",
@@ -45,14 +45,14 @@ pub static WAIT_EVENTS: &[WaitEvent] = &[
     ),
     event("IO:DataFileRead", "a page from the page cache or the device: it was not in shared buffers", &[]),
     event("IO:DataFileSync", "a data file to be durable, which is the work of checkpoints", &[]),
-    event("IO:DataFileWrite", "the kernel to take a page that was replaced in shared buffers", &[]),
+    event("IO:DataFileWrite", "the kernel to accept a page that was replaced in shared buffers", &[]),
     event(
         "IO:SlruRead",
         "a page of transaction status, subtransactions or multixacts from its file",
         &["SLRURead"],
     ),
     event("IO:WalSync", "WAL to be durable: a flush of the device, once per group of commits", &["WALSync"]),
-    event("IO:WalWrite", "the kernel to take WAL", &["WALWrite"]),
+    event("IO:WalWrite", "the kernel to accept written WAL", &["WALWrite"]),
     event("IPC:BgWorkerShutdown", "a parallel worker to end", &[]),
     event("IPC:ExecuteGather", "parallel workers to deliver rows", &[]),
     event(
@@ -67,14 +67,14 @@ pub static WAIT_EVENTS: &[WaitEvent] = &[
         &["ClogGroupUpdate"],
     ),
     event("Lock:advisory", "an advisory lock of the application", &[]),
-    event("Lock:extend", "its turn to make a table longer; since 16 by many pages at a time", &[]),
-    event("Lock:object", "an object that is no table, such as a database or a type, under DDL", &[]),
+    event("Lock:extend", "its turn to extend a table; since 16 by many pages at a time", &[]),
+    event("Lock:object", "an object other than a table, such as a database or a type, under DDL", &[]),
     event("Lock:page", "a page of an index that needs it, such as GIN's list of pending entries", &[]),
-    event("Lock:relation", "a table that somebody locks: LOCK, ALTER, TRUNCATE, VACUUM FULL", &[]),
+    event("Lock:relation", "a table that another session locks: LOCK, ALTER, TRUNCATE, VACUUM FULL", &[]),
     event("Lock:spectoken", "another session's INSERT … ON CONFLICT of the same key", &["speculative token"]),
     event("Lock:transactionid", "another transaction to end, because it changed the same row", &[]),
     event("Lock:tuple", "its turn behind others that wait for the same row", &[]),
-    event("Lock:virtualxid", "older transactions to end: CREATE INDEX CONCURRENTLY and alike", &[]),
+    event("Lock:virtualxid", "older transactions to end: CREATE INDEX CONCURRENTLY and the like", &[]),
     event(
         "LWLock:BufferContent",
         "a page that another session changes or reads at this moment: a hot page",
@@ -82,7 +82,7 @@ pub static WAIT_EVENTS: &[WaitEvent] = &[
     ),
     event(
         "LWLock:BufferMapping",
-        "the table that says which page is in which buffer: pages are replaced all the time",
+        "the table of which page is in which buffer: pages are replaced all the time",
         &["buffer_mapping"],
     ),
     event(
@@ -97,12 +97,12 @@ pub static WAIT_EVENTS: &[WaitEvent] = &[
     ),
     event(
         "LWLock:ProcArray",
-        "the list of transactions, which snapshots are made from: many connections before 14",
+        "the list of running transactions, from which snapshots are taken: many connections before 14",
         &["ProcArrayLock"],
     ),
     event(
         "LWLock:SubtransBuffer",
-        "pages of subtransactions: more than 64 savepoints in a transaction, and long ones beside",
+        "pages of subtransactions: more than 64 savepoints in a transaction, and long ones at the same time",
         &["SubtransSLRU", "subtrans"],
     ),
     event("LWLock:WALInsert", "one of eight places to copy WAL to", &["wal_insert"]),

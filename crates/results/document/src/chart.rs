@@ -41,7 +41,7 @@ pub struct Axis {
     pub max: f64,
     /// Whether the scale is logarithmic; `min` is above 0 then.
     pub log: bool,
-    /// Values with a tick, and what stands beside it.
+    /// Values with a tick, and the label of each.
     pub ticks: Vec<(f64, String)>,
 }
 

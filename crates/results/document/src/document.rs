@@ -47,7 +47,7 @@ pub struct Short {
     pub failed: Vec<Phrase>,
     /// The results in sentences.
     pub found: Vec<Phrase>,
-    /// The results in tables, then what was done beside the runs.
+    /// The results in tables, then what was done in addition to the runs.
     pub tables: Vec<Section>,
     /// Number of the first tables that are the results of runs.
     pub results: usize,
@@ -59,6 +59,6 @@ pub struct Short {
     pub directory: Option<String>,
     /// The command that prints the whole report.
     pub whole: Phrase,
-    /// Commands that go on from here, each after what it does.
+    /// Commands to continue with, each after what it does.
     pub next: Vec<(Phrase, Phrase)>,
 }

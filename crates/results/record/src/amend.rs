@@ -1,4 +1,4 @@
-//! Adds observations to a run that has ended, and writes its record anew.
+//! Adds observations to a run that has ended, and rewrites its record.
 
 use std::{
     collections::BTreeMap,

@@ -35,9 +35,9 @@ pub struct ComparisonRecord {
     pub block_s: Option<f64>,
     /// The result; absent with fewer than two blocks of A and B.
     pub result: Option<Comparison>,
-    /// Whether blocks that met other load count all the same, as was requested.
+    /// Whether blocks that other load disturbed count as well, as was requested.
     pub keep_disturbed: bool,
-    /// Whether so many blocks met other load that there is no answer: the machine is too busy.
+    /// Whether other load disturbed so many blocks that there is no answer: the machine is too busy.
     pub too_disturbed: bool,
     /// CPUs that the idle servers used in the run during which they used most; absent if none was visible.
     #[serde(skip_serializing_if = "Option::is_none")]

@@ -86,7 +86,7 @@ pub enum Event {
     Ahead {
         /// Seconds of the present step; `None` if that is unknown.
         now_s: Option<f64>,
-        /// Whether what is counted is all of the present step, so that its pace tells more than an estimate.
+        /// Whether what is counted is all of the present step, so that its pace is better than an estimate.
         is_counted: bool,
         /// Seconds of all steps after it, as far as they are known.
         later_s: f64,

@@ -1,21 +1,21 @@
-//! What of the host was changed for a run.
+//! Changes of the host for a run.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// What of the host was changed for a run, and put back after it.
+/// Changes of the host for a run, which are reverted after it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostChangesRecord {
-    /// Why nothing was changed though the plan says so; absent if it was.
+    /// Why nothing was changed although the plan says so; absent if something was.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub not_done: Option<String>,
-    /// The states that the host was in for runs, beside the one in which it was found.
+    /// The states that the host was in for runs, in addition to the one in which it was found.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub states: Vec<HostStateRecord>,
-    /// Whether all was put back; absent while it is not, as in a run that was killed.
+    /// Whether everything was reverted; absent while it is not, as in a run that was killed.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub restored: Option<bool>,
-    /// What somebody else changed meanwhile, and was left so.
+    /// What others changed meanwhile, which was left so.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub left: Vec<String>,
 }

@@ -21,7 +21,7 @@ pub struct JoinedRecord {
     pub machine: String,
     /// The kernel's identifier of the time since that machine was started.
     pub boot_id: String,
-    /// The kernel's clock source there; absent if it does not tell.
+    /// The kernel's clock source there; absent if it does not report it.
     pub clock_source: Option<String>,
     /// Name of the subject whose server was observed.
     pub subject: String,

@@ -70,7 +70,7 @@ pub use names::{
     output_of_part, profile_of,
 };
 pub use observer_file::{
-    LogTold, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverFile, ObserverHeader, ObserverLines,
+    LogReport, OBSERVER_FORMAT, OBSERVER_VERSION, ObservedServer, ObserverFile, ObserverHeader, ObserverLines,
 };
 pub use observers::ObserversRecord;
 pub use operation::{CopyRecord, Found, OperationRecord};

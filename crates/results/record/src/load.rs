@@ -75,7 +75,7 @@ pub struct LoadProgressRecord {
     pub start_s: f64,
     /// End in seconds since the begin of the load.
     pub end_s: f64,
-    /// Rows sent by this process in the interval. A chunk counts when the server has taken all of it.
+    /// Rows sent by this process in the interval. A chunk counts when the server has received all of it.
     pub rows: u64,
     /// Rows per second.
     pub rows_per_s: f64,

@@ -20,7 +20,7 @@ use crate::{ToolRecord, files::reason, sealing::file_digest, stream::LineReader}
 pub const OBSERVER_FORMAT: &str = "pgdyno-observe";
 /// Value of [`ObserverHeader::version`].
 pub const OBSERVER_VERSION: u32 = 1;
-/// What a file begins with that is compressed with gzip.
+/// First bytes of a file that is compressed with gzip.
 const GZIP: [u8; 2] = [0x1f, 0x8b];
 
 /// The first line of a file of `pgdyno observe`. Times of the other lines are seconds since the file was begun.
@@ -36,14 +36,14 @@ pub struct ObserverHeader {
     pub machine: String,
     /// The kernel's identifier of the time since the machine was started.
     pub boot_id: String,
-    /// The kernel's clock source; absent if it does not tell.
+    /// The kernel's clock source; absent if it does not report it.
     pub clock_source: Option<String>,
     /// When it was begun by the machine's clock, RFC 3339 in UTC.
     pub started_at: String,
     /// The server.
     pub server: ObservedServer,
-    /// What its log tells; absent if it cannot be read.
-    pub log: Option<LogTold>,
+    /// What its log reports; absent if it cannot be read.
+    pub log: Option<LogReport>,
 }
 
 /// The server that was observed.
@@ -58,12 +58,12 @@ pub struct ObservedServer {
     pub identity: ServerIdentity,
 }
 
-/// What a server's log tells.
+/// What a server's log reports.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct LogTold {
+pub struct LogReport {
     /// Settings that keep events out of it.
     pub silent: Vec<String>,
-    /// Whether it is in another language than English, so that events are not known again.
+    /// Whether it is in another language than English, so that its events are not recognised.
     pub is_foreign: bool,
 }
 

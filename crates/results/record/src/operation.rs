@@ -20,7 +20,7 @@ pub struct OperationRecord {
     pub subject: Option<String>,
     /// Start in seconds since the start of the run.
     pub start_s: f64,
-    /// Duration in seconds; absent while the operation is under way, or if it ended by an error.
+    /// Duration in seconds; absent while the operation is running, or if it ended by an error.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub duration_s: Option<f64>,
     /// Whether what the operation checks holds; absent if it checks nothing, or has not come to that.
@@ -34,9 +34,9 @@ pub struct OperationRecord {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Found {
-    /// A load of tables, so far if it is under way.
+    /// A load of tables, so far if it is running.
     Load(Box<LoadRecord>),
-    /// A comparison of tables with what they must hold.
+    /// A comparison of tables with their expected contents.
     Verification(VerificationRecord),
     /// Copies of loaded tables.
     Copies(Vec<CopyRecord>),

@@ -117,13 +117,13 @@ pub struct RunRecord {
     /// Files of `pgdyno observe` that were added to its observations afterwards.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub joined: Vec<JoinedRecord>,
-    /// Published figures that a plan shows beside those of its own.
+    /// Published figures that a plan shows next to its own.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub published: Vec<PublishedFigure>,
-    /// What somebody declares of the storage.
+    /// What the user declares of the storage.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub declared: Vec<DeclaredStorage>,
-    /// What was declared, beside what was measured of it in this run.
+    /// What was declared, next to what was measured of it in this run.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub nominal_shares: Vec<NominalShare>,
     /// What transactions cost by declared prices.

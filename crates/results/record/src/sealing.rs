@@ -20,7 +20,7 @@ use crate::{
 const REPORT: &str = "report.html";
 
 /// Whether the seal covers a file: not the report, which can be rewritten at any time, nor the output of a detached
-/// run, which goes on after its record is complete.
+/// run, which continues after its record is complete.
 fn is_sealed(name: &str) -> bool {
     name != RUN_JSON && name != REPORT && !is_output(name)
 }

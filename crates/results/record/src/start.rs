@@ -20,7 +20,7 @@ pub struct StartRecord {
     /// every server has its own.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub data_shift: Option<u32>,
-    /// A run of each subject that nothing counts: a server is slower right after its start.
+    /// A run of each subject that is not counted: a server is slower right after its start.
     pub practice: Vec<PracticeRecord>,
 }
 

@@ -31,7 +31,7 @@ pub struct TimeRecord {
     pub load_s: f64,
     /// Operations on the tables before and after the runs, as stages of the plan.
     pub operations_s: f64,
-    /// Starting the servers anew between runs, and their practice runs.
+    /// Restarts of the servers between runs, and their practice runs.
     pub starts_s: f64,
     /// Restoring and inspecting the data before runs.
     pub reset_s: f64,

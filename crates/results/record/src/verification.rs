@@ -4,7 +4,7 @@ use pgdyno_rows::load::Set;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// A comparison of tables with what they must hold: counts and checksums of all columns.
+/// A comparison of tables with their expected contents: counts and checksums of all columns.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct VerificationRecord {
     /// Rows found in all tables.
@@ -18,10 +18,10 @@ pub struct VerificationRecord {
     /// The set of tables.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub set: Option<Set>,
-    /// What the load of these tables has left to do, a line each; empty if it is finished.
+    /// Unfinished work of the load of these tables, a line each; empty if it is finished.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub remains: Vec<String>,
-    /// The structure of tables and indexes; absent if it was not looked at.
+    /// The structure of tables and indexes; absent if it was not checked.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub structure: Option<StructureRecord>,
 }

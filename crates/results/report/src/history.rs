@@ -71,9 +71,9 @@ fn short(history: &History, source: &Source, again: Option<&str>) -> Short {
     }
 }
 
-const LEGEND: &str = "± another session: where its result is expected. –: that takes three sessions.";
+const LEGEND: &str = "± another session: the range expected for its result. –: needs three sessions.";
 
-/// Commands that go on from here: to the first run since the last change, and to one more session.
+/// Commands to continue with: the first run since the last change, and one more session.
 fn next(history: &History, again: Option<&str>) -> Vec<(Phrase, Phrase)> {
     let changes = history.scripts.iter().flat_map(|script| &script.changes);
     let last = changes.map(|change| change.session).max();
@@ -127,8 +127,8 @@ const METHOD: [&str; 4] = [
     "± of another session is a 95 % prediction interval: where the result of one more session like those since \
      the last change point is expected. Its variance is moderated over the cells of a script and never below what \
      is typical of them. Three sessions are needed for it.",
-    "Builds are compared with the one before, by the sessions of each; those marked hold among all of them \
-     (Holm, 5 %).",
+    "Each build is compared with the one before by the sessions of both; differs: significant after Holm correction \
+     over all builds (family-wise error 5 %).",
 ];
 
 /// What is most important, first the changes.
@@ -241,7 +241,7 @@ fn sessions(history: &History, source: &Source) -> Table {
     Table::new(columns, rows.collect())
 }
 
-/// What another session may bring, cell by cell.
+/// The expected result of another session, cell by cell.
 fn cells(history: &History, source: &Source) -> Table {
     let columns = vec![
         Column::text("script"),

@@ -50,7 +50,7 @@ impl Examples<'_> {
     fn of(&self, of: &Value, depth: usize) -> Value {
         if let Some(referred) = target(self.root, of) {
             let mut example = self.of(referred, depth + 1);
-            // The tag of a variant stands beside the reference to its fields.
+            // The tag of a variant is next to the reference to its fields.
             if let Value::Object(fields) = &mut example {
                 fields.extend(self.fields(of, depth));
             }
@@ -65,14 +65,14 @@ impl Examples<'_> {
             0 => return of.get("const").cloned().unwrap_or_else(|| self.of_type(of, depth)),
             count => self.of(known[self.choice % count], depth),
         };
-        // A flattened enum: its variants stand beside the other fields of the struct.
+        // A flattened enum: its variants are next to the other fields of the struct.
         if let Value::Object(fields) = &mut example {
             fields.extend(self.fields(of, depth));
         }
         example
     }
 
-    /// The properties that stand in this very schema.
+    /// The properties of this schema itself.
     fn fields(&self, of: &Value, depth: usize) -> Map<String, Value> {
         let properties = of["properties"].as_object().into_iter().flatten();
         properties.map(|(name, of)| (name.clone(), self.of(of, depth))).collect()

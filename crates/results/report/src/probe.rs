@@ -14,8 +14,8 @@ use crate::{
     source::{Place, Source},
 };
 
-/// Result of reading tables into shared buffers, by relation and in total. `whole` tells how all of it is shown where
-/// there are too many rows; with `None` all are.
+/// Result of reading tables into shared buffers, by relation and in total. `whole` is how all of it is shown if there
+/// are too many rows; with `None` all are.
 pub fn prewarm(prewarm: &Prewarm, whole: Option<&str>) -> String {
     text(serde_json::to_value(prewarm), whole, |at| operations::prewarm::blocks(at, prewarm))
 }
@@ -33,8 +33,8 @@ pub fn disks(disks: &[Disk], whole: Option<&str>) -> String {
             let title = phrase![operations::disk::title(of), operations::disk::place(&at, of)];
             [Block::text(title)].into_iter().chain(operations::disk::blocks(&at, of))
         });
-        let beside = operations::disk::side_by_side(all(), (&[], at)).map(|section| section.blocks);
-        beside.into_iter().flatten().chain(each).collect()
+        let compared = operations::disk::side_by_side(all(), (&[], at)).map(|section| section.blocks);
+        compared.into_iter().flatten().chain(each).collect()
     })
 }
 

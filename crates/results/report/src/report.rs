@@ -14,7 +14,7 @@ use crate::{
 };
 
 /// The report of a run: the place where it is kept, if it is, its record, its intervals (which may be empty), and what
-/// its other files tell. Every figure in it is tied to its place in `run.json`.
+/// its other files contain. Every figure in it is tied to its place in `run.json`.
 pub fn report(
     kept: Option<&Kept>,
     record: &RunRecord,

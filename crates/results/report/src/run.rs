@@ -33,11 +33,11 @@ pub struct Run<'a> {
     pub timeline: &'a [Interval],
     /// Where the run is kept, if the reader can go there.
     pub kept: Option<&'a Kept>,
-    /// What its other files tell.
+    /// What its other files contain.
     pub details: Details<'a>,
 }
 
-/// What the files of a run directory tell besides its record and its timeline.
+/// What a run directory contains besides its record and its timeline.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Details<'a> {
     /// Observations and events, which only forms with charts show.
@@ -69,7 +69,7 @@ impl<'a> Run<'a> {
         Self { kept, ..self }
     }
 
-    /// The run with what its other files tell.
+    /// The run with the contents of its other files.
     pub fn with(self, details: Details<'a>) -> Self {
         Self { details, ..self }
     }

@@ -62,12 +62,12 @@ impl Place<'_> {
 
     /// A field as a share of another one; `None` if either is absent.
     pub fn share(&self, field: impl Display, of: impl Display) -> Option<Figure> {
-        self.beside(field, of, Format::PercentOf)
+        self.related(field, of, Format::PercentOf)
     }
 
     /// A field as a part of a whole, rounded to 100 % only if it is the whole. `None` if either is absent.
     pub fn part(&self, field: impl Display, of: impl Display) -> Option<Figure> {
-        self.beside(field, of, Format::PartOf)
+        self.related(field, of, Format::PartOf)
     }
 
     /// The rate of an estimate, with no more digits than its interval allows.
@@ -76,12 +76,12 @@ impl Place<'_> {
         self.rate_within(&value, half_width)
     }
 
-    /// A rate, with no more digits than the half-width of an interval beside it allows.
+    /// A rate, with no more digits than the half-width of its interval allows.
     pub fn rate_within(&self, field: impl Display, half_width: impl Display) -> Option<Figure> {
-        self.beside(&field, half_width, Format::RateWithin).or_else(|| self.figure(field, Format::Rate))
+        self.related(&field, half_width, Format::RateWithin).or_else(|| self.figure(field, Format::Rate))
     }
 
-    fn beside(&self, field: impl Display, of: impl Display, format: Format) -> Option<Figure> {
+    fn related(&self, field: impl Display, of: impl Display, format: Format) -> Option<Figure> {
         let of = self.at(of).path;
         let whole = self.source.value(&of)?.as_f64()?;
         let mut figure = self.figure(field, format)?;

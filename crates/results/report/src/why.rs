@@ -13,13 +13,13 @@ use crate::{
     run::{Kept, Run, printable_record},
     sections::{
         head,
-        tail::{self, Told},
+        tail::{self, TailPlace},
     },
     source::Source,
 };
 
 /// What the slowest transactions of a run waited for, as a document. Its figures refer to the tails as JSON.
-/// `in_detail` are the cells that the short form tells of; all others have a line.
+/// `in_detail` are the cells that the short form describes; all others have a line.
 pub fn why(kept: &Kept, record: &RunRecord, tails: &Tails, in_detail: &[String]) -> Document {
     let printable = printable_record(record);
     let run = &Run::new(&printable, &[]).kept(Some(kept));
@@ -48,14 +48,14 @@ pub fn why(kept: &Kept, record: &RunRecord, tails: &Tails, in_detail: &[String])
     }
 }
 
-fn at(source: &Source, tail: usize) -> Told<'_> {
-    Told::of(source, tail, "")
+fn at(source: &Source, tail: usize) -> TailPlace<'_> {
+    TailPlace::of(source, tail, "")
 }
 
 /// Everything about a cell.
-fn in_full(of: &Tail, at: &Told<'_>) -> Vec<Section> {
-    let told = tail::sentences(of, at).into_iter().chain(tail::circumstances(of, at));
-    let lead = [phrase!["Of ", tail::size(at), ":"]].into_iter().chain(told).collect();
+fn in_full(of: &Tail, at: &TailPlace<'_>) -> Vec<Section> {
+    let sentences = tail::sentences(of, at).into_iter().chain(tail::circumstances(of, at));
+    let lead = [phrase!["Of ", tail::size(at), ":"]].into_iter().chain(sentences).collect();
     let title: Phrase = at.figure("cell", Text).into();
     let causes = Block::Table(tail::causes(of, at));
     let notes = Block::prose(Tone::Notes, limits(of, at));
@@ -70,12 +70,12 @@ fn in_full(of: &Tail, at: &Told<'_>) -> Vec<Section> {
     ]
 }
 
-/// What was looked at, and what cannot be known.
-fn limits(of: &Tail, at: &Told<'_>) -> Vec<Phrase> {
+/// What was examined, and what cannot be known.
+fn limits(of: &Tail, at: &TailPlace<'_>) -> Vec<Phrase> {
     [samples(at)].into_iter().chain(tail::limits(of, at)).collect()
 }
 
-fn samples(at: &Told<'_>) -> Phrase {
+fn samples(at: &TailPlace<'_>) -> Phrase {
     phrase![
         at.figure("seen", Count),
         " of ",

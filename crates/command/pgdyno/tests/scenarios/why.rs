@@ -251,7 +251,7 @@ mod alone {
             tail.causes.iter().filter_map(|of| of.holder.as_ref().filter(|_| of.share > 0.1)?.pid).collect();
         assert!(pids.contains(&pid), "{tail:#?}");
         if OLDEST == "9.5" {
-            assert!(place.done(&["why"]).contains("names no wait events"));
+            assert!(place.done(&["why"]).contains("has no wait events"));
         }
         place.done(&["down", "main"]);
     }

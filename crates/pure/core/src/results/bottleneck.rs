@@ -94,7 +94,7 @@ pub struct Bottleneck {
     pub evidence: Vec<String>,
     /// What to try next, in one sentence.
     pub next: String,
-    /// What would show that it is not the limit, as a part of a sentence.
+    /// What to change to check it, as a part of a sentence: it is not the limit if throughput then stays the same.
     pub refuted_by: String,
 }
 

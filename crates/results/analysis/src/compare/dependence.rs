@@ -7,8 +7,8 @@ use crate::statistics::{mean, normal_density, two_sided, two_sided_p};
 pub const MAX_CORRELATION: f64 = 0.30;
 /// Fewest observations whose correlation may be a doubt.
 pub const FEWEST_DOUBTED: u32 = 12;
-/// Fewest observations from which it is told, and widens an interval. Eight show little of a correlation, but the first
-/// look of many blocks is after eight, and can wait for more.
+/// Fewest observations for which it is reported and widens an interval. Eight show little of a correlation, but the
+/// first look of many blocks is after eight, and can wait for more.
 const FEWEST: usize = 8;
 /// Smallest and largest correlation that is allowed for. Below the smallest all blocks count as equally independent.
 const ALLOWED: (f64, f64) = (0.1, 0.9);

@@ -1,4 +1,4 @@
-//! Blocks of a comparison that met other load, by a rule that does not look at their result.
+//! Blocks of a comparison that other load disturbed, by a rule that does not look at their result.
 
 use pgdyno_core::{
     measure::{Arm, CellRun},
@@ -55,7 +55,7 @@ impl Met {
 
 /// What disturbed each of these blocks, given by their numbers counted from 0 in execution order; `None` for a block
 /// that counts. Each is judged by the median of all runs before it, of both arms: steady load is the same for all, a
-/// doubt and no reason to measure again, and load beside one arm alone remains visible. `cpus` is the number of CPUs of
+/// doubt and no reason to measure again, and load during one arm alone remains visible. `cpus` is the number of CPUs of
 /// the server. Runs of commands are not seen, and disturb nothing.
 pub fn disturbances(runs: &[CellRun], blocks: &[u32], cpus: f64) -> Vec<Option<Disturbance>> {
     let mut usual: Vec<Met> = Vec::new();
@@ -90,8 +90,8 @@ fn disturbance(met: Met, usual: &[Met], cpus: f64) -> Option<Disturbance> {
         .or_else(|| beyond(met.waited, waited).map(|threads| Disturbance::Waiting { threads }))
 }
 
-/// Whether so many blocks met other load that a comparison has no answer here and now. `measured_s` is the time that
-/// the runs of all blocks measured, in seconds.
+/// Whether other load disturbed so many blocks that a comparison has no answer here and now. `measured_s` is the time
+/// that the runs of all blocks measured, in seconds.
 pub fn is_too_disturbed(disturbed: usize, blocks: usize, measured_s: f64) -> bool {
     let is_known = blocks >= FEWEST_JUDGED && measured_s >= LEAST_JUDGED_S;
     is_known && disturbed as f64 > MAX_DISTURBED * blocks as f64
@@ -162,9 +162,9 @@ mod tests {
         assert!(!is_too_disturbed(3, 9, 90.0));
     }
 
-    /// If a program runs only beside one arm, most blocks are disturbed.
+    /// If a program runs only during one arm, most blocks are disturbed.
     #[test]
-    fn load_beside_one_arm_leaves_no_answer() {
+    fn load_during_one_arm_leaves_no_answer() {
         let runs = runs(9, |_, arm| if arm == Arm::B { (0.5, 2.0) } else { (0.1, 2.0) });
         let disturbed = found(&runs, 9).len();
         assert!(is_too_disturbed(disturbed, 9, 90.0), "{disturbed}");

@@ -100,7 +100,7 @@ impl Going {
         Self { observations: 0.0, end: 0.0, density: Vec::new() }
     }
 
-    /// Goes on to looks after these numbers of observations, and returns them with their levels. `spending` is the
+    /// Continues to looks after these numbers of observations, and returns them with their levels. `spending` is the
     /// share of all comparisons that they may end by the time when a share of the observations is made.
     fn levels(&mut self, observations: &[u32], spending: impl Fn(f64) -> f64) -> Vec<Look> {
         let before = self.observations;
@@ -119,7 +119,7 @@ impl Going {
         looks
     }
 
-    /// Goes on to a look with a known level, and returns the share of all comparisons that it ends.
+    /// Continues to a look with a known level, and returns the share of all comparisons that it ends.
     fn repeat(&mut self, look: Look) -> f64 {
         let observations = f64::from(look.blocks);
         let limit = two_sided(look.alpha, f64::INFINITY);
@@ -128,7 +128,7 @@ impl Going {
         share
     }
 
-    /// Goes on to a look that may end this share of all comparisons, and returns its two-sided level.
+    /// Continues to a look that may end this share of all comparisons, and returns its two-sided level.
     fn pass(&mut self, observations: f64, share: f64) -> f64 {
         let added = (observations - self.observations).sqrt();
         // Bisection on the limit of the standardised sum; 9 is beyond any share.
@@ -142,7 +142,7 @@ impl Going {
         2.0 * normal(-limit)
     }
 
-    /// Goes on to a look that ends the comparisons whose standardised sum is beyond this limit.
+    /// Continues to a look that ends the comparisons whose standardised sum is beyond this limit.
     fn go(&mut self, observations: f64, limit: f64) {
         let added = (observations - self.observations).sqrt();
         let end = limit * observations.sqrt();
@@ -160,7 +160,7 @@ impl Going {
         self.integral(|from| normal_density((sum - from) / added) / added)
     }
 
-    /// The integral of a function of the sum over the comparisons that go on.
+    /// The integral of a function of the sum over the comparisons that continue.
     fn integral(&self, of: impl Fn(f64) -> f64) -> f64 {
         match self.density.is_empty() {
             true => of(0.0),

@@ -3,8 +3,8 @@
 //! The unit is the run, never the transaction. A block is one run of A followed by one of B, or the reverse; its
 //! observation is d = ln B − ln A, in which conditions shared by both runs cancel. The looks at the result and their
 //! significance levels are fixed in advance; all looks together have a false alarm rate of 5 %, of which those of a
-//! comparison that is continued have a fifth. If the servers are
-//! started anew between blocks, the mean of a start's blocks is one observation.
+//! comparison that is continued have a fifth. If the servers are restarted between blocks, the mean of a start's blocks
+//! is one observation.
 
 pub mod bar;
 mod comparable;

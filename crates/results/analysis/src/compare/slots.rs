@@ -1,8 +1,8 @@
 //! Alternating slots within one long run, for differences of a few per cent.
 //!
 //! All arms keep their connections for the whole run, and only one of them runs at a time. A round is one slot of every
-//! arm; the ratio of two arms within a round is one observation. `ab --slots` drives its slots itself, as runs; what is
-//! here beside the order cuts the slots of other programs out of what they count.
+//! arm; the ratio of two arms within a round is one observation. `ab --slots` drives its slots itself, as runs; apart
+//! from the order, this module cuts the slots of other programs out of what they count.
 
 use std::ops::Range;
 
@@ -28,7 +28,7 @@ pub struct Slots {
     pub arms: usize,
     /// Rounds of one slot of every arm.
     pub rounds: u32,
-    /// Time ignored at the beginning of a slot in nanoseconds, for transactions that were under way when the arm was
+    /// Time ignored at the beginning of a slot in nanoseconds, for transactions that were in progress when the arm was
     /// stopped, and for cold caches.
     pub dropped_ns: u64,
     /// Counted time of a slot in nanoseconds.

@@ -21,7 +21,7 @@ fn in_starts(looks: &[Look], blocks: u32) -> Vec<Look> {
     looks.iter().map(|look| Look { blocks: look.blocks / blocks, ..*look }).collect()
 }
 
-/// Judges the blocks of a comparison whose servers are started anew after this number of them (at least 1), as
+/// Judges the blocks of a comparison whose servers are restarted after this number of them (at least 1), as
 /// [`judge`] does: over the means of the starts. Looks are after whole starts.
 pub fn judge_starts(ln_ratios: &[f64], blocks: u32, looks: &[Look], margin: f64) -> Option<Comparison> {
     let found = judge(&means(ln_ratios, blocks), &in_starts(looks, blocks), margin)?;

@@ -67,7 +67,7 @@ impl<'a> Cell<'a> {
     }
 
     /// CPUs that the driver used of those that the server may use; 0 if it has others.
-    pub fn driver_beside(&self) -> f64 {
+    pub fn driver_on_the_same_cpus(&self) -> f64 {
         let used = || self.mean(|run| per_second(run, run.cpu.driver_s));
         self.shares_cpus.then(used).flatten().unwrap_or(0.0)
     }
@@ -86,7 +86,7 @@ impl<'a> Cell<'a> {
     /// Share of the clients' time in which their sessions had nothing to do: the client had not sent anything yet.
     ///
     /// A session that waits for a CPU before it reads what was sent still looks idle to the server. So the time for
-    /// which backends used CPUs and waited for them is not the clients', where the kernel tells it.
+    /// which backends used CPUs and waited for them is not the clients', if the kernel reports it.
     pub fn client_share(&self) -> Option<f64> {
         let sessions = self.sessions.as_ref()?;
         let ready = self.mean(|run| {

@@ -27,7 +27,7 @@ pub struct Activity {
 }
 
 impl Sessions {
-    /// The shares of these samples; `None` if too little was seen to tell. Sessions whose state the server hides do not
+    /// The shares of these samples; `None` if there are too few samples. Sessions whose state the server hides do not
     /// count.
     pub fn of<'a>(all: impl Iterator<Item = &'a Waits>) -> Option<Self> {
         let mut activities: Vec<Activity> = Vec::new();
@@ -122,7 +122,7 @@ impl Activity {
     fn new(event: &str, share: f64) -> Self {
         let (kind, name) = event.split_once(':').unwrap_or((event, ""));
         let kind = match kind {
-            // 9.6 tells apart what has a name of its own and what is one of many.
+            // 9.6 distinguishes locks with a name of their own from those of a tranche.
             "LWLockNamed" | "LWLockTranche" => "lwlock".to_owned(),
             other => other.to_lowercase(),
         };

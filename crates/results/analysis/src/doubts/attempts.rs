@@ -55,14 +55,14 @@ pub(super) fn resumed(record: &RunRecord) -> Option<Doubt> {
         after.iter().filter(|run| is_in(before, run)).map(|run| cell_name(&run.workload)).collect();
     let recreated = record.subjects.iter().any(|subject| subject.own_server.is_some());
     let reloaded = record.subjects.iter().any(|subject| subject.load.is_some());
-    let anew = match (recreated, reloaded) {
+    let renewed = match (recreated, reloaded) {
         (true, true) => " with recreated servers and reloaded data",
         (true, false) => " with recreated servers",
         (false, true) => " with reloaded data",
         (false, false) => ", at another time",
     };
     let detail = format!(
-        "{} measured before the run was resumed, {} afterwards{anew}",
+        "{} measured before the run was resumed, {} afterwards{renewed}",
         units::plural(before.len() as u64, "run"),
         after.len()
     );
@@ -149,12 +149,12 @@ pub(super) fn few_commits(record: &RunRecord) -> Option<Doubt> {
     doubt(DoubtKind::FewCommits, detail, &advice, names)
 }
 
-/// In a closed loop every client has one transaction under way, so clients = TPS × mean latency (Little's law).
+/// In a closed loop every client has one transaction in progress, so clients = TPS × mean latency (Little's law).
 pub(super) fn implausible(record: &RunRecord) -> Option<Doubt> {
     let found: Vec<_> = runs_by_cell(&record.runs)
         .into_iter()
         .filter_map(|(workload, runs)| {
-            let of_runs: Option<Vec<f64>> = runs.into_iter().map(under_way).collect();
+            let of_runs: Option<Vec<f64>> = runs.into_iter().map(in_progress).collect();
             let of_runs = of_runs?;
             let mean = of_runs.iter().sum::<f64>() / of_runs.len() as f64;
             let off = mean / f64::from(workload.clients) - 1.0;
@@ -163,14 +163,14 @@ pub(super) fn implausible(record: &RunRecord) -> Option<Doubt> {
         .collect();
     let (name, mean) = found.first()?;
     let detail = format!(
-        "TPS × mean latency of {name} is {mean:.2} transactions under way, which is not the client count"
+        "TPS × mean latency of {name} is {mean:.2} transactions in progress, which is not the client count"
     );
     let names: Vec<String> = found.iter().map(|(name, _)| name.clone()).collect();
     match longest_stall(record, &names) {
         Some((silence_ns, duration_ns)) => {
             let detail = format!(
-                "{detail}; no client committed for {} of an interval of {}, and transactions that such a stall \
-                 carries over an end of the interval count on one side of it only",
+                "{detail}; no client committed for {} of an interval of {}, and transactions that such a stall moves \
+                 across an end of the interval count on one side of it only",
                 units::latency(silence_ns as f64),
                 units::duration(duration_ns as f64 / 1e9)
             );
@@ -195,9 +195,9 @@ fn longest_stall(record: &RunRecord, names: &[String]) -> Option<(u64, u64)> {
     long.max_by_key(|(silence, _)| *silence)
 }
 
-/// Mean number of transactions under way; `None` if it does not have to equal the client count: in an open loop, with
+/// Mean number of transactions in progress; `None` if it does not have to equal the client count: in an open loop, with
 /// misses or an outage, or with too few transactions.
-fn under_way(run: &CellRun) -> Option<f64> {
+fn in_progress(run: &CellRun) -> Option<f64> {
     let clients = run.workload.clients;
     let applies = run.workload.rate_per_s.is_none()
         && missed(&run.counts_whole) == 0

@@ -26,7 +26,7 @@ pub(super) fn too_few_blocks(comparison: &ComparisonRecord) -> Option<Doubt> {
     let detail =
         format!("only {counted} block{s} of A and B{whole}; a reliable answer needs at least {least}");
     let advice = match comparison.too_disturbed {
-        true => "Stop the other programs, or count blocks that met them, too (--keep-disturbed).",
+        true => "Stop the other programs, or count disturbed blocks as well (--keep-disturbed).",
         false => "Measure more blocks (--blocks).",
     };
     doubt(DoubtKind::TooFewBlocks, detail, advice, Vec::new())
@@ -54,15 +54,15 @@ pub(super) fn one_start(record: &RunRecord) -> Option<Doubt> {
     let own = record.subjects.iter().any(|subject| subject.own_server.is_some());
     let detail = match (own, record.resumed.is_empty()) {
         (true, true) => "every server was started once",
-        (true, false) => "the servers were started anew only when the run was resumed",
+        (true, false) => "the servers were restarted only when the run was resumed",
         (false, _) => "pgdyno did not restart the servers",
     };
     let detail = format!(
-        "{detail}: what a start decides, such as where its memory lies, is in all blocks alike, so the answer is \
-         about these starts"
+        "{detail}: effects of a start, such as memory placement, are the same in all blocks, so the answer holds for \
+         these starts"
     );
     let advice = format!(
-        "Let pgdyno start the servers anew between blocks ({}); measure existing servers again after a restart of \
+        "Let pgdyno restart the servers between blocks ({}); measure existing servers again after a restart of \
          each.",
         Key::Restart.named(Measuring::of(record))
     );

@@ -41,10 +41,10 @@ pub(super) fn few_branches(record: &RunRecord) -> Option<Doubt> {
 pub(super) fn foreign_tables(of: &SubjectRuns<'_>) -> Option<Doubt> {
     let tables = of.subject.existing.as_ref().filter(|tables| tables.loaded_by.is_none())?;
     let detail = format!(
-        "{} was not loaded by pgdyno: its rows were looked at here and there, and its age and dead rows are not known",
+        "{} was not loaded by pgdyno: only a few of its rows were checked, and its age and dead rows are not known",
         tables.words()
     );
-    let advice = "Load tables with `pgdyno load`, or say with every number what the tables are.";
+    let advice = "Load tables with `pgdyno load`, or state the origin of the tables with every number.";
     doubt(DoubtKind::ForeignTables, detail, advice, Vec::new())
 }
 

@@ -68,8 +68,8 @@ pub(super) mod tests {
     /// The kinds that are tested here.
     pub const OWN: [DoubtKind; 1] = [DoubtKind::DiskFromMemory];
 
-    /// What is told of a record of disks, whose reads at depth are changed before.
-    fn told(change: impl Fn(&mut IoReport)) -> Option<Doubt> {
+    /// The doubt about a record of disks, whose reads at depth are changed before.
+    fn doubt(change: impl Fn(&mut IoReport)) -> Option<Doubt> {
         let mut record = testkit::fixtures::operations().record;
         let disks = record.operations.iter_mut().filter_map(|operation| match &mut operation.found {
             Found::Disk(Disk::Io(of)) => Some(of),
@@ -85,7 +85,7 @@ pub(super) mod tests {
         let refused = || IoNote::BufferedInstead { why: "EINVAL".to_owned() };
         for (note, said) in [(IoNote::InMemory, "in memory"), (below(), "/disk.img"), (refused(), "O_DIRECT")]
         {
-            let found = told(|of| of.notes = vec![IoNote::PreconditionSkipped, note.clone()]);
+            let found = doubt(|of| of.notes = vec![IoNote::PreconditionSkipped, note.clone()]);
             let found = found.expect("memory may have served it");
             assert_eq!(found.kind, OWN[0]);
             assert!(found.detail.starts_with("in /data01 ") && found.detail.contains(said), "{found:?}");
@@ -95,7 +95,7 @@ pub(super) mod tests {
     #[test]
     fn a_directory_in_memory_is_named_as_such_whatever_follows_from_it() {
         let refused = IoNote::BufferedInstead { why: "EINVAL".to_owned() };
-        let found = told(|of| of.notes = vec![refused.clone(), IoNote::InMemory]);
+        let found = doubt(|of| of.notes = vec![refused.clone(), IoNote::InMemory]);
         let found = found.expect("it is in memory");
         assert!(
             found.detail.contains("no device was measured") && found.advice.contains("on a disk"),
@@ -105,9 +105,9 @@ pub(super) mod tests {
 
     #[test]
     fn devices_and_a_page_cache_that_was_to_be_measured_are_not() {
-        assert_eq!(told(|_| ()), None);
-        assert_eq!(told(|of| of.notes = vec![IoNote::PreconditionSkipped]), None);
-        let cached = told(|of| {
+        assert_eq!(doubt(|_| ()), None);
+        assert_eq!(doubt(|of| of.notes = vec![IoNote::PreconditionSkipped]), None);
+        let cached = doubt(|of| {
             of.pattern.cache = IoCache::Cached;
             of.notes = vec![IoNote::InMemory];
         });

@@ -74,7 +74,7 @@ pub enum Key {
     DriverCpus,
     /// CPUs of the server.
     ServerCpus,
-    /// When servers are started anew.
+    /// When servers are restarted.
     Restart,
     /// Tries of a transaction.
     MaxTries,
@@ -114,7 +114,7 @@ impl Key {
         Self::Databases,
     ];
 
-    /// The flag of a command, or what stands in a plan.
+    /// The flag of a command, or the key in a plan.
     pub fn named(self, by: Measuring) -> &'static str {
         use Measuring::{Ab, Bench, Pgbench, Run, TpccRun};
         match (self, by) {

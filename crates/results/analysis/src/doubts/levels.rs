@@ -25,12 +25,12 @@ pub(super) fn baseline_alone(record: &RunRecord) -> Option<Doubt> {
     let alone: Vec<&str> = scripts.iter().filter(|of| is_alone(of)).map(|of| of[0].script.as_str()).collect();
     let baseline = record.names().first().copied().unwrap_or("the baseline").to_owned();
     let detail = format!(
-        "in {} all other subjects differ from {baseline} in the same direction, and not from each other: it may be its \
-         runs that are unusual",
+        "in {} all other subjects differ from {baseline} in the same direction, and not from each other: its own runs \
+         may be the unusual ones",
         alone.join(" and ")
     );
     let advice =
-        "Make another subject the first, or give the baseline twice: two of the same show what is usual.";
+        "Make another subject the first, or give the baseline twice: two equal subjects show what is usual.";
     (!alone.is_empty()).then(|| doubt(DoubtKind::BaselineAlone, detail, advice, Vec::new()))?
 }
 

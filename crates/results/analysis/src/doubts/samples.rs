@@ -23,7 +23,7 @@ pub fn record(runs: Vec<CellRun>, subjects: Vec<SubjectRecord>) -> RunRecord {
     record
 }
 
-/// Tables that somebody else loaded.
+/// Tables that were not loaded by pgdyno.
 pub fn existing() -> ExistingTables {
     ExistingTables {
         set: Set::Tpcb,

@@ -73,7 +73,7 @@ pub(super) fn build_not_optimised(of: &SubjectRuns<'_>) -> Option<Doubt> {
     doubt(DoubtKind::BuildNotOptimised, detail, advice, Vec::new())
 }
 
-/// A bundle whose programs do not tell their flags, as those of 9.5.
+/// A bundle whose programs do not report their flags, as those of 9.5.
 pub(super) fn build_unknown(of: &SubjectRuns<'_>) -> Option<Doubt> {
     let server = of.subject.server.as_ref()?;
     if server.source != ServerSource::Bundle || server.build.telling_flags().is_some() {
@@ -81,11 +81,12 @@ pub(super) fn build_unknown(of: &SubjectRuns<'_>) -> Option<Doubt> {
     }
     let compiler = server.build.compiler.as_ref().map_or(String::new(), |by| format!(" by {by}"));
     let detail = format!(
-        "the bundle of PostgreSQL {} was compiled{compiler}, with flags that nobody can read any more{}",
+        "the bundle of PostgreSQL {} was compiled{compiler}, with flags that are no longer known{}",
         server.version,
         old_minor(server.version_num)
     );
-    let advice = "Build this version from its source (`pgdyno build`), as that which it is compared with.";
+    let advice =
+        "Build this version from its source (`pgdyno build`), like the one that it is compared with.";
     doubt(DoubtKind::BuildUnknown, detail, advice, Vec::new())
 }
 

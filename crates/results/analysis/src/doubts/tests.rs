@@ -100,16 +100,16 @@ fn a_careful_run_has_no_doubt() {
 }
 
 #[test]
-fn a_resumption_tells_what_was_made_anew() {
+fn a_resumption_says_what_was_recreated() {
     let mut record = record(&Case { resumed_at: vec![5], ..clean() });
-    let mut told = |own: bool, loads: bool| {
+    let mut detail = |own: bool, loads: bool| {
         let subject = &mut record.subjects[0];
         (subject.own_server, subject.load) = (own.then(|| "own".into()), loads.then(LoadRecord::default));
         attempts::resumed(&record).expect("runs of both kinds are in one cell").detail
     };
-    assert!(told(true, true).ends_with("afterwards with recreated servers and reloaded data"));
-    assert!(told(false, true).ends_with("afterwards with reloaded data"));
-    assert!(told(false, false).ends_with("afterwards, at another time"));
+    assert!(detail(true, true).ends_with("afterwards with recreated servers and reloaded data"));
+    assert!(detail(false, true).ends_with("afterwards with reloaded data"));
+    assert!(detail(false, false).ends_with("afterwards, at another time"));
 }
 
 /// `pgdyno resume` refuses a load, so nothing may advise it.
@@ -149,7 +149,7 @@ fn break_last(case: &mut Case, fault: impl Fn(&mut CellRun, usize)) {
     last.enumerate().for_each(|(block, run)| fault(run, block));
 }
 
-/// A latency by which each client has this many transactions under way.
+/// A latency by which each client has this many transactions in progress.
 fn latency(run: &CellRun, each: f64) -> LatencySummary {
     let mean_ns = each * f64::from(run.workload.clients) / run.tps * 1e9;
     LatencySummary {
@@ -290,17 +290,17 @@ fn servers_that_write_while_another_is_measured_are_doubted() {
 }
 
 #[test]
-fn what_blocks_did_is_told_with_its_figures() {
-    let told = |rate: fn(usize) -> f64| {
+fn what_blocks_did_is_reported_with_its_figures() {
+    let detail = |rate: fn(usize) -> f64| {
         let mut case = clean();
         break_last(&mut case, |run, block| run.tps = rate(block));
         let found = doubts(&case).pop().expect("there is a doubt");
         assert_eq!((found.kind, found.cells), (DoubtKind::UnsteadyBlocks, vec!["tpcb-like/16".to_owned()]));
         found.detail
     };
-    let rose = told(|block| if block == 0 { 1_443.0 } else { 25_060.0 });
+    let rose = detail(|block| if block == 0 { 1_443.0 } else { 25_060.0 });
     assert_eq!(rose, "TPS of tpcb-like/16 rose from 1,443 to 25,060 between its blocks 1 and 2");
-    let fell = told(|block| 1_000.0 * 0.9f64.powi(block as i32));
+    let fell = detail(|block| 1_000.0 * 0.9f64.powi(block as i32));
     assert_eq!(fell, "TPS of tpcb-like/16 fell by 41.0 % over its 6 blocks");
 }
 
@@ -449,7 +449,7 @@ fn reads_that_were_not_seen_are_no_other_place() {
 }
 
 #[test]
-fn what_sessions_and_scripts_weaken_is_told_of_their_cells() {
+fn what_sessions_and_scripts_weaken_is_reported_for_their_cells() {
     let mut case = clean();
     let weaken = |case: &mut Case, tier, what: &str| {
         let found = [Weakness { tier, what: what.to_owned() }];

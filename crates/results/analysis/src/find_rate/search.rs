@@ -285,10 +285,10 @@ mod tests {
 
         /// For any verdicts the search ends, and its result was confirmed.
         #[test]
-        fn it_ends_whatever_it_is_told(answers in prop::collection::vec(0u8..5, 60)) {
-            let mut told = answers.into_iter();
+        fn it_ends_whatever_the_answers(answers in prop::collection::vec(0u8..5, 60)) {
+            let mut answers = answers.into_iter();
             let bounds = Bounds { start: 1_000.0, lowest: 10.0 };
-            let (answer, probes) = search(bounds, |_| match told.next() {
+            let (answer, probes) = search(bounds, |_| match answers.next() {
                 Some(0 | 1) => Verdict::Kept,
                 Some(2) => Verdict::Undecided,
                 _ => BROKEN,

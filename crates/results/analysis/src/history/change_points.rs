@@ -14,7 +14,7 @@ use crate::statistics::{mean, sum_of_squares, two_sided};
 /// Level of a change point. Histories are read again and again: one in a hundred finds what is not there.
 pub const LEVEL: f64 = 0.01;
 /// Fewest sessions on each side: one that is wild is no change.
-pub const FEWEST_BESIDE: usize = 2;
+pub const FEWEST_ON_A_SIDE: usize = 2;
 /// Most series without a change that are drawn to see how clear a stretch they have, and fewest.
 const DRAWN: (u64, u64) = (2_000, 300);
 /// Stretches that are tried in all of them together: long histories have many, and are compared with fewer series.
@@ -61,20 +61,20 @@ struct Stretch {
     t: f64,
 }
 
-/// The clearest stretch, which leaves parts of at least [`FEWEST_BESIDE`]. `None` if the series is too short, or all
+/// The clearest stretch, which leaves parts of at least [`FEWEST_ON_A_SIDE`]. `None` if the series is too short, or all
 /// observations are equal.
 fn clearest(series: &[f64]) -> Option<Stretch> {
     let count = series.len();
-    let middle = mean(series).filter(|_| count >= 2 * FEWEST_BESIDE)?;
+    let middle = mean(series).filter(|_| count >= 2 * FEWEST_ON_A_SIDE)?;
     // Sums up to each place of the centred series: a stretch differs by its sum.
     let mut sums = vec![0.0];
     series.iter().for_each(|one| sums.push(sums[sums.len() - 1] + one - middle));
-    let is_long = |length: usize| length == 0 || length >= FEWEST_BESIDE;
+    let is_long = |length: usize| length == 0 || length >= FEWEST_ON_A_SIDE;
     let mut best = (0, 0, 0.0);
     for begin in (0..count).filter(|begin| is_long(*begin)) {
         // A stretch up to the end is the same as the one before it.
-        let last = if begin == 0 { count - FEWEST_BESIDE } else { count };
-        for end in (begin + FEWEST_BESIDE..=last).filter(|end| is_long(count - end)) {
+        let last = if begin == 0 { count - FEWEST_ON_A_SIDE } else { count };
+        for end in (begin + FEWEST_ON_A_SIDE..=last).filter(|end| is_long(count - end)) {
             let length = (end - begin) as f64;
             let sum = sums[end] - sums[begin];
             let between = sum * sum * count as f64 / (length * (count as f64 - length));

@@ -1,4 +1,4 @@
-//! Histories of synthetic runs, whose sessions scatter as they are told to.
+//! Histories of synthetic runs, whose sessions scatter as requested.
 
 use pgdyno_record::{SetupRecord, Status, TextRecord, WorkloadFilesRecord};
 use testkit::fixtures;

@@ -111,12 +111,12 @@ impl Page<'_> {
 
     /// What fits, with the numbers of what does not. Sentences get the lines that tables cannot use.
     fn cut(&self) -> Vec<Paragraph> {
-        let doubts = self.doubts_beside_results();
+        let doubts = self.doubts_with_results();
         let around = |found, tables| self.around(doubts.clone(), found, tables);
         let room = |all: Vec<Paragraph>| self.most.saturating_sub(height(&all));
         let without = room(around(Vec::new(), Vec::new()));
-        let beside = without.saturating_sub(1 + self.reserved(LEAST_OF_TABLES));
-        let of_found = beside.max(LEAST_OF_FOUND).min(without.saturating_sub(1));
+        let rest = without.saturating_sub(1 + self.reserved(LEAST_OF_TABLES));
+        let of_found = rest.max(LEAST_OF_FOUND).min(without.saturating_sub(1));
         let tables = |found: &Paragraph| self.tables(room(around(found.clone(), Vec::new())));
         let found = self.found(of_found);
         let left = room(around(found.clone(), tables(&found)));
@@ -132,15 +132,15 @@ impl Page<'_> {
     }
 
     /// Lines that doubts with their advice leave to the tables: those of the smallest part of the first one.
-    fn reserved_beside_doubts(&self) -> usize {
+    fn reserved_with_doubts(&self) -> usize {
         let note = if self.short.tables.len() > 1 { NOTE } else { 0 };
         self.least_of_tables().first().map_or(0, |lines| lines + 1 + note)
     }
 
     /// As many of the worst doubts with their advice as leave room for the results.
-    fn doubts_beside_results(&self) -> Paragraph {
+    fn doubts_with_results(&self) -> Paragraph {
         let advised = self.short.doubts.len().min(ADVISED);
-        let of_results = LEAST_OF_FOUND + 1 + self.reserved_beside_doubts();
+        let of_results = LEAST_OF_FOUND + 1 + self.reserved_with_doubts();
         let fits = |doubts: &Paragraph| {
             height(&self.around(doubts.clone(), Vec::new(), Vec::new())) + of_results <= self.most
         };
@@ -228,7 +228,7 @@ impl Page<'_> {
     /// most: each gets what the least of those below it leaves.
     fn tables(&self, room: usize) -> Vec<Paragraph> {
         let (all, least, results) = (&self.short.tables, self.least_of_tables(), self.short.results);
-        // What was done beside the runs is shown only if their results are whole.
+        // What was done in addition to the runs is shown only if their results are whole.
         let least = |count: usize, at: usize| match at < results && count > results {
             true => self.section(&all[at]).len(),
             false => least[at],
@@ -319,8 +319,8 @@ fn in_a_line(doubt: &Doubt) -> String {
     wrap::cut_at_word(&wrap::plain(&line), WIDTH)
 }
 
-/// A section in this number of lines, of whose tables only the most telling rows are left if it does not fit; `None` if
-/// not even one row would be.
+/// A section in this number of lines, of whose tables only the most important rows are left if it does not fit; `None`
+/// if not even one row would be.
 fn fitted(
     section: &Section,
     room: usize,

@@ -33,7 +33,7 @@ fn names(dir: &Path) -> Vec<String> {
 }
 
 /// A run with 12 intervals of which none has ended its run.
-fn under_way(runs: &Path, max_intervals: usize) -> RunDir {
+fn running(runs: &Path, max_intervals: usize) -> RunDir {
     let fixture = fixtures::complete();
     let mut dir = RunDir::create(runs, "bench", instant()).expect("it can be made");
     dir.limit_streams(max_intervals, COMPRESS_OVER_BYTES);
@@ -122,7 +122,7 @@ fn before_the_first_save_there_is_nothing_to_see() {
 #[test]
 fn a_kill_at_any_byte_loses_at_most_one_interval() {
     let runs = temporary();
-    let dir = under_way(runs.path(), MAX_INTERVALS);
+    let dir = running(runs.path(), MAX_INTERVALS);
     let path = dir.path().to_path_buf();
     std::mem::forget(dir);
     let run = open(&path).expect("it can be read");
@@ -153,7 +153,7 @@ fn a_broken_line_in_the_middle_is_named() {
 #[test]
 fn a_long_run_is_coarsened_in_all_files() {
     let runs = temporary();
-    let mut dir = under_way(runs.path(), 4);
+    let mut dir = running(runs.path(), 4);
     let fixture = fixtures::complete();
     let path = dir.path().to_path_buf();
     dir.end_run().expect("it ends");
@@ -186,7 +186,7 @@ fn a_long_run_is_coarsened_in_all_files() {
 #[test]
 fn long_streams_are_compressed_at_the_end() {
     let runs = temporary();
-    let mut dir = under_way(runs.path(), MAX_INTERVALS);
+    let mut dir = running(runs.path(), MAX_INTERVALS);
     dir.limit_streams(MAX_INTERVALS, 1_000);
     let path = dir.finish(&fixtures::complete().record).expect("it finishes");
     assert_eq!(names(&path), ["latency.hlog.gz", RUN_JSON, "slowest.ndjson.gz", "timeline.ndjson.gz"]);

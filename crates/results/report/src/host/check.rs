@@ -1,4 +1,4 @@
-//! What rules say of a host, and what is known of one name.
+//! Findings of the rules about a host, and what is known of one name.
 
 use pgdyno_core::units::{plural, printable};
 use pgdyno_document::{
@@ -94,10 +94,10 @@ fn fact(finding: &Finding) -> Fact {
 
 fn next(all: bool) -> &'static str {
     match all {
-        true => "`pgdyno explain NAME` tells more of each; `pgdyno host plan` prints what would change it.",
+        true => "`pgdyno explain NAME` describes each; `pgdyno host plan` prints what would change it.",
         false => {
-            "`pgdyno explain NAME` tells more of each, --all lists what is fine, too; `pgdyno host plan` prints what \
-             would change it."
+            "`pgdyno explain NAME` describes each; --all also lists what is fine; `pgdyno host plan` prints what would \
+             change it."
         }
     }
 }

@@ -8,8 +8,8 @@ use pgdyno_document::{block::Block, text_of_blocks};
 
 use super::check::titled;
 
-/// Groups in the order in which they are printed: how a value stands, the heading of its group, and what it is called
-/// in the summary.
+/// Groups in the order in which they are printed: the standing of a value, the heading of its group, and its words in
+/// the summary.
 const GROUPS: [(Standing, &str, &str); 7] = [
     (Standing::Refused, "The server would not start", "refused by the server"),
     (Standing::Dangerous, "Dangerous", "dangerous"),
@@ -29,7 +29,8 @@ pub fn config(title: &str, findings: &[Finding], all: bool) -> String {
     let head = Block::text(format!("{}: {}.", printable(title), counts.join(", ")));
     let groups =
         GROUPS[..listed].iter().filter_map(|(standing, title, _)| titled(findings, *standing, title));
-    let more = "`pgdyno explain NAME` tells more of each; `pgdyno config recommend --diff FILE` lists better values.";
+    let more =
+        "`pgdyno explain NAME` describes each; `pgdyno config recommend --diff FILE` lists better values.";
     text_of_blocks(&[head].into_iter().chain(groups).chain([Block::text(more)]).collect::<Vec<_>>())
 }
 

@@ -27,7 +27,7 @@ pub fn differences(a: &Inventory, b: &Inventory) -> Document {
         0 => "The hosts do not differ in anything that was read.".to_owned(),
         count => format!(
             "The hosts differ in {}. The value of {name_a} is before the arrow, that of {name_b} after it; – where a \
-             host does not have the fact, or does not tell it. Figures that change all the time, such as available \
+             host does not have or report the fact. Figures that change all the time, such as available \
              memory, are left out.",
             units::plural(count, "fact")
         ),

@@ -8,11 +8,11 @@ use pgdyno_document::{
 };
 use pgdyno_layout::{Layout, fstab};
 
-/// The numbers of a layout, each with what it comes from, then what to know, and how to go on.
+/// The numbers of a layout, each with what it comes from, then notes, and the next commands.
 pub fn layout(layout: &Layout) -> String {
     let disks: Vec<&str> = layout.request.disks.iter().map(|disk| disk.path.as_str()).collect();
     let what = format!(
-        "{} on {}: {} by {}. Nothing was touched.",
+        "{} on {}: {} by {}. Nothing was changed.",
         layout.request.filesystem.name(),
         printable(&disks.join(", ")),
         layout.request.raid.words(),
@@ -23,7 +23,8 @@ pub fn layout(layout: &Layout) -> String {
         Fact::new(number.what, printable(&text).into_owned())
     });
     let notes: Vec<Phrase> = layout.notes.iter().map(|note| Phrase::from(note.clone())).collect();
-    let next = "--script prints the script that makes it, --takedown the one that takes it down, --fstab the mounts:";
+    let next =
+        "--script prints the script that creates it, --takedown the one that removes it, --fstab the mounts:";
     let head = [Block::text(what), Block::facts(numbers.collect())];
     let blocks: Vec<Block> =
         head.into_iter().chain(Block::prose(Tone::Notes, notes)).chain([Block::text(next)]).collect();

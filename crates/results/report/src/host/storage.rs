@@ -207,9 +207,9 @@ fn settings(at: &Place<'_>, device: &BlockDevice, alike: usize) -> Phrase {
     });
     let shifted =
         device.alignment_offset_bytes.filter(|offset| *offset != 0).map_or_else(Phrase::default, |_| {
-            phrase!["OFF ITS ALIGNMENT by ", at.figure("alignment_offset_bytes", Text), " bytes"]
+            phrase!["MISALIGNED by ", at.figure("alignment_offset_bytes", Text), " bytes"]
         });
-    let count = if alike > 1 { format!("{alike} of a kind") } else { String::new() };
+    let count = if alike > 1 { format!("{alike} identical") } else { String::new() };
     let parts = [
         count.into(),
         stripe,
@@ -228,7 +228,7 @@ fn settings(at: &Place<'_>, device: &BlockDevice, alike: usize) -> Phrase {
         device
             .atomic_write_bytes
             .filter(|bytes| *bytes > 0)
-            .map_or_else(Phrase::default, |_| size("writes are not torn up to ", "atomic_write_bytes")),
+            .map_or_else(Phrase::default, |_| size("atomic writes up to ", "atomic_write_bytes")),
         text("file ", "backing_file", ""),
     ];
     joined(parts.into_iter().filter(|part| !part.is_empty()), ", ")

@@ -1,4 +1,4 @@
-//! What observers and the log of events tell about a run over time, kept in bounded memory: line after line is added,
+//! What observers and the log of events report about a run over time, kept in bounded memory: line after line is added,
 //! and nothing else is kept of it.
 
 mod track;
@@ -72,15 +72,15 @@ pub struct OverTime {
     pub devices: BTreeMap<Machine, Track>,
     /// Shares of the samples of client sessions by wait event.
     pub waits: BTreeMap<Whose, Track>,
-    /// Bytes of WAL per second, by the counter that tells them.
+    /// Bytes of WAL per second, by the counter that has them.
     pub wal: BTreeMap<Whose, Track>,
-    /// Buffers per second that the checkpointer wrote, by the counter that tells them.
+    /// Buffers per second that the checkpointer wrote, by the counter that has them.
     pub checkpointer: BTreeMap<Whose, Track>,
     /// Events by kind.
     pub events: BTreeMap<Kind, Marks>,
-    /// Checkpoints by counters, for servers whose log tells of none.
+    /// Checkpoints by counters, for servers whose log reports none.
     counted_checkpoints: Marks,
-    /// Begin and reason of the checkpoint under way.
+    /// Begin and reason of the running checkpoint.
     checkpoint_began: BTreeMap<Whose, (f64, String)>,
 }
 
@@ -150,7 +150,7 @@ impl OverTime {
         self.events.entry(kind).or_default().add(mark);
     }
 
-    /// The checkpoints: by the log, or by counters where it tells of none.
+    /// The checkpoints: by the log, or by counters if it reports none.
     pub fn checkpoints(&self) -> Vec<Mark> {
         let logged = self.events.get(&Kind::Checkpoint).filter(|marks| !marks.is_empty());
         let mut marks = logged.unwrap_or(&self.counted_checkpoints).clone();
@@ -215,7 +215,7 @@ impl OverTime {
     }
 
     fn counters(&mut self, time: (f64, f64), whose: Whose, counters: &CounterSample) {
-        // Tables have lines of their own, which tell nothing about the server.
+        // Tables have lines of their own, which say nothing about the server.
         let views = counters.views.keys().chain(&counters.reset);
         if !views.into_iter().any(|view| SERVER_VIEWS.contains(&view.as_str())) {
             return;

@@ -1,7 +1,11 @@
 //! Checks of the data, the noise floor, and whether the driver was the limit.
 
 use pgdyno_analysis::doubts::MAX_DRIVER_BUSY;
-use pgdyno_core::results::BottleneckKind;
+use pgdyno_core::{
+    measure::{CellSummary, Workload},
+    results::BottleneckKind,
+    units,
+};
 use pgdyno_document::{
     block::{Block, Column, Fact, Row, Section, Table},
     figure::{
@@ -173,7 +177,8 @@ fn noise(run: &Run<'_>) -> Phrase {
         _ if run.record.comparison.is_some() => comparison::floor(run),
         _ if run.record.noise.is_none() => NOT_KNOWN.into(),
         _ if hides_everything(run) => phrase![
-            "no difference between two cells means anything: even differences of ",
+            undecidable(run),
+            ": even differences of ",
             worst(run).figure("smallest_difference", PercentUpTo100),
             " may be noise.",
         ],
@@ -198,6 +203,20 @@ fn hides_all_of_each(run: &Run<'_>) -> bool {
     let of_scripts = run.record.noise_by_script.iter().map(|of| of.noise.smallest_difference);
     let of_all = run.record.noise.as_ref().map(|noise| noise.smallest_difference);
     of_scripts.reduce(f64::min).or(of_all).is_some_and(|smallest| smallest >= 1.0)
+}
+
+/// That there are too few cells and blocks for their scatter.
+fn undecidable(run: &Run<'_>) -> Phrase {
+    let cells = &run.record.cells;
+    let script = |of: &Workload| (of.subject.clone(), of.script.clone());
+    let alike = |cell: &CellSummary| {
+        cells.iter().filter(|other| script(&other.workload) == script(&cell.workload)).count()
+    };
+    let most = cells.iter().map(alike).max().unwrap_or_default() as u64;
+    let longest = (0..cells.len()).max_by_key(|cell| cells[*cell].tps.count);
+    let blocks = longest.and_then(|cell| run.cell(cell).figure("tps/count", Count));
+    let words = format!("with {} per script and ", units::plural(most, "cell"));
+    phrase![words, blocks, " blocks, differences cannot be judged"]
 }
 
 fn floor(at: &Place<'_>) -> Phrase {
@@ -273,7 +292,7 @@ fn noise_in_short(run: &Run<'_>) -> Fact {
     }
     said(match () {
         () if run.record.noise.is_none() => "unknown".into(),
-        () if hides_all_of_each(run) => "no difference between two cells means anything".into(),
+        () if hides_all_of_each(run) => undecidable(run),
         // Several subjects are too many for one line, so only the worst is shown.
         () if run.record.levels.is_some() => match hides_everything(run) {
             true => phrase!["even differences of ", of(&worst(run)), " may be noise"],
@@ -290,11 +309,12 @@ fn noise_in_short(run: &Run<'_>) -> Fact {
                     false => (false, phrase![of(&at.at("noise")), " (", script, ")"]),
                 }
             });
-            let (hidden, told): (Vec<_>, Vec<_>) = each.partition(|(hides_all, _)| *hides_all);
-            let [hidden, told] = [hidden, told].map(|list| joined(list.into_iter().map(|(_, of)| of), ", "));
+            let (hidden, shown): (Vec<_>, Vec<_>) = each.partition(|(hides_all, _)| *hides_all);
+            let [hidden, shown] =
+                [hidden, shown].map(|list| joined(list.into_iter().map(|(_, of)| of), ", "));
             // If each hides everything, that was said above.
             let all = if hidden.is_empty() { hidden } else { phrase![", of ", hidden, " all are"] };
-            phrase![under(told, " are noise"), all]
+            phrase![under(shown, " are noise"), all]
         }
     })
 }

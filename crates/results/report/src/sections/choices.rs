@@ -59,7 +59,7 @@ pub fn next(run: &Run<'_>) -> Vec<(Phrase, Phrase)> {
 /// How many times the median the p99 of a cell must be to be worth a question.
 const MANY_TIMES: u64 = 10;
 
-/// The command that tells why the slowest transactions were slow, where they were and sessions were observed.
+/// The command that shows why the slowest transactions were slow, if they were and sessions were observed.
 fn explanation(run: &Run<'_>) -> Option<(Phrase, Phrase)> {
     let is_slow = |cell: &CellSummary| {
         let latency = cell.latency.as_ref()?;
@@ -85,8 +85,10 @@ fn repeated(run: &Run<'_>) -> Phrase {
     let by = Measuring::of(run.record);
     let undecided = |verdict| matches!(verdict, Some(Verdict::CannotTell { .. }));
     if run.record.comparison.as_ref().is_some_and(|of| of.too_disturbed) {
-        return format!("{again}; first stop what else runs, or count blocks that met it (--keep-disturbed)")
-            .into();
+        return format!(
+            "{again}; first stop other programs, or count disturbed blocks as well (--keep-disturbed)"
+        )
+        .into();
     }
     let result = run.record.comparison.as_ref().and_then(|of| of.result.as_ref());
     if undecided(result.map(|of| of.verdict)) && continuation(run).is_none() {
@@ -124,7 +126,7 @@ fn continuation(run: &Run<'_>) -> Option<(Phrase, Phrase)> {
             let more = more_blocks(record.comparison.as_ref()?)?;
             let at = run.root().at("comparison");
             let does = phrase![
-                "continue this comparison by the blocks that it lacks",
+                "continue this comparison with the blocks that it lacks",
                 maybe(", ", at.figure("more_s", Minutes), ""),
             ];
             let more = at.figure("result/verdict/more_blocks", Count).filter(|of| of.value == more);
@@ -138,7 +140,7 @@ fn continuation(run: &Run<'_>) -> Option<(Phrase, Phrase)> {
             let broke_off = record.operations.iter().any(is_load) && !record.command.contains("--resume");
             let command = phrase![run.root().figure("command", Text), " --resume"];
             broke_off.then_some((
-                "continue this load; what the tables kept of it is not loaded again".into(),
+                "continue this load; rows that the tables kept are not loaded again".into(),
                 command,
             ))
         }

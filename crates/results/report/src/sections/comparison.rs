@@ -39,8 +39,11 @@ fn answer_of_blocks(comparison: &ComparisonRecord, source: &Source) -> Phrase {
     if comparison.too_disturbed {
         let (all, counted) = (comparison.blocks.len(), comparison.undisturbed().count());
         let many = (all - counted) as u64;
-        return format!("Cannot be measured here now: {} of {all} met other load", plural(many, "block"))
-            .into();
+        return format!(
+            "Cannot be measured here now: other load disturbed {} of {all}",
+            plural(many, "block")
+        )
+        .into();
     }
     let Some(result) = &comparison.result else {
         return "Cannot tell: too few blocks".into();
@@ -142,8 +145,8 @@ pub fn contradiction(run: &Run<'_>, comparison: &ComparisonRecord) -> Option<Phr
         _ => return None,
     };
     let is_other_way = comparison.by != ComparedRate::NewOrders && (means[1] - means[0]) * effect < 0.0;
-    let words = "The means of A and B differ the other way: the answer compares A and B within each block and averages \
-                 these ratios, so that single blocks weigh less";
+    let words = "The means of A and B differ in the opposite direction: the answer compares A and B within each block \
+                 and averages these ratios, so that single blocks weigh less";
     is_other_way.then(|| words.into())
 }
 
@@ -253,12 +256,12 @@ fn tests(run: &Run<'_>, comparison: &ComparisonRecord) -> Phrase {
     ]
 }
 
-/// How many blocks met other load and do not count.
+/// How many blocks other load disturbed; they do not count.
 fn again(comparison: &ComparisonRecord) -> String {
     match (comparison.blocks.len() - comparison.undisturbed().count()) as u64 {
         0 => String::new(),
-        1 => " 1 block met other load and does not count.".to_owned(),
-        more => format!(" {more} blocks met other load and do not count."),
+        1 => " 1 block was disturbed by other load and does not count.".to_owned(),
+        more => format!(" {more} blocks were disturbed by other load and do not count."),
     }
 }
 
@@ -267,7 +270,7 @@ fn scattering(run: &Run<'_>, starts: &'static str, blocks: &'static str) -> &'st
     if run.record.plan.blocks_per_start.is_some() { starts } else { blocks }
 }
 
-/// How much starts of the servers differ, beside the blocks of one.
+/// How much starts of the servers differ, compared with the blocks of one.
 fn starts(run: &Run<'_>) -> Phrase {
     let at = run.source.at("/comparison/starts");
     let starts = at.figure("starts", Count);
@@ -375,6 +378,6 @@ mod tests {
         let loads = repeated(&fixtures::loads().record);
         assert!(loads.ends_with("loads of more rows scatter less (--scale)"), "{loads}");
         let busy = repeated(&changed(fixtures::commands().record, |of| of.too_disturbed = true));
-        assert!(busy.contains("stop what else runs") && busy.contains("--keep-disturbed"), "{busy}");
+        assert!(busy.contains("stop other programs") && busy.contains("--keep-disturbed"), "{busy}");
     }
 }

@@ -216,7 +216,7 @@ mod tests {
     }
 
     #[test]
-    fn verdicts_stand_beside_the_cells_that_are_compared() {
+    fn verdicts_are_next_to_the_cells_that_are_compared() {
         let several = fixtures::several().record;
         let verdicts = column(&table(&Run::new(&several, &[])), "verdict");
         assert_eq!(verdicts[..3], ["", "faster", "faster"]);

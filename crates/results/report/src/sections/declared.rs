@@ -1,4 +1,4 @@
-//! What is declared of storage, beside what was measured, and what transactions cost by declared prices.
+//! What is declared of storage, next to what was measured, and what transactions cost by declared prices.
 
 use pgdyno_core::disk::{CellCost, NominalShare, NominalUnit};
 use pgdyno_document::{
@@ -23,8 +23,8 @@ pub fn section(run: &Run<'_>) -> Option<Section> {
     });
     let costs =
         rows("costs", record.costs.len().min(MOST_COSTS), &|index, at| cost(at, &record.costs[index]));
-    let said = "Somebody declared this; nothing of it was measured. What all disks give, as far as the machine lets it \
-                through, stands beside the most that was measured.";
+    let said = "Declared by the user, not measured. The rate of all disks, at most the limit of the machine, is shown \
+                next to the highest measured rate.";
     let facts = (0..record.declared.len()).map(|index| fact(&run.root().at("declared").at(index))).collect();
     let tables = [(share_columns(), shares), (cost_columns(), costs)];
     let tables = tables.into_iter().filter(|(_, rows)| !rows.is_empty());
@@ -45,8 +45,8 @@ fn fact(at: &Place<'_>) -> Fact {
     let disks =
         phrase!["disks: ", at.figure("disks", Count), each, maybe(", in ", at.figure("dir", Text), "")];
     let machine = [
-        maybe("the machine lets ", at.figure("instance_iops", Rate), " IOPS through"),
-        maybe("the machine lets ", at.figure("instance_bytes_per_s", BytesEachSecond), "/s through"),
+        maybe("machine limit ", at.figure("instance_iops", Rate), " IOPS"),
+        maybe("machine limit ", at.figure("instance_bytes_per_s", BytesEachSecond), "/s"),
     ];
     let price = maybe("", at.figure("price_per_hour", Number), "");
     let price = match price.is_empty() {
@@ -94,7 +94,7 @@ fn cost(at: &Place<'_>, of: &CellCost) -> Row {
 
 /// What a price of transactions assumes.
 fn price_note(costs: &[CellCost]) -> Option<Block> {
-    let note = "A million transactions cost their share of the declared price of an hour, if the server is paid for \
+    let note = "The cost of a million transactions is their share of the declared hourly price, if the server is paid \
                 by the hour and always as busy as in the cell.";
     (!costs.is_empty()).then(|| Block::text(note))
 }

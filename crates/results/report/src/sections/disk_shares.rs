@@ -78,7 +78,7 @@ fn sentence(at: &Place<'_>, of: &DiskShare) -> Phrase {
             words(of.work),
             " that ",
             device,
-            " gave when it was measured, and less of everything else."
+            " reached in its own measurement; other shares are lower."
         ],
     }
 }

@@ -29,9 +29,9 @@ pub fn section(run: &Run<'_>) -> Option<Section> {
 
 fn ended(changes: &HostChangesRecord) -> &'static str {
     match changes.restored {
-        Some(true) => "Made for the runs, and put back after them.",
+        Some(true) => "Made for the runs, and reverted after them.",
         Some(false) => {
-            "Not put back when the record was written: `pgdyno host status` tells how the host stands."
+            "Not reverted when the record was written: `pgdyno host status` shows the state of the host."
         }
         None => "Nothing had to be changed.",
     }

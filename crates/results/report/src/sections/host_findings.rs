@@ -8,7 +8,7 @@ use pgdyno_document::{
 
 use crate::{run::Run, source::Place};
 
-/// Most rows: the worst stand first, and `pgdyno host check RUN` lists all.
+/// Most rows: the worst come first, and `pgdyno host check RUN` lists all.
 const MOST: usize = 12;
 
 /// The findings of rules, the worst first; `None` if there are none.
@@ -19,8 +19,8 @@ pub fn section(run: &Run<'_>) -> Option<Section> {
     let columns = columns.chain(["now", "better", "why"].map(Column::text)).collect();
     let table = Block::Table(Table::new(columns, rows.collect()));
     let more = Block::Code(phrase!["pgdyno host check ", run.in_commands()]);
-    let all = "What rules say of this machine for many short transactions; none of it was changed. All rules, and how \
-               each value was computed:";
+    let all = "Findings of the rules about this machine, for many short transactions; nothing was changed. All rules, \
+               and how each value was computed:";
     (count > 0).then(|| Section::new("The machine", vec![table, Block::text(all), more]))
 }
 

@@ -129,7 +129,7 @@ fn over_levels(work: &Work<'_>, subject: usize) -> Option<(Phrase, &'static str)
     Some((phrase![at.figure("effect", Change), interval], verdict))
 }
 
-/// A verdict as it stands among all of the plan: a difference that the family does not bear out is none.
+/// A verdict after correction over the plan: a difference that is not significant in the family is none.
 fn in_family(verdict: Verdict, among_all: bool) -> &'static str {
     match verdict {
         Verdict::Faster if among_all => FASTER,
@@ -164,11 +164,11 @@ fn by_verdict(run: &Run<'_>, levels: &[(usize, &LevelResult)]) -> Phrase {
 }
 
 fn of_kind<'a>(levels: &[(usize, &'a LevelResult)], kind: &str) -> Vec<(usize, &'a LevelResult)> {
-    let stands = |level: &LevelResult| match &level.result {
+    let kind_in_family = |level: &LevelResult| match &level.result {
         Some(result) => in_family(result.verdict, level.among_all),
         None => kind_of(level),
     };
-    levels.iter().copied().filter(|(_, level)| stands(level) == kind).collect()
+    levels.iter().copied().filter(|(_, level)| kind_in_family(level) == kind).collect()
 }
 
 fn clients(run: &Run<'_>, levels: &[(usize, &LevelResult)]) -> Phrase {
@@ -261,9 +261,8 @@ const REASONS: [(&str, &str); 4] = [
     (NOT_JUDGED, "not judged: a confidence interval needs three blocks."),
 ];
 
-/// What a star beside a verdict means.
-const STAR: &str = "* significant among all levels and scripts together (Holm): of twenty plans without difference, \
-                    one has such a star.";
+/// What a star after a verdict means.
+const STAR: &str = "* significant after Holm correction over all levels and scripts (family-wise error 5 %).";
 
 /// Confidence and margin of the verdicts, and reasons for missing ones.
 fn judged(run: &Run<'_>, levels: &LevelsRecord) -> Vec<Phrase> {

@@ -24,7 +24,7 @@ pub fn section(run: &Run<'_>) -> Option<Section> {
     })
 }
 
-/// The limits of a cell, whose name stands in the first row.
+/// The limits of a cell, whose name is in the first row.
 fn of_cell(run: &Run<'_>, cell: usize) -> Vec<Row> {
     let (limits, at) = (&run.record.limits[cell], run.root().at(format!("limits/{cell}")));
     let name = |first: bool| if first { at.figure("cell", Text).into() } else { Phrase::default() };
@@ -62,9 +62,9 @@ fn unseen(run: &Run<'_>, cell: usize) -> Phrase {
     }
 }
 
-/// What to try about the first limit of each cell, and what would refute it, each kind once.
+/// What to try about the first limit of each cell, and how to check it, each kind once.
 fn advice(run: &Run<'_>) -> Option<Block> {
-    let mut told: BTreeSet<BottleneckKind> = BTreeSet::new();
+    let mut seen: BTreeSet<BottleneckKind> = BTreeSet::new();
     let first = |(cell, limits): (usize, &pgdyno_core::results::CellLimits)| {
         let own = run.root().at(format!("limits/{cell}/found/0"));
         let kind = limits.found.first()?.kind;
@@ -72,11 +72,11 @@ fn advice(run: &Run<'_>) -> Option<Block> {
             words::bottleneck(kind),
             ": ",
             own.figure("next", Text),
-            " Refuted by ",
+            " To check: ",
             own.figure("refuted_by", Text),
-            "."
+            ". If throughput stays the same, this was not the limit."
         ];
-        told.insert(kind).then_some(text)
+        seen.insert(kind).then_some(text)
     };
     let all: Vec<_> = run.record.limits.iter().enumerate().filter_map(first).collect();
     Block::prose(Tone::Notes, all)

@@ -56,15 +56,15 @@ const COMPARISON: [&str; 5] = [
 ];
 
 const STARTS: [&str; 1] = [
-    "The servers were started anew between blocks, because what a start decides, such as where memory lies, \
-     stays until the next. The mean of the blocks of a start is one observation. After a start each subject made \
-     a practice run that nothing counts, and servers with data of the same format passed it on to each other.",
+    "The servers were restarted between blocks, because effects of a start, such as memory placement, last until the \
+     next one. The mean of the blocks of a start is one observation. After a start each subject made a practice run \
+     that is not counted, and servers with data of the same format passed the data on to each other.",
 ];
 
 const SLOTS: [&str; 1] = [
-    "A and B alternated in slots: their clients kept their connections, and between slots nothing was written out, \
-     vacuumed or restored. The warm-up before each slot leaves out what the change itself costs. Tables of both arms \
-     aged alike; they were restored after each start.",
+    "A and B alternated in slots: their clients kept their connections, and between slots pgdyno ran no CHECKPOINT, \
+     VACUUM or restore. The warm-up before each slot excludes the cost of the change itself. Tables of both arms aged \
+     alike; they were restored after each start.",
 ];
 
 const LEVELS: [&str; 3] = [
@@ -76,9 +76,9 @@ const LEVELS: [&str; 3] = [
      difference that matters; otherwise the result is cannot tell. There is no verdict in an open loop, where TPS \
      follows the schedule, and none if a run committed fewer than 100 transactions, or 50 per client.",
     "In the table of levels each is judged separately: of twenty levels without a difference, about one is called \
-     faster or slower there by chance. A star marks those that are significant among all levels and scripts together \
-     (Holm), and only these count as differences in the table at the head. Its comparison is the mean over all levels \
-     of a script. Variances are moderated over the levels of a script.",
+     faster or slower there by chance. A star marks those that are significant after Holm correction over all levels \
+     and scripts, and only these count as differences in the table at the head. Its comparison is the mean over all \
+     levels of a script. Variances are moderated over the levels of a script.",
 ];
 
 const WAITS: [&str; 1] = [

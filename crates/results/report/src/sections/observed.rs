@@ -82,15 +82,15 @@ fn joined(run: &Run<'_>) -> Vec<Block> {
     (0..run.record.joined.len()).map(of).collect()
 }
 
-/// That what processes wrote to devices cannot be told, where the kernel books more to them than they wrote.
+/// That what processes wrote to devices is not known, if the kernel charges them with more than they wrote.
 fn booked(run: &Run<'_>) -> Option<Block> {
     let is_wrong = |of: &SubjectRecord| of.sync_check.as_ref().is_some_and(SyncCheck::books_too_much);
     let subject = run.record.subjects.iter().position(is_wrong)?;
     let at = run.subject(subject).at("sync_check");
     Some(Block::text(phrase![
-        "What processes wrote to devices is not shown: for each byte written here the kernel books ",
+        "What processes wrote to devices is not shown: for each byte written here the kernel charges ",
         at.figure("booked_per_byte", Number),
-        " to the process, because a write to a clean folio of the page cache books all of it.",
+        " to the process, because a write to a clean folio of the page cache is charged with the whole folio.",
     ]))
 }
 
@@ -243,7 +243,7 @@ fn servers(what: &'static str, times: &[Time<'_>]) -> Table {
         ];
         Row::new(time.main, name.into_iter().chain(cells))
     };
-    let checkpoints = ["ended", "under way"].map(|name| Column::number(name).under("checkpoints"));
+    let checkpoints = ["ended", "active"].map(|name| Column::number(name).under("checkpoints"));
     let last = ["autovacuums", "lock waits", "temp files", "WAL"].map(Column::number);
     let name = is_named.then(|| Column::words("server"));
     let columns = name.into_iter().chain(checkpoints).chain(last);

@@ -205,7 +205,8 @@ fn notes(one: &One<'_>) -> Vec<Phrase> {
             maybe(", perf took ", at.figure("perf_cpus", Percent), " of a CPU while it sampled, and"),
             " reading the samples took ",
             at.figure("reading_s", Seconds),
-            " afterwards. Observers do not count it. What sampling costs within the server's processes is not known."
+            " afterwards. The figures of observers do not include it. What sampling costs within the server's \
+             processes is not known."
         ]),
         maybe_some(maybe("All stacks are in ", at.figure("file", Text), ", in the format of tools for flame graphs.")),
     ]

@@ -56,7 +56,7 @@ fn what(run: &Run<'_>) -> Vec<Fact> {
     server.into_iter().chain([machine]).chain(loaded).chain(measured).chain([durability]).collect()
 }
 
-/// The only server, with the settings that somebody chose for it. Several are in the sentences and the tables.
+/// The only server, with the settings that the user chose for it. Several are in the sentences and the tables.
 fn server(run: &Run<'_>) -> Option<Phrase> {
     let facts = run.only_server()?;
     let at = run.subject(0).at("server");

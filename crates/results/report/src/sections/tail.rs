@@ -26,7 +26,7 @@ use crate::{
 };
 
 /// Share of the tail below which a cause has no sentence of its own.
-const TOLD: f64 = 0.05;
+const IN_SENTENCES: f64 = 0.05;
 /// Most sentences about causes.
 const MOST_SENTENCES: usize = 4;
 /// Share of the tail below which a report does not list a cause; `pgdyno why` lists all.
@@ -43,14 +43,14 @@ pub fn source(tails: &Tails) -> Source {
 
 /// A place in the tails, below which figures are taken.
 #[derive(Debug, Clone)]
-pub struct Told<'a> {
+pub struct TailPlace<'a> {
     place: Place<'a>,
-    /// What tells a pointer from one into `run.json`.
+    /// What distinguishes a pointer from one into `run.json`.
     prefix: &'static str,
 }
 
-impl<'a> Told<'a> {
-    /// The place of a tail. `prefix` stands before the pointers of figures.
+impl<'a> TailPlace<'a> {
+    /// The place of a tail. `prefix` is put in front of the pointers of figures.
     pub fn of(source: &'a Source, tail: usize, prefix: &'static str) -> Self {
         Self { place: source.at(format!("/tails/{tail}")), prefix }
     }
@@ -72,7 +72,7 @@ const IN_REPORTS: &str = "why#";
 /// The section of a run's report; `None` without a tail. Sentences and quotes are those of the cells of `best`.
 pub fn section(tails: &Tails, source: &Source, best: &[String]) -> Option<Section> {
     let all: Vec<_> = tails.tails.iter().enumerate().collect();
-    let at = |index: usize| Told::of(source, index, IN_REPORTS);
+    let at = |index: usize| TailPlace::of(source, index, IN_REPORTS);
     let is_best = |tail: &Tail| best.contains(&tail.cell);
     let groups = all.iter().map(|(index, tail)| {
         let (at, note) = (at(*index), Phrase::default());
@@ -82,10 +82,9 @@ pub fn section(tails: &Tails, source: &Source, best: &[String]) -> Option<Sectio
     for (index, tail) in all.iter().filter(|(_, tail)| is_best(tail)) {
         let at = at(*index);
         let name = phrase![at.figure("cell", Text), ": "];
-        let told = sentences(tail, &at);
-        let told = told.into_iter().enumerate();
-        let told = told.map(|(nth, of)| if nth == 0 { phrase![name.clone(), of] } else { of });
-        blocks.extend(Block::prose(Tone::Plain, told.collect()));
+        let sentences = sentences(tail, &at).into_iter().enumerate();
+        let sentences = sentences.map(|(nth, of)| if nth == 0 { phrase![name.clone(), of] } else { of });
+        blocks.extend(Block::prose(Tone::Plain, sentences.collect()));
     }
     let table = Table { groups: groups.collect(), ..causes_table() };
     blocks.push(Block::Table(table));
@@ -99,7 +98,7 @@ pub fn section(tails: &Tails, source: &Source, best: &[String]) -> Option<Sectio
 }
 
 /// How many transactions the tail has, and how slow they were.
-pub fn size(at: &Told<'_>) -> Phrase {
+pub fn size(at: &TailPlace<'_>) -> Phrase {
     phrase![
         "the slowest ",
         at.figure("part", Percent),
@@ -112,9 +111,9 @@ pub fn size(at: &Told<'_>) -> Phrase {
 }
 
 /// What the tail waited for, in sentences: the largest causes, then what no sample shows.
-pub fn sentences(tail: &Tail, at: &Told<'_>) -> Vec<Phrase> {
-    let told = |(nth, cause): &(usize, &TailCause)| *nth == 0 || cause.share >= TOLD;
-    let causes = tail.causes.iter().enumerate().filter(told).take(MOST_SENTENCES);
+pub fn sentences(tail: &Tail, at: &TailPlace<'_>) -> Vec<Phrase> {
+    let has_sentence = |(nth, cause): &(usize, &TailCause)| *nth == 0 || cause.share >= IN_SENTENCES;
+    let causes = tail.causes.iter().enumerate().filter(has_sentence).take(MOST_SENTENCES);
     let sentence = |(nth, cause): (usize, &TailCause)| {
         let own = at.at(format!("causes/{nth}"));
         let of = match nth {
@@ -128,12 +127,12 @@ pub fn sentences(tail: &Tail, at: &Told<'_>) -> Vec<Phrase> {
 }
 
 /// ` [51, 70]`
-fn interval(at: &Told<'_>) -> Phrase {
+fn interval(at: &TailPlace<'_>) -> Phrase {
     phrase![" [", at.figure("low", Percent), ", ", at.figure("high", Percent), "]"]
 }
 
 /// What transactions did, as the rest of a sentence.
-fn did(cause: &TailCause, at: &Told<'_>) -> Phrase {
+fn did(cause: &TailCause, at: &TailPlace<'_>) -> Phrase {
     let did: Phrase = match cause.wait.as_str() {
         "running" => "ran, or waited for a CPU".into(),
         "client" => "waited within the transaction for the driver or the network".into(),
@@ -147,8 +146,8 @@ fn did(cause: &TailCause, at: &Told<'_>) -> Phrase {
     phrase![did, context(cause, at)]
 }
 
-/// What went on meanwhile, and who held the lock.
-fn context(cause: &TailCause, at: &Told<'_>) -> Phrase {
+/// What happened meanwhile, and who held the lock.
+fn context(cause: &TailCause, at: &TailPlace<'_>) -> Phrase {
     phrase![
         during(&cause.during),
         cause.holder.as_ref().map_or_else(Phrase::default, |of| held(of, &at.at("holder")))
@@ -176,7 +175,7 @@ fn circumstance(of: Circumstance) -> &'static str {
 }
 
 /// ` on pgbench_branches, held by pid 4711 (…)`
-fn held(of: &LockHolder, at: &Told<'_>) -> Phrase {
+fn held(of: &LockHolder, at: &TailPlace<'_>) -> Phrase {
     let on = match of.relation {
         Some(_) => maybe(" on ", at.figure("relation", Text), ""),
         None => maybe(" in `", at.figure("waiting", Text), "`"),
@@ -200,8 +199,8 @@ fn held(of: &LockHolder, at: &Told<'_>) -> Phrase {
     phrase![on, by]
 }
 
-/// What went on meanwhile, and who held the lock, without its statement.
-fn named(all: &[Circumstance], of: Option<&LockHolder>, at: &Told<'_>) -> Phrase {
+/// What happened meanwhile, and who held the lock, without its statement.
+fn named(all: &[Circumstance], of: Option<&LockHolder>, at: &TailPlace<'_>) -> Phrase {
     let by: Phrase = match of.map(|of| of.kind) {
         None => Phrase::default(),
         Some(HolderKind::Session) => match maybe(", held by pid ", at.figure("holder/pid", Identifier), "") {
@@ -229,12 +228,12 @@ fn causes_table() -> Table {
 }
 
 /// The causes of a tail.
-pub fn causes(tail: &Tail, at: &Told<'_>) -> Table {
+pub fn causes(tail: &Tail, at: &TailPlace<'_>) -> Table {
     Table { groups: vec![Group { rows: rows(tail, at, 0.0), ..Group::default() }], ..causes_table() }
 }
 
 /// The causes with at least this share.
-fn rows(tail: &Tail, at: &Told<'_>, least: f64) -> Vec<Row> {
+fn rows(tail: &Tail, at: &TailPlace<'_>, least: f64) -> Vec<Row> {
     let row = |(nth, cause): (usize, &TailCause)| {
         let own = at.at(format!("causes/{nth}"));
         let interval = phrase![own.figure("low", Percent), " – ", own.figure("high", Percent)];
@@ -270,7 +269,7 @@ fn waited(wait: &str, name: Option<Figure>, context: Phrase) -> Phrase {
 }
 
 /// The slowest transactions with what was seen of them.
-pub fn quotes(tail: &Tail, at: &Told<'_>, most: usize) -> Table {
+pub fn quotes(tail: &Tail, at: &TailPlace<'_>, most: usize) -> Table {
     let columns = vec![Column::number("after"), Column::number("samples"), Column::text("seen")];
     let group = |(nth, _): (usize, &pgdyno_core::results::SlowTransaction)| {
         let own = at.at(format!("slowest/{nth}"));
@@ -280,7 +279,7 @@ pub fn quotes(tail: &Tail, at: &Told<'_>, most: usize) -> Table {
     Table { group_name: "transaction", columns, groups, ..Table::default() }
 }
 
-fn transaction(at: &Told<'_>) -> Phrase {
+fn transaction(at: &TailPlace<'_>) -> Phrase {
     phrase![
         at.figure("latency_ns", Latency),
         maybe(" at ", at.figure("at_s", Seconds), ""),
@@ -289,7 +288,7 @@ fn transaction(at: &Told<'_>) -> Phrase {
     ]
 }
 
-fn statement(at: &Told<'_>) -> Phrase {
+fn statement(at: &TailPlace<'_>) -> Phrase {
     let lag = at.figure("lag_ns", Latency).filter(|lag| lag.value.as_u64() != Some(0));
     let late = maybe("", lag, " before it began; ");
     phrase![
@@ -299,7 +298,7 @@ fn statement(at: &Told<'_>) -> Phrase {
     ]
 }
 
-fn seen(tail: &Tail, at: &Told<'_>, nth: usize) -> Vec<Row> {
+fn seen(tail: &Tail, at: &TailPlace<'_>, nth: usize) -> Vec<Row> {
     let all = &tail.slowest[nth].seen;
     if all.is_empty() {
         return vec![Row::new(false, ["".into(), "".into(), "no sample".into()])];
@@ -317,20 +316,20 @@ fn seen(tail: &Tail, at: &Told<'_>, nth: usize) -> Vec<Row> {
     all.iter().enumerate().map(row).collect()
 }
 
-/// What went on meanwhile, over all that was waited for.
-pub fn circumstances(tail: &Tail, at: &Told<'_>) -> Vec<Phrase> {
+/// What happened meanwhile, over all that was waited for.
+pub fn circumstances(tail: &Tail, at: &TailPlace<'_>) -> Vec<Phrase> {
     let sentence = |(nth, of): (usize, &pgdyno_core::results::TailCircumstance)| {
         let own = at.at(format!("circumstances/{nth}"));
         let of_time = maybe(" (in ", own.figure("of_time", Percent), " of the time)");
         phrase![own.figure("share", Percent), " of them were slow ", circumstance(of.during), of_time]
     };
-    let told = tail.circumstances.iter().enumerate().filter(|(_, of)| of.share >= TOLD);
-    let told: Vec<_> = told.map(sentence).collect();
-    if told.is_empty() { told } else { vec![phrase![joined(told, "; "), "."]] }
+    let sentences = tail.circumstances.iter().enumerate().filter(|(_, of)| of.share >= IN_SENTENCES);
+    let sentences: Vec<_> = sentences.map(sentence).collect();
+    if sentences.is_empty() { sentences } else { vec![phrase![joined(sentences, "; "), "."]] }
 }
 
 /// What cannot be known.
-pub fn limits(tail: &Tail, at: &Told<'_>) -> Vec<Phrase> {
+pub fn limits(tail: &Tail, at: &TailPlace<'_>) -> Vec<Phrase> {
     let unseen = tail.unseen.iter().enumerate().map(|(nth, of)| {
         let share = at.at(format!("unseen/{nth}")).figure("share", Percent);
         phrase![share, " have no sample: ", why(of.why), "."]
@@ -340,16 +339,16 @@ pub fn limits(tail: &Tail, at: &Told<'_>) -> Vec<Phrase> {
             at.figure("recorded", Count),
             " of ",
             at.figure("transactions", Count),
-            " are recorded one by one, and stand for the others of their second.",
+            " are recorded individually, and represent the others of their second.",
         ]
     });
     let old: Option<Phrase> = (!tail.has_wait_events).then(|| {
-        "This server names no wait events (later versions do): a sample tells only whether it waited for a lock.".into()
+        "This server has no wait events (later versions do): a sample shows only whether it waited for a lock.".into()
     });
     let holders = tail.causes.iter().position(|of| {
-        of.share >= TOLD && of.holder.as_ref().is_some_and(|of| of.kind == HolderKind::NotSeen)
+        of.share >= IN_SENTENCES && of.holder.as_ref().is_some_and(|of| of.kind == HolderKind::NotSeen)
     });
-    let asked = holders.map(|_| "Who held a lock is asked less often than samples are taken.".into());
+    let asked = holders.map(|_| "Lock holders are queried less often than samples are taken.".into());
     let hidden = tail.causes.iter().any(|of| of.wait == HIDDEN);
     let hidden = hidden
         .then(|| "The role of the observer may not see all sessions: grant it pg_read_all_stats.".into());
@@ -362,15 +361,14 @@ fn why(of: UnseenWhy) -> &'static str {
         UnseenWhy::Gap => "no sample could be taken then",
         UnseenWhy::Crowded => "a sample names the oldest transactions only, and others were older",
         UnseenWhy::NotInTransaction => {
-            "the server was in no transaction of theirs when samples were taken; the time passed in the driver or \
-             on the way"
+            "the server was idle for them when samples were taken; the time was spent in the driver or the network"
         }
         UnseenWhy::PidUnknown => "their server process is not known, as behind a pooler",
     }
 }
 
 /// The largest cause of a tail in a few words, with its share.
-pub fn in_short(tail: &Tail, at: &Told<'_>) -> Phrase {
+pub fn in_short(tail: &Tail, at: &TailPlace<'_>) -> Phrase {
     let own = at.at("causes/0");
     let first = tail.causes.first();
     first.map_or_else(

@@ -183,7 +183,7 @@ mod tests {
 
     #[test]
     fn what_a_noisy_run_cannot_tell_is_not_called_the_same() {
-        let told = |smallest_difference: f64| {
+        let sentence = |smallest_difference: f64| {
             let mut record = complete().record;
             record.cells.retain(|cell| cell.workload.script == "select-only");
             for (cell, (clients, tps)) in
@@ -196,11 +196,11 @@ mod tests {
             }
             said(&record).remove(0)
         };
-        let noisy = told(0.72);
+        let noisy = sentence(0.72);
         let words = "this run is too noisy to tell whether 2 clients (15,360 TPS) give less, since differences up to \
                      72.0 % are within the noise.";
         assert!(noisy.ends_with(words) && !noisy.contains("the same"), "{noisy}");
-        let quiet = told(0.05);
+        let quiet = sentence(0.05);
         assert!(!quiet.contains("noisy") && !quiet.contains("2 clients"), "{quiet}");
     }
 

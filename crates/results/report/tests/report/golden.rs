@@ -217,7 +217,7 @@ fn the_lines_of_the_short_report_are_used() {
     }
 }
 
-/// Ten scripts have ten rows, beside whatever a plan did to its tables.
+/// Ten scripts have ten rows, in addition to what a plan did to its tables.
 #[test]
 fn a_plan_with_ten_scripts_shows_more_than_one() {
     let mut fixture = plan_of(1, 10, 1);
@@ -331,7 +331,8 @@ fn noise_that_hides_everything_is_said_to() {
     let document = report(None, &fixture.record, &fixture.timeline(), Details::default());
     let got = text(&document, Paint::Plain).split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
-        got.contains("no difference between two cells means anything: even differences of over 100 %"),
+        got.contains("with 3 cells per script and 3 blocks, differences cannot be judged: even differences of over 100 \
+                      %"),
         "{got}"
     );
 }
@@ -489,7 +490,7 @@ fn a_big_plan_has_a_first_screen_that_a_person_reads() {
     assert!(first <= 55, "the head takes {first} lines\n{said}");
     assert!(width(&said) <= 80 && short.lines().count() <= 25, "{short}");
     for (rows, form) in [("LEVEL BY LEVEL: ALL ROWS", &said), ("## Level by level: all rows", &markdown)] {
-        let (shown, below) = form.split_once(rows).expect("the whole table stands below");
+        let (shown, below) = form.split_once(rows).expect("the whole table is below");
         let of_subject = |text: &str| text.matches("pg=9").count();
         assert!(of_subject(below) > 54 && of_subject(shown) < 54 * 3, "{form}");
         let section =
@@ -608,7 +609,7 @@ fn absurd_hosts_are_written() {
     assert!(!empty.is_empty());
 }
 
-/// The other hosts of `reference/hosts`, beside those with golden files.
+/// The hosts of `reference/hosts` without golden files.
 const OTHER_HOSTS: [(&str, &str); 3] = [
     ("article-001", include_str!("../../../../../reference/hosts/article-001.json")),
     ("article-000-local-ssd", include_str!("../../../../../reference/hosts/article-000-local-ssd.json")),

@@ -133,7 +133,7 @@ fn differences(page: &str, run: &Value, timeline: &[Value]) -> Vec<String> {
 fn figure_differs(element: ElementRef<'_>, run: &Value) -> Option<String> {
     let (src, raw) = (element.attr("data-src")?, element.attr("data-value").unwrap_or_default());
     let shown: String = element.text().collect();
-    // What the slowest transactions waited for is beside the record.
+    // What the slowest transactions waited for is not in the record.
     let pointer = src.replace(WHY, "/why");
     let Some(value) = run.pointer(&pointer) else { return Some(format!("{src} is not in run.json")) };
     let name = element.attr("data-format").unwrap_or_default();

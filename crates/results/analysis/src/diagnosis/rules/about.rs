@@ -1,11 +1,11 @@
-//! How a rule tells its bottleneck.
+//! How a rule reports its bottleneck.
 
 use pgdyno_core::results::{Bottleneck, BottleneckKind, Confidence};
 
 use crate::diagnosis::sessions::Waiting;
 
 /// The least share of the clients' time that a bottleneck explains: without it throughput could rise by a quarter at
-/// most, and several such causes stand side by side.
+/// most, and there may be several such causes.
 const LEAST_SHARE: f64 = 0.2;
 /// A share that leaves little for other causes.
 const MOST_OF_THE_TIME: f64 = 0.5;
@@ -16,7 +16,7 @@ pub struct About {
     pub kind: BottleneckKind,
     /// What to try next, in one sentence.
     pub next: &'static str,
-    /// What would show that it is not the limit, as a part of a sentence.
+    /// What to change to check it, as a part of a sentence: it is not the limit if throughput then stays the same.
     pub refuted_by: &'static str,
 }
 

@@ -11,7 +11,7 @@ use crate::diagnosis::cell::Cell;
 /// Checkpoints from which on it is no coincidence that throughput was lower meanwhile.
 const ENOUGH: f64 = 3.0;
 
-/// Throughput is lower while a checkpoint is under way.
+/// Throughput is lower while a checkpoint is running.
 pub fn slower(cell: &Cell<'_>) -> Option<Bottleneck> {
     let all = cell.by_checkpoint();
     let mean = |figure: fn(&ByCheckpoint) -> f64| all.iter().map(figure).sum::<f64>() / all.len() as f64;
@@ -22,10 +22,10 @@ pub fn slower(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::Checkpoints,
         next: "Longer checkpoint_timeout and larger max_wal_size, so that there are fewer checkpoints and full-page \
                images; a larger checkpoint_completion_target; pg_wal on a device of its own.",
-        refuted_by: "the same throughput without a checkpoint in the measured interval",
+        refuted_by: "measure an interval without a checkpoint",
     };
     let first = format!(
-        "{:.0} TPS while a checkpoint was under way, {:.0} otherwise",
+        "{:.0} TPS while a checkpoint was running, {:.0} otherwise",
         mean(|by| by.within_per_s),
         mean(|by| by.otherwise_per_s)
     );

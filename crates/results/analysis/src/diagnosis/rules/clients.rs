@@ -22,7 +22,7 @@ pub fn too_few(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::FewClients,
         next: "Use more clients: each of them keeps one process of the server busy at a time.",
-        refuted_by: "the same throughput with twice the clients",
+        refuted_by: "double the clients",
     };
     let first = format!("sessions ran {} of the time", percent(running));
     let second = format!("{used:.2} of {} CPUs of the server were used", cell.server_cpus);
@@ -39,7 +39,7 @@ pub fn too_many(cell: &Cell<'_>, others: &[Cell<'_>]) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::ManyClients,
         next: "Fewer clients, or a pooler that lets fewer of them work at a time.",
-        refuted_by: "the same throughput with fewer clients",
+        refuted_by: "use fewer clients",
     };
     let (here, there) = (cell.tps(), best.tps());
     let first = format!("{} clients reached {there:.0} TPS, these {here:.0}", best.workload.clients);
@@ -59,7 +59,7 @@ pub fn without_connection(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::Connections,
         next: "Keep connections from transaction to transaction; otherwise a larger pool of the pooler, or a larger \
                max_connections.",
-        refuted_by: "the same throughput with a connection kept for every client",
+        refuted_by: "keep a connection for every client",
     };
     let connected = cell.sessions.as_ref()?.connected;
     let clients = f64::from(cell.workload.clients);

@@ -25,24 +25,24 @@ const STOLEN: f64 = 0.1;
 /// The server uses all of its CPUs, with the driver if that has no others.
 pub fn server(cell: &Cell<'_>) -> Option<Bottleneck> {
     let used = cell.server_used()? / cell.server_cpus;
-    let beside = cell.driver_beside() / cell.server_cpus;
+    let driver = cell.driver_on_the_same_cpus() / cell.server_cpus;
     let is_queue = || waiting_share(cell) >= Some(QUEUED) && other_programs(cell).is_none();
-    let is_nearly = || used >= NEARLY && (used + beside >= SATURATED || is_queue());
+    let is_nearly = || used >= NEARLY && (used + driver >= SATURATED || is_queue());
     if used < SATURATED && !is_nearly() {
         return None;
     }
     let about = About {
         kind: BottleneckKind::ServerCpu,
         next: "Profile the server; then cheaper plans, prepared statements, fewer index updates, or more CPUs.",
-        refuted_by: "the same throughput on more CPUs",
+        refuted_by: "use more CPUs",
     };
     let waited = cell.server_waited().filter(|waited| *waited > 0.0);
     let second = waited.map(|waited| format!("its processes waited for {waited:.2} more"));
     let mut first = format!("the server used {} of its {} CPUs", percent(used), cell.server_cpus);
-    if used < SATURATED && beside > 0.0 {
-        let _ = write!(first, ", the driver on the same ones {}", percent(beside));
+    if used < SATURATED && driver > 0.0 {
+        let _ = write!(first, ", the driver on the same ones {}", percent(driver));
     }
-    about.explains((used + beside).min(1.0), first, second)
+    about.explains((used + driver).min(1.0), first, second)
 }
 
 /// Other programs use CPUs for which the server's processes wait.
@@ -55,7 +55,7 @@ pub fn other_programs(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::OtherPrograms,
         next: "Stop the other programs, or pin them to other CPUs.",
-        refuted_by: "the same throughput without them",
+        refuted_by: "stop them",
     };
     let share = waiting_share(cell).unwrap_or(0.0);
     let first = format!("processes of the server waited for {waited:.2} CPUs while they used {used:.2}");
@@ -75,7 +75,7 @@ pub fn interrupts(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::Interrupts,
         next: "Spread the interrupts of network and devices over more CPUs (queues, RPS, irqbalance), or use fewer \
                and larger packets and requests.",
-        refuted_by: "the same throughput over a Unix-domain socket",
+        refuted_by: "connect over a Unix-domain socket",
     };
     let first = format!("one CPU spent {} of the time on interrupts", percent(busiest));
     let all = cell.host(|host| Some(host.all.irq + host.all.softirq)).unwrap_or_default();
@@ -89,7 +89,7 @@ pub fn steal(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::Steal,
         next: "Measure on a machine with CPUs of its own.",
-        refuted_by: "the same throughput at an hour without steal",
+        refuted_by: "measure when there is no steal",
     };
     let first = format!("the hypervisor gave {} of the CPU time to other guests", percent(stolen));
     (stolen >= STOLEN).then(|| about.explains(stolen, first, None))?

@@ -20,7 +20,7 @@ pub fn busy(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::Driver,
         next: "Give the driver more threads and CPUs, or drive from several machines.",
-        refuted_by: "the same throughput with twice the driver threads, on CPUs of their own",
+        refuted_by: "double the driver threads, on CPUs of their own",
     };
     let used = format!("the driver's busiest thread used {} of a CPU", percent(busiest));
     let client = cell.client_share();
@@ -37,7 +37,7 @@ pub fn starved(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::DriverStarved,
         next: "Give the driver CPUs that nobody else uses, or drive from another machine.",
-        refuted_by: "the same throughput with the driver on idle CPUs",
+        refuted_by: "run the driver on idle CPUs",
     };
     let (waited, client) = (cell.driver_waited()?, cell.client_share()?);
     let first = format!("sessions waited {} of the time for their clients", percent(client));
@@ -60,7 +60,7 @@ pub fn round_trips(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::ClientRoundTrips,
         next: "Use more clients, or fewer round trips a transaction (pipelining, a function on the server); check the \
                network's latency and the think times of the script.",
-        refuted_by: "the same throughput with more clients",
+        refuted_by: "use more clients",
     };
     let threads =
         format!("the driver's busiest thread used only {} of a CPU", percent(cell.busiest_driver_thread()));

@@ -18,7 +18,7 @@ const WAL: &[&str] = &["walsync", "walwrite", "walinit"];
 /// Waits for temporary files.
 const TEMPORARY: &[&str] = &["buffile"];
 
-/// Reads under way in the devices, as a share of the sessions that wait for reads, below which the devices are not what
+/// Reads in flight in the devices, as a share of the sessions that wait for reads, below which the devices are not what
 /// they wait for.
 const LEAST_IN_DEVICE: f64 = 0.1;
 
@@ -27,7 +27,7 @@ pub fn reads(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::ReadIo,
         next: "More shared_buffers or memory, a smaller working set, or a faster device; on 18 check io_method.",
-        refuted_by: "the same throughput with all data in shared buffers",
+        refuted_by: "make shared_buffers large enough for all data",
     };
     let sessions = cell.sessions.as_ref()?;
     let waiting = sessions.waits("io", READS);
@@ -51,12 +51,12 @@ fn served_reads(cell: &Cell<'_>) -> Option<String> {
     Some(await_ms.map_or(words.clone(), |ms| format!("{words} in {ms:.2} ms each")))
 }
 
-/// Whether this number of sessions cannot have waited for the devices with tables: those had hardly a read under way,
+/// Whether this number of sessions cannot have waited for the devices with tables: they had hardly a read in flight,
 /// by Little's law.
 fn is_above_devices(cell: &Cell<'_>, waiting: f64) -> bool {
-    let under_way = cell
+    let in_flight = cell
         .devices(Files::Tables, |device| Some(device.mean.reads_per_s * device.mean.read_await_ms? / 1e3));
-    under_way.is_some_and(|under_way| under_way < LEAST_IN_DEVICE * waiting)
+    in_flight.is_some_and(|in_flight| in_flight < LEAST_IN_DEVICE * waiting)
 }
 
 /// Sessions write pages themselves.
@@ -65,7 +65,7 @@ pub fn writes(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::WriteIo,
         next: "More shared_buffers, a background writer that keeps up (bgwriter_lru_maxpages), a faster device, and \
                smaller vm.dirty_bytes where the kernel makes writers wait.",
-        refuted_by: "the same throughput with tables that fit into shared buffers",
+        refuted_by: "use tables that fit into shared buffers",
     };
     let busy = cell.device(Files::Tables, |device| Some(device.mean.utilisation));
     let second = busy.map(|busy| format!("the device was busy {} of the time", percent(busy)));
@@ -79,7 +79,7 @@ pub fn dirty_pages(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::DirtyPages,
         next: "Smaller vm.dirty_background_bytes, so that the kernel begins earlier, smaller *_flush_after settings, \
                and a device with more bandwidth.",
-        refuted_by: "the same throughput with larger vm.dirty_bytes",
+        refuted_by: "raise vm.dirty_bytes",
     };
     let clients = f64::from(cell.workload.clients).max(1.0);
     let first =
@@ -100,7 +100,7 @@ pub fn wal_flush(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::WalFlush,
         next: "A device with faster flushes for pg_wal, another wal_sync_method, or more clients, whose commits share \
                a flush.",
-        refuted_by: "the same throughput with synchronous_commit = off, which is not durable",
+        refuted_by: "set synchronous_commit = off, which is not durable",
     };
     about.waited(&flush.and(queue), flushes(cell))
 }
@@ -116,7 +116,7 @@ pub fn group_commit(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::GroupCommit,
         next: "Commits already share flushes: a device with faster flushes for pg_wal, fewer and larger transactions, \
                or commit_delay.",
-        refuted_by: "the same throughput with synchronous_commit = off, which is not durable",
+        refuted_by: "set synchronous_commit = off, which is not durable",
     };
     about.waited(&queue.and(flush), flushes(cell))
 }
@@ -150,7 +150,7 @@ pub fn temporary_files(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::TemporaryFiles,
         next: "More work_mem (or maintenance_work_mem), or a plan that sorts and hashes less.",
-        refuted_by: "the same throughput with work_mem large enough for no temporary file",
+        refuted_by: "raise work_mem until there are no temporary files",
     };
     about.waited(&cell.sessions.as_ref()?.waits("io", TEMPORARY), None)
 }

@@ -28,7 +28,7 @@ pub fn rows(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::RowLock,
         next: "Spread the updates over more rows (a larger scale), hold the row for a shorter time, or use fewer \
                clients.",
-        refuted_by: "the same throughput with rows that no two clients share",
+        refuted_by: "use rows that no two clients share",
     };
     let sessions = cell.sessions.as_ref()?;
     about.waited(&sessions.waits("lock", &["transactionid", "tuple", "spectoken"]), None)
@@ -40,7 +40,7 @@ pub fn tables(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::TableLock,
         next: "Find who holds the table: LOCK, ALTER, TRUNCATE, VACUUM FULL, or a session that is idle in a \
                transaction.",
-        refuted_by: "the same throughput without those statements",
+        refuted_by: "run without those statements",
     };
     about.waited(&cell.sessions.as_ref()?.waits("lock", &["relation", "page", "object", "virtualxid"]), None)
 }
@@ -50,7 +50,7 @@ pub fn extension(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::RelationExtension,
         next: "Insert into several tables or partitions; since 16 the server extends by more pages at a time.",
-        refuted_by: "the same throughput with a table for each client",
+        refuted_by: "insert into a table for each client",
     };
     let sessions = cell.sessions.as_ref()?;
     about.waited(&sessions.waits("lock", &["extend"]).and(sessions.waits("io", &["datafileextend"])), None)
@@ -61,7 +61,7 @@ pub fn wal_insertion(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::WalInsertion,
         next: "Write less WAL: fewer full-page images (longer checkpoints), fewer indexes, wal_compression.",
-        refuted_by: "the same throughput with unlogged tables",
+        refuted_by: "use unlogged tables",
     };
     lwlock(cell, &about, &["walinsert"])
 }
@@ -71,7 +71,7 @@ pub fn snapshots(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::Snapshots,
         next: "Use fewer connections (a pooler), or 14 and later, whose snapshots do not depend on idle connections.",
-        refuted_by: "the same throughput without the idle connections",
+        refuted_by: "close the idle connections",
     };
     lwlock(cell, &about, &["procarray"])
 }
@@ -82,7 +82,7 @@ pub fn buffer_content(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::BufferContent,
         next: "Spread the work over more pages: more rows, a lower fillfactor, hash partitions, fewer indexes on \
                ascending keys.",
-        refuted_by: "the same throughput with pages that no two clients share",
+        refuted_by: "use pages that no two clients share",
     };
     lwlock(cell, &about, &["buffercontent"])
 }
@@ -92,7 +92,7 @@ pub fn buffer_mapping(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::BufferMapping,
         next: "More shared_buffers, so that fewer pages are replaced.",
-        refuted_by: "the same throughput with all data in shared buffers",
+        refuted_by: "make shared_buffers large enough for all data",
     };
     lwlock(cell, &about, &["buffermapping"])
 }
@@ -103,7 +103,7 @@ pub fn lock_manager(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::LockManager,
         next: "Lock fewer relations a statement: partitions that plans can exclude, fewer indexes, prepared \
                statements; since 18 more locks take the fast path.",
-        refuted_by: "the same throughput with a single table without partitions",
+        refuted_by: "use a single table without partitions",
     };
     lwlock(cell, &about, &["lockmanager", "lockfastpath", "fastpath"])
 }
@@ -112,9 +112,9 @@ pub fn lock_manager(cell: &Cell<'_>) -> Option<Bottleneck> {
 pub fn transaction_status(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::TransactionStatus,
-        next: "Fewer subtransactions (savepoints, EXCEPTION blocks), no long transactions beside them; since 17 larger \
-               caches by setting.",
-        refuted_by: "the same throughput without subtransactions",
+        next: "Fewer subtransactions (savepoints, EXCEPTION blocks), no long transactions at the same time; since 17 \
+               larger caches by setting.",
+        refuted_by: "run without subtransactions",
     };
     lwlock(cell, &about, &["subtrans", "xact", "clog", "commitslru", "multixact"])
 }
@@ -124,7 +124,7 @@ pub fn buffer_pin(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::BufferPin,
         next: "Find the cursor or the VACUUM that keeps the page.",
-        refuted_by: "the same throughput without it",
+        refuted_by: "run without it",
     };
     let sessions = cell.sessions.as_ref()?;
     about.waited(&sessions.waits("bufferpin", &[""]).and(sessions.waits("buffer", &[""])), None)
@@ -135,7 +135,7 @@ pub fn other_lwlocks(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::OtherLwLock,
         next: "Look the lock up in the manual's table of wait events.",
-        refuted_by: "the same throughput with half of the clients",
+        refuted_by: "halve the clients",
     };
     about.waited(&cell.sessions.as_ref()?.other_waits("lwlock", NAMED), None)
 }
@@ -146,7 +146,7 @@ pub fn other_processes(cell: &Cell<'_>) -> Option<Bottleneck> {
         kind: BottleneckKind::OtherProcesses,
         next: "Look the wait up in the manual's table of wait events: a synchronous standby, a parallel query, an \
                archive or a checkpoint.",
-        refuted_by: "the same throughput without the process that is waited for",
+        refuted_by: "run without the process that is waited for",
     };
     about.waited(&cell.sessions.as_ref()?.waits("ipc", &[""]), None)
 }

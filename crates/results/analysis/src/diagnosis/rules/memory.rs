@@ -14,7 +14,7 @@ pub fn reclaim(cell: &Cell<'_>) -> Option<Bottleneck> {
     let about = About {
         kind: BottleneckKind::Memory,
         next: "Smaller shared_buffers, work_mem or fewer clients, more memory, and no swap.",
-        refuted_by: "no pressure with half of shared_buffers, at the same throughput",
+        refuted_by: "halve shared_buffers, so that nothing waits for memory",
     };
     let least = cell.host(|host| Some(host.least_available_bytes? as f64 / cell.memory_bytes? as f64));
     let second = least

@@ -52,7 +52,7 @@ const RULES: [Rule; 29] = [
 ];
 
 /// What a server without CPU time to spare spends it on: the kernel copies pages of files while a session waits for
-/// them. Without them there would be CPU time again, so they are told before the CPU.
+/// them. Without them there would be CPU time again, so they are reported before the CPU.
 const USES_CPU: [BottleneckKind; 4] = [
     BottleneckKind::ReadIo,
     BottleneckKind::WriteIo,
@@ -64,7 +64,7 @@ const USES_CPU: [BottleneckKind; 4] = [
 /// for most. One row that 12 clients update and one CPU used to 88 % made 12 % more with twice the CPUs, commits of 12
 /// clients and a CPU used to 93 % made 21 % more.
 const NEVER_IDLE: f64 = 0.95;
-/// The share of the clients' time of which a wait then stands before the CPUs.
+/// The share of the clients' time from which on a wait is then reported before the CPUs.
 const MOST_OF_THE_TIME: f64 = 0.5;
 
 /// Waits of sessions that are waits for the kernel to write dirty pages.
@@ -90,7 +90,7 @@ pub fn limits(cell: &Cell<'_>, others: &[Cell<'_>]) -> CellLimits {
     CellLimits { cell: cell.workload.cell(), found, unseen: unseen(cell) }
 }
 
-/// The share by which one bottleneck stands before another.
+/// The share by which bottlenecks are sorted.
 fn rank(of: &Bottleneck) -> f64 {
     match of.kind {
         BottleneckKind::ServerCpu if of.share < NEVER_IDLE => of.share.min(MOST_OF_THE_TIME),

@@ -299,7 +299,7 @@ fn a_queue_for_the_server_s_cpu_is_no_wait_for_clients() {
 /// Three quarters of the CPUs are the server's, small programs have the rest, and sessions wait for a CPU half of the
 /// time.
 #[test]
-fn a_queue_for_cpus_that_are_shared_is_told_as_one() {
+fn a_queue_for_cpus_that_are_shared_is_reported_as_one() {
     let kinds = |waited: f64| -> Vec<_> {
         let mut record = record(|run| {
             sessions(run, &[("running", 65), ("client", 35)]);
@@ -333,9 +333,9 @@ fn a_driver_on_the_same_cpus_counts_with_the_server() {
     assert_eq!(found(vec![0, 1], 2.3), [], "most of it is not the server's");
 }
 
-/// Pages that the kernel copies cost CPU time: they are told before the CPU, a lock is not.
+/// Pages that the kernel copies cost CPU time: they are reported before the CPU, a lock is not.
 #[test]
-fn what_uses_up_the_cpu_is_told_before_it() {
+fn what_uses_up_the_cpu_is_reported_before_it() {
     let kinds = |plant: fn(&mut CellRun)| -> Vec<_> {
         judged(plant)[0].found.iter().map(|found| found.kind).collect()
     };
@@ -353,7 +353,7 @@ fn what_uses_up_the_cpu_is_told_before_it() {
 
 /// CPUs that are idle at times are not what clients wait for most of the time.
 #[test]
-fn a_wait_of_most_of_the_time_is_told_before_cpus_that_are_idle_at_times() {
+fn a_wait_of_most_of_the_time_is_reported_before_cpus_that_are_idle_at_times() {
     let kinds = |plant: fn(&mut CellRun)| -> Vec<_> {
         judged(plant)[0].found.iter().map(|found| found.kind).collect()
     };
@@ -432,9 +432,9 @@ fn reads_of_a_device(run: &mut CellRun, reads_per_s: f64, await_ms: f64) {
     run.observed = Some(Box::new(Digest { over_s: 60.0, host, devices: vec![device], ..Digest::default() }));
 }
 
-/// Without samples the CPUs still speak, and what is missing is told.
+/// Without samples the CPUs are still judged, and what is missing is reported.
 #[test]
-fn what_was_not_observed_is_told() {
+fn what_was_not_observed_is_reported() {
     let blind = |run: &mut CellRun| (run.waits, run.observed) = (None, None);
     let limits = &judged(blind)[0];
     assert!(limits.found.is_empty() && limits.unseen.len() == 2, "{limits:?}");

@@ -18,7 +18,7 @@ const MOST_KEPT: u64 = 200_000;
 const MOST_INTERVALS: u64 = 3_600;
 /// Transactions of a cell that are quoted, at most.
 const MOST_QUOTED: usize = 50;
-/// Largest difference between the clocks of a run: if there is more, somebody set the time of day.
+/// Largest difference between the clocks of a run: if there is more, the time of day was set.
 const MOST_APART_S: f64 = 1.0;
 
 /// The slowest transactions of every cell, from what the driver recorded of them.
@@ -82,7 +82,7 @@ pub(super) struct Stratum {
 }
 
 impl Stratum {
-    /// Number of transactions that each of the kept ones stands for.
+    /// Number of transactions that each of the kept ones represents.
     pub fn weight(&self) -> f64 {
         self.size.max(self.kept) as f64 / self.kept.max(1) as f64
     }

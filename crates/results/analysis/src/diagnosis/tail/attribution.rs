@@ -15,7 +15,7 @@ use super::{
     share::ShareSum,
 };
 
-/// Most causes that are told one by one.
+/// Most causes that are listed one by one.
 const MOST_CAUSES: usize = 20;
 /// Version from which on the server names wait events.
 const WAIT_EVENTS_SINCE: u32 = 90_600;
@@ -69,10 +69,10 @@ fn tail(all: &TailSamples<'_>, cell: usize) -> Option<Tail> {
         seen: sums.seen,
         samples: sums.samples,
         has_wait_events: has_wait_events(all, cell),
-        circumstances: sums.told_circumstances(all, cell),
-        unseen: sums.told_unseen(),
+        circumstances: sums.listed_circumstances(all, cell),
+        unseen: sums.listed_unseen(),
         slowest: quotes::slowest(all, cell),
-        causes: sums.told(all),
+        causes: sums.causes(all),
     })
 }
 
@@ -108,7 +108,7 @@ impl Sums {
                 }
             }
             found.insert(explained.clone());
-            self.cause(explained, cluster, part).samples += seen.each_stands_for();
+            self.cause(explained, cluster, part).samples += seen.each_represents();
         }
         found.iter().for_each(|of| self.causes.entry(of.clone()).or_default().seen_in += 1);
     }
@@ -120,7 +120,7 @@ impl Sums {
     }
 
     /// The causes, the largest first, rare ones together, and last what no sample shows.
-    fn told(self, all: &TailSamples<'_>) -> Vec<TailCause> {
+    fn causes(self, all: &TailSamples<'_>) -> Vec<TailCause> {
         let whole = self.whole;
         let (unseen, mut causes): (Vec<_>, Vec<_>) = self
             .causes
@@ -137,31 +137,31 @@ impl Sums {
             }
             causes.push((Explained::plain(OTHER), other));
         }
-        causes.into_iter().chain(unseen).map(|(of, cause)| told(all, of, &cause, &whole)).collect()
+        causes.into_iter().chain(unseen).map(|(of, cause)| tail_cause(all, of, &cause, &whole)).collect()
     }
 
-    fn told_unseen(&self) -> Vec<TailUnseen> {
+    fn listed_unseen(&self) -> Vec<TailUnseen> {
         let share = |sum: f64| sum / self.whole.sum.max(f64::MIN_POSITIVE);
         let unseen = self.unseen.iter().filter(|(_, sum)| **sum > 0.0);
-        let mut told: Vec<_> =
+        let mut listed: Vec<_> =
             unseen.map(|(why, sum)| TailUnseen { why: *why, share: share(*sum) }).collect();
-        told.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.why.cmp(&b.why)));
-        told
+        listed.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.why.cmp(&b.why)));
+        listed
     }
 
-    fn told_circumstances(&self, all: &TailSamples<'_>, cell: usize) -> Vec<TailCircumstance> {
-        let told = self.circumstances.iter().map(|(during, sum)| TailCircumstance {
+    fn listed_circumstances(&self, all: &TailSamples<'_>, cell: usize) -> Vec<TailCircumstance> {
+        let listed = self.circumstances.iter().map(|(during, sum)| TailCircumstance {
             during: *during,
             share: (sum / self.whole.sum.max(f64::MIN_POSITIVE)).clamp(0.0, 1.0),
             of_time: share_of_time(all, cell, *during),
         });
-        let mut told: Vec<_> = told.collect();
-        told.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.during.cmp(&b.during)));
-        told
+        let mut listed: Vec<_> = listed.collect();
+        listed.sort_by(|a, b| b.share.total_cmp(&a.share).then(a.during.cmp(&b.during)));
+        listed
     }
 }
 
-fn told(all: &TailSamples<'_>, of: Explained, cause: &Cause, whole: &ShareSum) -> TailCause {
+fn tail_cause(all: &TailSamples<'_>, of: Explained, cause: &Cause, whole: &ShareSum) -> TailCause {
     let (low, high) = cause.share.interval(whole);
     TailCause {
         wait: of.wait,
@@ -200,7 +200,7 @@ fn why_unseen(all: &TailSamples<'_>, attempt: &Attempt) -> UnseenWhy {
     }
 }
 
-/// Share of a cell's measured time in which something went on.
+/// Share of a cell's measured time during which a circumstance held.
 fn share_of_time(all: &TailSamples<'_>, cell: usize, of: Circumstance) -> Option<f64> {
     let times = times(all, cell, of)?;
     let runs = &all.slowest.cells[cell].runs;

@@ -1,4 +1,4 @@
-//! What went on while samples were taken.
+//! What else happened while samples were taken.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use pgdyno_core::{
     results::Circumstance,
 };
 
-/// Busy share of the CPUs from which on whoever runs may have to wait for one.
+/// Busy share of the CPUs from which on processes may have to wait for one.
 const SATURATED: f64 = 0.95;
 /// Share of the CPU time of other guests from which on it is felt.
 const STOLEN: f64 = 0.05;
@@ -54,7 +54,7 @@ impl Spans {
     }
 }
 
-/// What went on at the host.
+/// What happened at the host.
 #[derive(Debug, Default)]
 pub struct HostSeen {
     /// Whether there was a line of it.
@@ -93,7 +93,7 @@ impl HostSeen {
     }
 }
 
-/// What went on at a server.
+/// What happened at a server.
 #[derive(Debug, Default)]
 pub struct ServerSeen {
     pub gaps: Spans,
@@ -177,7 +177,7 @@ impl ServerSeen {
         self.gaps.settle();
         self.autovacuum.settle();
         self.checkpoints.settle();
-        // One that did not end went on to the end.
+        // One that did not end lasted until the end.
         let last_s = self.checkpoints.0.last().map_or(0.0, |(_, to)| *to);
         let open = self.begun.iter().copied().filter(|began| *began > last_s).reduce(f64::min);
         open.into_iter().for_each(|began| self.checkpoints.add(began, f64::INFINITY));

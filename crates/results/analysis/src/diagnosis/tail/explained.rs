@@ -1,4 +1,4 @@
-//! What a sample of a transaction says, with what went on at its instant.
+//! What a sample of a transaction shows, with what else happened at its time.
 
 use pgdyno_core::results::{Circumstance, HIDDEN};
 
@@ -38,11 +38,11 @@ pub fn explained(all: &TailSamples<'_>, attempt: &Attempt, seen: &Seen, nth: usi
         Some(holder) if is_foreign(holder) => &[],
         _ => may_explain(wait, holder.is_some()),
     };
-    let goes_on = |of: &&Circumstance| match of {
+    let holds = |of: &&Circumstance| match of {
         Circumstance::DriverStarved => attempt.is_driver_starved,
         of => times(all, attempt.cell, **of).is_some_and(|times| times.contain(sample.at_s)),
     };
-    Explained { wait: wait.to_owned(), during: may.iter().filter(goes_on).copied().collect(), holder }
+    Explained { wait: wait.to_owned(), during: may.iter().filter(holds).copied().collect(), holder }
 }
 
 fn is_lock(event: &str) -> bool {
@@ -66,7 +66,7 @@ pub fn times<'a>(all: &'a TailSamples<'_>, cell: usize, of: Circumstance) -> Opt
     server(all, cell).and_then(|server| server.times(of)).or_else(|| all.host.times(of))
 }
 
-/// What went on at the server of a cell.
+/// What happened at the server of a cell.
 pub fn server<'a>(all: &'a TailSamples<'_>, cell: usize) -> Option<&'a ServerSeen> {
     let subject = &all.slowest.cells[cell].workload.subject;
     all.servers.get(subject).or_else(|| all.servers.get(&None))

@@ -100,7 +100,7 @@ impl Holders {
     }
 }
 
-/// Whether it is somebody beside the run, who explains the wait whatever else went on.
+/// Whether it does not belong to the run, and so explains the wait whatever else happened.
 pub fn is_foreign((kind, _): Holder) -> bool {
     matches!(kind, HolderKind::Session | HolderKind::PreparedTransaction)
 }

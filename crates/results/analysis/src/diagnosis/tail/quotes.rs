@@ -22,11 +22,11 @@ fn seen(all: &TailSamples<'_>, index: usize) -> Vec<SeenWaiting> {
     for (nth, sample) in seen.samples.iter().enumerate() {
         let of = explained(all, attempt, seen, nth);
         match found.last_mut() {
-            Some((last, waiting)) if *last == of => waiting.samples += seen.each_stands_for(),
+            Some((last, waiting)) if *last == of => waiting.samples += seen.each_represents(),
             _ => {
                 let waiting = SeenWaiting {
                     after_s: (sample.at_s - attempt.begin_s).max(0.0),
-                    samples: seen.each_stands_for(),
+                    samples: seen.each_represents(),
                     wait: of.wait.clone(),
                     during: of.during.clone(),
                     holder: of.holder.map(|holder| all.holders.of(holder)),

@@ -35,7 +35,7 @@ pub(super) struct Seen {
     pub blocked: Vec<BlockedThen>,
     /// Samples taken; more than are kept, of a long one.
     pub taken: u64,
-    /// Number of samples that each kept one stands for.
+    /// Number of samples that each kept one represents.
     stride: u64,
 }
 
@@ -154,8 +154,8 @@ impl<'a> TailSamples<'a> {
 }
 
 impl Seen {
-    /// Number of samples that each kept one stands for.
-    pub fn each_stands_for(&self) -> u64 {
+    /// Number of samples that each kept one represents.
+    pub fn each_represents(&self) -> u64 {
         self.stride.max(1)
     }
 

@@ -273,7 +273,7 @@ fn samples_are_of_the_transaction_that_they_were_taken_of() {
 }
 
 #[test]
-fn why_nothing_was_seen_is_told() {
+fn why_nothing_was_seen_is_reported() {
     let mut world = World::new(9_900);
     let mut at = |nth: u32, plant: &mut dyn FnMut(&mut World, f64)| {
         for of in 0..20 {
@@ -309,7 +309,7 @@ fn why_nothing_was_seen_is_told() {
 }
 
 #[test]
-fn what_went_on_at_the_host_explains_what_it_can() {
+fn what_happened_at_the_host_explains_what_it_can() {
     let mut world = World::new(3_960);
     for nth in 0..40 {
         let begin_s = f64::from(nth);
@@ -373,7 +373,7 @@ fn old_servers_and_hidden_sessions_tell_what_they_can() {
 
 /// The head of a queue of clients, and a queue whose head was seen while something else was waited for.
 #[test]
-fn heads_of_queues_are_told_as_far_as_they_were_asked_for() {
+fn heads_of_queues_are_reported_as_far_as_they_were_queried() {
     let mut world = World::new(3_960);
     for nth in 0..40 {
         let begin_s = f64::from(nth) * 2.0;

@@ -62,7 +62,7 @@ for (const data of document.querySelectorAll("script.axis")) {
     return marks.filter(([from, to]) => from / 100 - reach <= t && t <= to / 100 + reach);
   };
 
-  const tell = () => {
+  const showValues = () => {
     if (at === null) return;
     const all = [];
     for (const key of box.querySelectorAll(".entry")) {
@@ -74,7 +74,7 @@ for (const data of document.querySelectorAll("script.axis")) {
     const selection = anchor === null ? "" : `, ${seconds(Math.abs(at - anchor), 0)} s selected`;
     const events = near(at).map(([, , kind, what]) => `${kind}: ${what}`);
     readout.textContent = [`${seconds(at, 0)} s${selection}`, ...events].join(" · ");
-    // The values stand in the legends, where a screen reader does not follow the cursor.
+    // The values are in the legends, where a screen reader does not follow the cursor.
     const spoken = readout.appendChild(document.createElement("span"));
     spoken.className = "spoken";
     spoken.textContent = ` ${all.join(", ")}`;
@@ -90,7 +90,7 @@ for (const data of document.querySelectorAll("script.axis")) {
       selected.style.right = `calc(100% - ${left(Math.min(view[1], Math.max(at, anchor)))})`;
     }
   };
-  const put = (t) => { at = Math.max(0, Math.min(length, t)); tell(); draw(); };
+  const put = (t) => { at = Math.max(0, Math.min(length, t)); showValues(); draw(); };
 
   const label = () => {
     const [from, to] = view;
@@ -116,7 +116,7 @@ for (const data of document.querySelectorAll("script.axis")) {
     show(...view);
     label();
     draw();
-    tell();
+    showValues();
     const isWhole = view[0] === 0 && view[1] === length;
     history.replaceState(null, "", isWhole ? "#over-time" : `#over-time=${view.map((t) => +t.toFixed(2)).join("-")}`);
   };
@@ -185,7 +185,7 @@ for (const data of document.querySelectorAll("script.axis")) {
     for (const path of box.querySelectorAll("path[data-subject]")) {
       path.classList.toggle("away", chosen.value !== "" && path.dataset.subject !== chosen.value);
     }
-    tell();
+    showValues();
   });
   find(".tools").hidden = false;
 

@@ -1,5 +1,5 @@
 //! Charts under each other with one time axis. Their drawings are stretched to the width of the page, so that the
-//! script zooms by changing what they show, and text is beside them. Without the script the whole run is shown.
+//! script zooms by changing what they show, and text is next to them. Without the script the whole run is shown.
 
 use std::{fmt::Write, ops::Range, sync::Arc};
 

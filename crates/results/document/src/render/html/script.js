@@ -58,7 +58,7 @@
     const nearest = (x, y) => {
       let best = 0, least = Infinity;
       chart.stops.forEach((stop, index) => {
-        // Where series have stops of their own, height tells which one is meant.
+        // Where series have stops of their own, height shows which one is meant.
         const dy = Math.min(...stop.p.map((p) => Math.abs(p.y - y)), Infinity);
         const distance = Math.abs(stop.x - x) + (Number.isFinite(dy) ? dy * 0.2 : 0);
         if (distance < least) { least = distance; best = index; }

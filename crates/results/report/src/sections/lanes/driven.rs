@@ -84,7 +84,7 @@ fn rows(tracks: &Tracks) -> Option<Lane> {
     };
     let all: Vec<Series> = tracks.loaded.iter().map(of).collect();
     let y = from_zero(&all, short_rate)?;
-    let note = "rows per second that the server took".to_owned();
+    let note = "rows per second that the server received".to_owned();
     let legend = vec![(0, "rows/s".to_owned())];
     Some(Lane { title: "Rows loaded", note, unit: Unit::Rate, y, legend, series: all })
 }

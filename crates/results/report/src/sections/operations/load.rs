@@ -131,7 +131,7 @@ fn chart(at: &Place<'_>, load: &LoadRecord) -> Option<Chart> {
         id: format!("load{}", at.path().replace('/', "-")),
         title: "Rows per second",
         label: "load".into(),
-        note: "rows that the server took, by seconds since the begin of the load",
+        note: "rows that the server received, by seconds since the start of the load",
         legend: vec![(0, "rows/s".to_owned())],
         x: linear(0.0, end_s, ticks(end_s, 6), |x| format!("{x:.0}")),
         y: linear(0.0, top, ticks(top, 4), short),

@@ -33,8 +33,8 @@ pub fn sections(run: &Run<'_>) -> Vec<Section> {
         Found::Disk(of) => Some((at.at("found/disk"), of)),
         _ => None,
     });
-    let beside = (run.record.published.as_slice(), &run.root().at("published"));
-    disk::side_by_side(disks, beside).into_iter().chain(each).collect()
+    let published = (run.record.published.as_slice(), &run.root().at("published"));
+    disk::side_by_side(disks, published).into_iter().chain(each).collect()
 }
 
 fn section(run: &Run<'_>, at: &Place<'_>, operation: &OperationRecord) -> Section {

@@ -55,10 +55,10 @@ impl Done<'_> {
         match verification {
             _ if ended_early => {
                 let resume = if self.has("--resume") { "" } else { " --resume" };
-                ("build what this load still lacks", format!("{}{resume}", self.without("--until")))
+                ("complete this load", format!("{}{resume}", self.without("--until")))
             }
             Some(of) if !of.passed() => self.after_faults(of),
-            None => ("compare all rows with what they must hold", self.on_server("load verify")),
+            None => ("compare all rows with their expected contents", self.on_server("load verify")),
             Some(_) => self.measuring(load.terms.as_ref().map(|terms| terms.set)),
         }
     }
@@ -78,9 +78,11 @@ impl Done<'_> {
     fn after_faults(&self, of: &VerificationRecord) -> (&'static str, String) {
         match (of.set, &of.structure) {
             (_, Some(structure)) if !structure.faults.is_empty() => {
-                ("look at it again, before and after REINDEX", self.command.to_owned())
+                ("check it again, before and after REINDEX", self.command.to_owned())
             }
-            (Some(Set::Tpcc), _) => ("check what must hold after runs as well", self.on_server("tpcc check")),
+            (Some(Set::Tpcc), _) => {
+                ("check the conditions that hold after runs as well", self.on_server("tpcc check"))
+            }
             _ => ("see what would be dropped, to load it again", self.on_server("load drop")),
         }
     }
@@ -88,14 +90,14 @@ impl Done<'_> {
     fn after_copies(&self, copies: &[CopyRecord]) -> Option<(&'static str, String)> {
         let verifications = || copies.iter().filter_map(|copy| copy.verification.as_ref());
         if verifications().any(|of| !of.passed()) {
-            return Some(("see whether the source was written to", self.on_server("load verify")));
+            return Some(("check whether the source was modified", self.on_server("load verify")));
         }
         let names: Vec<_> = copies.iter().map(|copy| copy.name.as_str()).collect();
         let into_databases = self.has("--into-databases");
         if verifications().any(|of| of.set == Some(Set::Tpcc)) {
             let places = if into_databases { "--databases" } else { "--schemas" };
             let run = format!("tpcc run {places} {}", quoted(&names.join(",")));
-            return Some(("measure all copies at one time", self.on_server(&run)));
+            return Some(("measure all copies together", self.on_server(&run)));
         }
         let (first, server) = (names.first()?, self.server());
         match into_databases {
@@ -176,7 +178,7 @@ impl Done<'_> {
     }
 }
 
-/// Names of the tables that a probe was told.
+/// Names of the tables that were given to a probe.
 fn tables(of: &Probe) -> Vec<&str> {
     match of {
         Probe::Ddl(of) => of.tables.iter().map(|table| table.table.name.as_str()).collect(),

@@ -19,7 +19,7 @@ pub fn sentence(at: &Place<'_>, _: &Prewarm) -> Phrase {
     let total = at.at("total");
     let there = total.figure("share", Part);
     let there =
-        there.map_or_else(Phrase::default, |share| phrase![", ", Some(share), " of all pages are there"]);
+        there.map_or_else(Phrase::default, |share| phrase![", ", Some(share), " of all pages are resident"]);
     phrase![
         total.figure("read_bytes", Bytes),
         " were read into shared buffers in ",

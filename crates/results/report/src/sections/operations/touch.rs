@@ -43,7 +43,7 @@ pub(super) fn first_touch(at: &Place<'_>, of: &FirstTouch) -> Vec<Block> {
     };
     let wholes = of.tables.iter().enumerate().map(|table| Block::text(whole(table)));
     let cold = of.cold.then_some(
-        "Files were dropped from the page cache before each session; pages in shared buffers stay hits.",
+        "Files were dropped from the page cache before each session; pages in shared buffers are still hits.",
     );
     let end = "Times are medians, pages those of the first session.";
     [Block::Table(table)]

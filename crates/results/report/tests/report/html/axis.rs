@@ -105,11 +105,11 @@ fn differences(axis: &Value, run: &Value, timeline: &[Value], observations: &[Va
             continue; // sums of others
         }
         let lines = lines(series, run, timeline, observations);
-        let mut told = 0;
+        let mut shown = 0;
         for (index, (from_s, to_s)) in points(axis, series).into_iter().enumerate() {
             let within = |line: &&Line| line.0 > from_s - 0.02 && line.1 < to_s + 0.02;
             let own: Vec<&Line> = lines.iter().filter(within).collect();
-            told += own.len();
+            shown += own.len();
             let least = own.iter().map(|line| line.2).reduce(f64::min);
             let most = own.iter().map(|line| line.2).reduce(f64::max);
             let mean = least.map(|_| {
@@ -133,8 +133,8 @@ fn differences(axis: &Value, run: &Value, timeline: &[Value], observations: &[Va
                 }
             }
         }
-        if told != lines.len() {
-            found.push(format!("{src}: {told} of {} lines are shown", lines.len()));
+        if shown != lines.len() {
+            found.push(format!("{src}: {shown} of {} lines are shown", lines.len()));
         }
     }
     found

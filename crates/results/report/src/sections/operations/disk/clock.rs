@@ -14,7 +14,7 @@ use crate::source::Place;
 
 /// Most rows of the histogram.
 const MOST_ROWS: usize = 12;
-/// The plan for which the cost of EXPLAIN is told.
+/// The plan for which the cost of EXPLAIN is reported.
 const ROWS: u64 = 1_000_000;
 const NODES: u32 = 2;
 /// A read from the page cache and one from a fast device, in nanoseconds.
@@ -36,7 +36,7 @@ pub(super) fn sentence(at: &Place<'_>, of: &ClockReport) -> Phrase {
 fn words(verdict: ClockVerdict) -> &'static str {
     match verdict {
         ClockVerdict::Good => "good enough for EXPLAIN ANALYZE and track_io_timing",
-        ClockVerdict::Slow => "slow, so that EXPLAIN ANALYZE and track_io_timing cost much",
+        ClockVerdict::Slow => "slow, so that EXPLAIN ANALYZE and track_io_timing are expensive",
         ClockVerdict::Coarse => "coarse, so that short times are not measured",
         ClockVerdict::Backwards => "it went backwards, so that no duration can be trusted",
     }

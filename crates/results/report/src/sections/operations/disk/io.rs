@@ -26,7 +26,7 @@ pub(super) fn sentence(at: &Place<'_>, of: &IoReport) -> Phrase {
         ]
     });
     let joined = figures.reduce(|all, more| phrase![all, "; ", more]);
-    let nothing = || phrase!["no operation ended"];
+    let nothing = || phrase!["no operation completed"];
     phrase![at.figure("pattern/name", Text), " ", joined.unwrap_or_else(nothing), "."]
 }
 
@@ -40,8 +40,8 @@ pub(super) fn blocks(at: &Place<'_>, of: &IoReport) -> Vec<Block> {
 fn facts(at: &Place<'_>, of: &IoReport) -> Vec<Fact> {
     let pattern = at.at("pattern");
     let cache = match of.pattern.cache {
-        IoCache::Direct => "past the page cache (O_DIRECT)",
-        IoCache::Cold => "through the page cache, which had nothing of the file",
+        IoCache::Direct => "bypassing the page cache (O_DIRECT)",
+        IoCache::Cold => "through the page cache, which had no page of the file",
         IoCache::Cached => "from the page cache",
     };
     let method = match of.pattern.method {
@@ -69,7 +69,7 @@ fn facts(at: &Place<'_>, of: &IoReport) -> Vec<Fact> {
         Fact::new("how", phrase![cache, ", by ", method]),
         Fact::new(
             "measured",
-            phrase![at.figure("duration_s", Seconds), " after ", at.figure("ramp_s", Seconds)],
+            phrase![at.figure("duration_s", Seconds), ", after a ramp of ", at.figure("ramp_s", Seconds)],
         ),
     ];
     if let Some(cpu) = &of.cpu {
@@ -146,7 +146,7 @@ fn steadiness(at: &Place<'_>, of: &IoReport) -> Option<Phrase> {
             " (10 %)"
         ]),
         SteadyState::TooShort => {
-            Some("! Too short to tell whether the rate was steady: at least five seconds are needed".into())
+            Some("! Too short to judge whether the rate was steady: at least five seconds are needed".into())
         }
     }
 }

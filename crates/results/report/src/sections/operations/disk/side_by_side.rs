@@ -1,4 +1,4 @@
-//! The same measurements of several directories, and published ones, in columns beside each other.
+//! The same measurements of several directories, and published ones, in columns next to each other.
 
 use pgdyno_core::disk::{Disk, PublishedFigure, io::IoReport, sync::SyncReport};
 use pgdyno_document::{
@@ -17,7 +17,7 @@ use crate::source::Place;
 /// is only one.
 pub fn section<'a>(
     all: impl Iterator<Item = (Place<'a>, &'a Disk)>,
-    (beside, at): (&[PublishedFigure], &Place<'_>),
+    (published, at): (&[PublishedFigure], &Place<'_>),
 ) -> Option<Section> {
     let (mut syncs, mut ios) = (Vec::new(), Vec::new());
     for (at, of) in all {
@@ -27,7 +27,7 @@ pub fn section<'a>(
             Disk::Saturation(_) | Disk::Costs(_) | Disk::Clock(_) => {}
         }
     }
-    let known = Published { figures: beside, at, storages: published::storages(beside) };
+    let known = Published { figures: published, at, storages: published::storages(published) };
     let tables = [sync_table(&syncs, &known), io_table(&ios, &known)].into_iter().flatten();
     let mut blocks: Vec<Block> = tables.map(Block::Table).collect();
     if blocks.is_empty() {

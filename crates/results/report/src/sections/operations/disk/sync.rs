@@ -42,15 +42,15 @@ fn outcome(choice: &MethodChoice) -> &'static str {
     match choice.outcome {
         ChoiceOutcome::Faster => "faster than the others",
         ChoiceOutcome::NoDifference => "the default, and no other is faster",
-        ChoiceOutcome::CannotTell => "the default: whether another is faster cannot be told yet",
+        ChoiceOutcome::CannotTell => "the default: not yet known whether another is faster",
     }
 }
 
 fn verdict(verdict: SyncVerdict) -> &'static str {
     match verdict {
-        SyncVerdict::Plausible => "that synced data is durable is plausible",
+        SyncVerdict::Plausible => "synced data is plausibly durable",
         SyncVerdict::Suspicious => "SYNCED DATA MAY NOT BE DURABLE",
-        SyncVerdict::CannotTell => "whether synced data is durable cannot be told from here",
+        SyncVerdict::CannotTell => "it cannot be determined from here whether synced data is durable",
     }
 }
 
@@ -159,7 +159,7 @@ fn chosen(at: &Place<'_>, choice: &MethodChoice) -> Phrase {
         ]
     };
     let more = choice.blocks_needed.map_or_else(String::new, |blocks| {
-        format!("; about {} would tell (--blocks {blocks})", units::plural(blocks, "block"))
+        format!("; about {} would decide it (--blocks {blocks})", units::plural(blocks, "block"))
     });
     phrase![
         "wal_sync_method = ",
