@@ -51,7 +51,7 @@ impl Ahead {
     }
 
     /// Tells the time left where only a part of the present step remains, from 0 to 1.
-    pub fn tell_part(&self, part: f64, events: &Events) {
+    pub fn report_part(&self, part: f64, events: &Events) {
         let present = self.begun.checked_sub(1).and_then(|at| self.steps[at].seconds);
         self.tell(present.map(|seconds| seconds * part), events);
     }
@@ -217,7 +217,7 @@ mod tests {
     }
 
     #[test]
-    fn rounds_so_far_tell_how_long_the_others_take() {
+    fn rounds_so_far_estimate_how_long_the_others_take() {
         let mut times = RoundTimes::default();
         let left = |rounds, starts| RoundsLeft { rounds, starts, of: 16 };
         assert_eq!(times.left_s(left(16, 4)), None);

@@ -13,7 +13,7 @@ const MEASURING: [&str; 11] =
 ///
 /// # Errors
 /// One does; it is named.
-pub fn refuse_beside_runs(what: &str) -> Result<(), Problem> {
+pub fn refuse_during_runs(what: &str) -> Result<(), Problem> {
     let own = std::process::id();
     // A detached run is started by a process that measures nothing itself.
     let ours = [Some(own), procs::parent(own)];

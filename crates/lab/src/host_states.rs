@@ -14,7 +14,7 @@ use pgdyno_plan::HostPlan;
 use pgdyno_record::{HostChangesRecord, HostStateRecord, HostValueRecord};
 use pgdyno_rules::{Check, Purpose};
 
-use crate::{Events, Job, at_work::refuse_beside_runs};
+use crate::{Events, Job, at_work::refuse_during_runs};
 
 /// Why a plan's changes of the host are left out.
 const NOT_ALLOWED: &str = "--allow-host-changes was not given";
@@ -134,7 +134,7 @@ impl HostStates {
         self.leave(events)?;
         let Some(state) = wanted else { return Ok(()) };
         if self.record.restored.is_none() {
-            refuse_beside_runs("change the host")?;
+            refuse_during_runs("change the host")?;
         }
         let applied = change(&self.states[state].changes, stop, &mut || self.present = Some(state))?;
         self.record.restored = Some(false);
@@ -211,7 +211,7 @@ pub fn with_changes<T>(
     stop: &Stop,
     work: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    refuse_beside_runs("change the host")?;
+    refuse_during_runs("change the host")?;
     let mut begun = false;
     let done = change(changes, stop, &mut || begun = true).and_then(|_| work());
     let undone =

@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_different_sizes_are_told_with_their_sizes() {
+    fn sets_of_different_sizes_are_shown_with_their_sizes() {
         let tables = |scale| ExistingTables {
             set: Set::Tpcc,
             schema: "public".into(),

@@ -172,7 +172,7 @@ struct Passed {
 ///
 /// # Errors
 /// The first problem.
-pub fn in_turns<T>(
+pub fn alternately<T>(
     programs: usize,
     rounds: u32,
     mut run: impl FnMut(usize, usize) -> Result<T, Failure>,
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn the_first_of_a_round_changes() {
         let mut order = String::new();
-        let results = in_turns(2, 3, |round, program| {
+        let results = alternately(2, 3, |round, program| {
             order.push(['p', 'f'][program]);
             Ok(10 * program + round)
         });

@@ -83,7 +83,7 @@ pub fn run(
     while let Some(round) = schedule::next(context.job, context.prepared, &rounds.recording.record) {
         let (began, starts) = (Instant::now(), rounds.starts_made);
         rounds.round(&round)?;
-        rounds.tell_left(began, starts);
+        rounds.report_left(began, starts);
     }
     rounds.end_slots()?;
     Ok(rounds.ledgers)
@@ -144,7 +144,7 @@ impl<'a> Rounds<'a> {
         pgdyno_engine::pin_current_thread(&prepared.bench.cpus.driver)
             .map_err(|error| Problem::could_not(format!("could not use the driver's CPUs: {error}")))?;
         events.measuring(prepared.run_s * prepared.bench.cost.runs as f64);
-        self.tell_what_is_left();
+        self.report_what_is_left();
         for server in &mut *self.servers {
             server.sampler = CountersSampler::new(server.postmaster);
         }
@@ -156,16 +156,16 @@ impl<'a> Rounds<'a> {
     }
 
     /// Tells how long the rounds may take that a resumed run lacks.
-    fn tell_what_is_left(&self) {
+    fn report_what_is_left(&self) {
         let Context { job, prepared, events, .. } = self.context;
         let left = schedule::left(job, prepared, &self.recording.record);
         if left.rounds < left.of {
-            self.ahead.tell_part(f64::from(left.rounds) / f64::from(left.of), events);
+            self.ahead.report_part(f64::from(left.rounds) / f64::from(left.of), events);
         }
     }
 
     /// Tells how long the rounds may take that are left, after one that began then. So many starts were made before it.
-    fn tell_left(&mut self, began: Instant, starts: u32) {
+    fn report_left(&mut self, began: Instant, starts: u32) {
         let Context { job, prepared, events, .. } = self.context;
         let record = &self.recording.record;
         let start_s =

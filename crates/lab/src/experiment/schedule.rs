@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_start_anew_before_every_second_block_or_every_pass_over_the_levels() {
+    fn servers_restart_before_every_second_block_or_every_pass_over_the_levels() {
         let restarts = |mut rounds: Vec<Round>, blocks| {
             begin_starts(&mut rounds, blocks);
             rounds.iter().map(|round| round.restarts).collect::<Vec<_>>()

@@ -247,11 +247,11 @@ fn what_was_seen_elsewhere_becomes_a_part_of_the_run() {
         );
     }
     assert!(run.record.stages.iter().all(|stage| stage.observed.is_some()));
-    its_entry_tells_the_clocks(&run.record.joined, planted.run_s);
+    its_entry_has_the_clocks(&run.record.joined, planted.run_s);
     assert_eq!(joined.digests, [run.record.runs.len() as u64, run.record.stages.len() as u64]);
 }
 
-fn its_entry_tells_the_clocks(joined: &[JoinedRecord], run_s: f64) {
+fn its_entry_has_the_clocks(joined: &[JoinedRecord], run_s: f64) {
     let [entry] = joined else { panic!("one file: {joined:?}") };
     assert_eq!(
         (entry.file.as_str(), entry.machine.as_str(), entry.subject.as_str()),

@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_copies_tell_how_long_the_others_take() {
+    fn the_first_copies_estimate_how_long_the_others_take() {
         let mut copies = CopiesAhead::new(4, false);
         let first = Instant::now();
         let nothing = Event::Ahead { now_s: None, is_counted: false, later_s: 0.0, bound: Bound::AtLeast };

@@ -87,7 +87,7 @@ impl Operations {
     }
 
     /// Adds published figures that the report shows beside those of the run.
-    pub fn show_beside(&mut self, published: Vec<PublishedFigure>) {
+    pub fn add_published(&mut self, published: Vec<PublishedFigure>) {
         if let Some(recording) = &mut self.recording {
             recording.record.published = published;
         }

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use crate::{Failure, bench::turns::in_turns};
+use crate::{Failure, bench::turns::alternately};
 
 /// Flags of `bench-disk`.
 #[derive(Debug, clap::Args)]
@@ -55,7 +55,7 @@ impl Args {
         mut ours: impl FnMut() -> Result<T, Failure>,
         mut theirs: impl FnMut() -> Result<T, Failure>,
     ) -> Result<Vec<(T, T)>, Failure> {
-        let results = in_turns(2, self.pairs, |_, who| if who == 0 { ours() } else { theirs() })?;
+        let results = alternately(2, self.pairs, |_, who| if who == 0 { ours() } else { theirs() })?;
         let mut results = results.into_iter();
         Ok(results.next().into_iter().flatten().zip(results.next().into_iter().flatten()).collect())
     }

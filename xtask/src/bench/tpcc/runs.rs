@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Args, PEER};
 use crate::{
     Failure,
-    bench::{Tally, loading::Who, process::Program, server::Own, turns::in_turns},
+    bench::{Tally, loading::Who, process::Program, server::Own, turns::alternately},
 };
 
 /// Minimum ratio of NOPM.
@@ -70,7 +70,7 @@ impl Race<'_> {
     /// # Errors
     /// The first problem.
     pub fn run(&self, terminals: u32, tally: &mut Tally) -> Result<(), Failure> {
-        let driven = in_turns(ARMS.len(), self.args.runs, |_, arm| {
+        let driven = alternately(ARMS.len(), self.args.runs, |_, arm| {
             self.own.execute("postgres", "CHECKPOINT")?;
             ARMS[arm].map_or_else(|| self.drive_peer(terminals), |shape| self.drive(terminals, shape))
         })?;

@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_an_arm_goes_over_what_is_said_of_both() {
+    fn what_is_said_of_an_arm_overrides_what_is_said_of_both() {
         let base = Arm::parse("pg=15,set:jit=on,set:work_mem=4MB,builtin=select-only").expect("it is one");
         let over = |text: &str| Arm::parse(text).expect("it is one").over(&base).said();
         assert_eq!(over("default"), base.said());

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_goes_over_the_plan() {
+    fn an_arm_overrides_the_plan() {
         let mut base = plan();
         base.load = LoadRequest { fillfactor: Some(70), unlogged: true, ..LoadRequest::default() };
         let (plan, [a, b]) = applied("clients=8,load:fillfactor=50", "default", base).expect("right");

@@ -8,7 +8,7 @@ use pgdyno_core::{
     units::{plural, printable},
 };
 use pgdyno_knobs::{Item, Place, Plan, Standing, Verdict};
-use pgdyno_lab::refuse_beside_runs;
+use pgdyno_lab::refuse_during_runs;
 use pgdyno_rules::Check;
 
 use super::host_of::{PurposeName, here};
@@ -133,7 +133,7 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, Problem> {
 /// # Errors
 /// The user is not root, a run is active, changes are applied already, or one failed: those before it are then undone.
 pub fn apply(args: &ApplyArgs) -> Result<ExitCode, Problem> {
-    refuse_beside_runs("change the host")?;
+    refuse_during_runs("change the host")?;
     let plan = args.wanted.plan()?;
     let asked = !args.wanted.set.is_empty() || !args.wanted.only.is_empty();
     let left = plan.items.iter().filter(|item| item.verdict.objection().is_some());
@@ -166,7 +166,7 @@ pub fn apply(args: &ApplyArgs) -> Result<ExitCode, Problem> {
 /// # Errors
 /// A run is active, the journal cannot be trusted, or something could not be restored: then it stays.
 pub fn undo(args: &UndoArgs) -> Result<ExitCode, Problem> {
-    refuse_beside_runs("put the host back")?;
+    refuse_during_runs("put the host back")?;
     let stop =
         interrupt::on_interrupt_saying("stopping after this change", "exited; run `pgdyno host undo` again");
     let undone = pgdyno_knobs::undo(&Place::host(), args.force, &stop)?;

@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn words_go_over_the_list_of_the_plan() {
+    fn words_override_the_list_of_the_plan() {
         let mut plan = plan();
         assert!(of(&[], &plan).expect("nothing is wrong").is_none());
         plan.subject = vec![
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_to_differ_is_told_against_the_first() {
+    fn what_was_asked_to_differ_is_shown_against_the_first() {
         let (subjects, _) =
             of(&["pg=9.6", "pg=18", "pg=9.6,set:jit=off"], &plan()).expect("right").expect("some");
         let asked: Vec<_> =
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_a_subject_go_over_those_of_the_plan() {
+    fn tables_of_a_subject_override_those_of_the_plan() {
         let mut plan = plan();
         plan.load.fillfactor = Some(70);
         let (subjects, _) = of(&["pg=18", "pg=18,load:partitions=8"], &plan).expect("right").expect("some");
@@ -361,7 +361,7 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_name_one_server_are_refused_beside_several() {
+    fn flags_that_name_one_server_are_refused_with_several() {
         let words = ["pg=15".to_owned(), "pg=18".to_owned()];
         let nowhere = Connection::default();
         let host = Connection { host: Some("h".into()), ..Connection::default() };

@@ -178,7 +178,7 @@ mod tests {
     }
 
     #[test]
-    fn who_asks_for_an_unknown_name_is_told_the_known_ones() {
+    fn an_unknown_name_is_answered_with_the_known_ones() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let dirs = dirs(root.path());
         let hint = |name| find(&dirs, name).expect_err("it is unknown").hint.expect("there is one");
@@ -193,7 +193,7 @@ mod tests {
     }
 
     #[test]
-    fn the_only_run_that_is_under_way_needs_no_name() {
+    fn the_only_run_that_is_running_needs_no_name() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let dirs = dirs(root.path());
         let only = || find_or_only(&dirs, None).map(|(_, entry)| entry.name);

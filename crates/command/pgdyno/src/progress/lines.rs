@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_all_of_it_is_told_beside_the_present_step() {
+    fn what_is_left_of_all_of_it_is_shown_next_to_the_present_step() {
         let ahead = |now_s, later_s, bound| Event::Ahead { now_s, is_counted: false, later_s, bound };
         let events = [
             (0, Event::StageBegan { stage: "load".into() }),

@@ -214,7 +214,7 @@ mod tests {
     }
 
     #[test]
-    fn who_blocks_is_named_and_a_command_tells_how_far_it_is() {
+    fn who_blocks_is_named_and_a_command_shows_how_far_it_is() {
         let by = BlockingSession {
             pid: 4711,
             state: "idle in transaction".to_owned(),

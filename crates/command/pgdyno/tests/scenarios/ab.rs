@@ -55,7 +55,7 @@ fn cells_are_those_of_the_blocks(run: &Run) {
     }
 }
 
-fn every_form_tells_the_answer(place: &Place) {
+fn every_form_has_the_answer(place: &Place) {
     let show = place.done(&["show", "last"]);
     let answer =
         show.lines().find(|line| line.starts_with("B is ")).expect("it is the first sentence").to_owned();
@@ -561,7 +561,7 @@ mod long {
         cells_are_those_of_the_blocks(&run);
         assert!(run.path.join("server-1.log").is_file() && run.path.join("server-2.log").is_file());
         assert!(out.contains("\n\nB is ") && out.contains(" % slower ["), "{out}");
-        every_form_tells_the_answer(&place);
+        every_form_has_the_answer(&place);
         place.nothing_is_left();
     }
 

@@ -307,7 +307,7 @@ mod long {
     /// What 9.5 lacks is absent, and nothing is asked of it that it refuses.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_server_of_9_5_tells_less() {
+    fn a_server_of_9_5_shows_less() {
         if OLDEST != "9.5" {
             return left_out("there is no bundle of 9.5 for this architecture");
         }

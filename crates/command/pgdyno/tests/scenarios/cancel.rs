@@ -109,7 +109,7 @@ fn what_works_is_given_up(scene: &Scene) {
 }
 
 #[test]
-fn nothing_goes_on_in_the_newest_server() {
+fn nothing_happens_in_the_newest_server() {
     let scene = Scene::new("18");
     what_waits_is_given_up(&scene);
     what_works_is_given_up(&scene);
@@ -121,7 +121,7 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn nothing_goes_on_in_the_oldest_server() {
+    fn nothing_happens_in_the_oldest_server() {
         let scene = Scene::new(OLDEST);
         what_waits_is_given_up(&scene);
         what_works_is_given_up(&scene);

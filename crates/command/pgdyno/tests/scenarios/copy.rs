@@ -192,7 +192,7 @@ const HOLD_SECOND_COPIES: &str = "CREATE SCHEMA held; \
     CREATE EVENT TRIGGER held ON ddl_command_start WHEN TAG IN ('CREATE SCHEMA') EXECUTE PROCEDURE held.wait()";
 
 /// Copies whose loader is killed, and whose session is ended: the same command with `--resume` makes them whole.
-fn copies_are_gone_on_with(pg: &str) {
+fn copies_are_resumed(pg: &str) {
     let source = Source::new(pg, &["--foreign-keys"]);
     let mut session = source.session();
     session.execute(HOLD_SECOND_COPIES).expect("a superuser may");
@@ -245,7 +245,7 @@ fn copies_are_gone_on_with(pg: &str) {
     let said = source.place.refused(&resume("theirs"), 2);
     assert!(said.contains("schema theirs_1: it is not a copy of public"), "{said}");
     drop(session);
-    databases_are_gone_on_with(&source);
+    databases_are_resumed(&source);
 }
 
 /// That a copy was verified once says nothing of tables that are gone since, nor of what a crash of the server emptied;
@@ -281,7 +281,7 @@ fn verified_copies_are_looked_at(source: &Source, session: &mut Session) {
     assert!(whole.iter().all(|words| told.contains(words)), "{told}");
 }
 
-fn databases_are_gone_on_with(source: &Source) {
+fn databases_are_resumed(source: &Source) {
     source.place.done(&Source::copy(&["--into-databases", "1"]));
     let into = ["--into-databases", "2"];
     let said = source.place.refused(&Source::copy(&into), 2);
@@ -386,13 +386,13 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn copies_that_broke_off_in_the_oldest_server() {
-        copies_are_gone_on_with(OLDEST);
+        copies_are_resumed(OLDEST);
     }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn copies_that_broke_off_in_the_newest_server() {
-        copies_are_gone_on_with("18");
+        copies_are_resumed("18");
     }
 
     #[test]

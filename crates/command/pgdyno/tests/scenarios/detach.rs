@@ -210,7 +210,7 @@ fn a_detached_load_is_stopped_resumed_and_verified() {
 
 /// What is wrong before the run has begun is said in the terminal, with its status, and leaves nothing.
 #[test]
-fn who_detaches_in_vain_is_told_so() {
+fn detaching_in_vain_is_reported() {
     let place = Place::new();
     place.done(&["up", "--pg", "18", "--bundle"]);
     place.done(&load(&["--no-verify"]));

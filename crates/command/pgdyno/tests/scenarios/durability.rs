@@ -147,7 +147,7 @@ mod long {
     /// The comparison that said "slower" of a commit that waits, and "full" of both.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn arms_of_other_tiers_are_told_apart_beside_the_answer() {
+    fn arms_of_other_tiers_are_distinguished_next_to_the_answer() {
         let place = Place::new();
         let scripts = [("on.sql", "SELECT 1;\n"), ("off.sql", "SET synchronous_commit = off;\nSELECT 1;\n")];
         let paths = scripts.map(|(name, sql)| {

@@ -195,7 +195,7 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn one_client_that_gets_no_answer_is_told_and_the_measurement_goes_on() {
+    fn one_client_that_gets_no_answer_is_reported_and_the_measurement_continues() {
         let words = "1 transaction of x with 2 clients got no answer within 10 s";
         is_silent("SELECT pg_sleep(60) WHERE :client_id = 0", 0, words);
     }

@@ -307,7 +307,7 @@ fn killed_in(stage: &str, delay: Duration) -> &'static str {
 }
 
 #[test]
-fn a_killed_server_is_told_and_what_was_measured_is_kept() {
+fn a_killed_server_is_reported_and_what_was_measured_is_kept() {
     let place = Place::new();
     let mut bench = Bench::start(&place, &["--blocks", "200"]);
     bench.measured(2);
@@ -515,7 +515,7 @@ mod long {
     /// A signal that is ignored from the start stays ignored: `nohup` means what it says.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn nohup_lets_a_run_go_on() {
+    fn nohup_lets_a_run_continue() {
         let place = Place::new();
         let args = tiny(&["--pg", "18", "--bundle", "--blocks", "200"]);
         let plain = place.command(&args);
@@ -613,7 +613,7 @@ mod long {
     /// A server that pgdyno made does not start again by itself: a crash ends its run.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_killed_backend_is_told_and_what_was_measured_is_kept() {
+    fn a_killed_backend_is_reported_and_what_was_measured_is_kept() {
         let place = Place::new();
         let mut bench = Bench::start(&place, &["--blocks", "200"]);
         bench.measured(2);

@@ -595,7 +595,7 @@ fn keys_of_the_oldest_server_are_seen_by_their_files() {
 
 /// A load that is to end early has done what was requested and nothing else, and continues from there.
 #[test]
-fn a_load_ends_where_it_is_told_to() {
+fn a_load_ends_where_requested() {
     let loaded = Loaded::with("18", &["-c", "autovacuum=off"]);
     loaded.make_database("early");
     let mut admin = loaded.database("early");
@@ -671,7 +671,7 @@ mod long {
     /// keys they had.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_crash_of_the_server_is_gone_on_from() {
+    fn a_load_is_resumed_after_a_crash_of_the_server() {
         let loaded = Loaded::new("18");
         let databases = [("logged", &[][..]), ("unlogged", &["--unlogged"][..])];
         let foreign = ["--foreign-keys"];

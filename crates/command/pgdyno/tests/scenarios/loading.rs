@@ -62,11 +62,11 @@ fn keys_have_the_workers_that_were_requested() {
     assert!(said.contains("asked for 2, planned 0"), "{said}");
     let (run, _) = last_load(&place);
     assert!(is_doubted(&run), "{:?}", run.record.doubts);
-    times_are_told(&place);
+    times_are_shown(&place);
 }
 
 /// After two loads there is a time for a third, without a server as well; a damaged line is named and ignored.
-fn times_are_told(place: &Place) {
+fn times_are_shown(place: &Place) {
     let times = place.path("state/load-times.ndjson");
     let kept = fs::read_to_string(&times).expect("loads are kept");
     assert_eq!(kept.lines().count(), 2, "{kept}");
@@ -117,7 +117,7 @@ fn a_load_is_foretold_without_a_server() {
 }
 
 #[test]
-fn room_that_is_told_counts_for_a_server_too() {
+fn room_that_is_given_counts_for_a_server_too() {
     let place = Place::new();
     place.done(&["up", "--pg", OLDEST, "--bundle", "-c", "fsync=off"]);
     let load = ["load", "tpcb", "--server", "main", "--scale", "1", "--room"];
@@ -153,7 +153,7 @@ mod long {
     /// On a server with another load, whose record stays.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_calibration_tells_the_time_and_leaves_nothing() {
+    fn a_calibration_gives_the_time_and_leaves_nothing() {
         let place = Place::new();
         place.done(&["up", "--pg", "18", "--bundle", "-c", "fsync=off"]);
         let mut session = admin(&place.only());

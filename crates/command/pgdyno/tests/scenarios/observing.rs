@@ -278,9 +278,9 @@ mod long {
         let run = place.only_run();
         holds_together(&run);
         let (seen, head, waiter) = (lines(&run), head.backend_pid(), waits.0);
-        its_queue_is_told(&seen, head, waiter);
-        its_log_is_told(&seen, waiter);
-        its_counters_are_told(&seen);
+        its_queue_is_shown(&seen, head, waiter);
+        its_log_is_shown(&seen, waiter);
+        its_counters_are_shown(&seen);
         let is_vacuum = |line: &Observed| {
             let What::Progress { commands } = &line.what else { return false };
             commands.iter().any(|one| one.pid == vacuums.0 && one.relation.as_deref() == Some("planted"))
@@ -294,7 +294,7 @@ mod long {
     }
 
     /// The waiter is told with its blocker, and the blocker as the oldest transaction, older from sample to sample.
-    fn its_queue_is_told(seen: &[Observed], head: i32, waiter: i32) {
+    fn its_queue_is_shown(seen: &[Observed], head: i32, waiter: i32) {
         let blocked: Vec<_> = seen
             .iter()
             .filter_map(|line| match &line.what {
@@ -338,7 +338,7 @@ mod long {
         assert!(seen.iter().any(waits));
     }
 
-    fn its_log_is_told(seen: &[Observed], waiter: i32) {
+    fn its_log_is_shown(seen: &[Observed], waiter: i32) {
         let events: Vec<(f64, &LogSample)> = seen
             .iter()
             .filter_map(|line| match &line.what {
@@ -367,7 +367,7 @@ mod long {
         assert!(((then_s - at_s) - (in_all_s - waited_s)).abs() < 0.1, "the log's own times: {events:?}");
     }
 
-    fn its_counters_are_told(seen: &[Observed]) {
+    fn its_counters_are_shown(seen: &[Observed]) {
         let sum = |view, column| counted(seen, view, column);
         let requested =
             sum("pg_stat_bgwriter", "checkpoints_req") + sum("pg_stat_checkpointer", "num_requested");
@@ -380,7 +380,7 @@ mod long {
 
     #[test]
     #[ignore = "watches two servers for half a minute"]
-    fn planted_causes_are_told() {
+    fn planted_causes_are_reported() {
         planted("18");
         planted(OLDEST);
     }

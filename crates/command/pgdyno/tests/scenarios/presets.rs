@@ -24,7 +24,7 @@ fn told<'a>(preset: &'a PresetFacts, name: &str) -> &'a str {
 
 /// The article's own major gets what was published, but for what the machine and durability need otherwise.
 #[test]
-fn a_preset_is_applied_and_the_rest_is_told() {
+fn a_preset_is_applied_and_the_rest_is_reported() {
     let place = Place::new();
     let said =
         place.done(&["up", "--pg", OLDEST, "--bundle", "--preset", "scaleup-9.6", "--set", "work_mem=5MB"]);
@@ -91,7 +91,7 @@ fn a_file_is_measured(pg: &str) {
 }
 
 #[test]
-fn what_is_wrong_with_a_preset_is_told_before_a_server_is_made() {
+fn what_is_wrong_with_a_preset_is_reported_before_a_server_is_made() {
     let place = Place::new();
     let said = place.refused(&["up", "--preset", "tpcc-9.7"], 2);
     assert!(

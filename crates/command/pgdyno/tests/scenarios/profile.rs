@@ -208,7 +208,7 @@ mod long {
     /// perf dies in the middle: what it recorded until then is kept, and the run goes on.
     #[test]
     #[ignore = "makes a run"]
-    fn a_perf_that_dies_meanwhile_is_told() {
+    fn a_perf_that_dies_meanwhile_is_reported() {
         let place = Place::new();
         let dies = "case $1 in --version) echo perf version 6.1.187; exit;; script) cat >/dev/null; exit;; esac\n\
                     for word; do case $word in --control=*) fifos=${word#*fifo:};; esac; done\n\

@@ -268,14 +268,14 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn three_subjects_that_are_killed_go_on() {
+    fn three_subjects_that_are_killed_continue() {
         kills(&WAYS[2], how_many());
     }
 
     /// Clients and tables of each arm are those of the killed run.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_comparison_of_different_tables_that_is_killed_goes_on() {
+    fn a_comparison_of_different_tables_that_is_killed_continues() {
         const ARMS: &[&str] =
             &["ab", "--pg", "18", "--bundle", "--blocks", "8", "clients=1,load:fillfactor=50", "default"];
         let place = Place::new();
@@ -295,13 +295,13 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_comparison_that_is_killed_goes_on() {
+    fn a_comparison_that_is_killed_continues() {
         kills(&WAYS[1], how_many());
     }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn tpcc_that_is_killed_goes_on() {
+    fn tpcc_that_is_killed_continues() {
         kills(&WAYS[3], how_many());
     }
 
@@ -369,7 +369,7 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_bench_that_is_killed_goes_on() {
+    fn a_bench_that_is_killed_continues() {
         kills(&WAYS[0], how_many());
     }
 }

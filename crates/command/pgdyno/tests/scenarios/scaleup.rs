@@ -190,7 +190,7 @@ fn indexes_are_made_once() {
 
 /// Partitions are filled one by one each, `log` beside them in chunks where many streams take less than one.
 #[test]
-fn a_log_beside_partitions_is_cut() {
+fn a_log_next_to_partitions_is_cut() {
     let loaded = Loaded::new("18");
     let mut session = loaded.database("cut");
     let load = ["load", "scaleup", "--server", "main", "-d", "cut", "--jobs", "4"];
@@ -262,7 +262,7 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_killed_load_goes_on_and_is_copied() {
+    fn a_killed_load_is_resumed_and_copied() {
         kills_and_copies(&Loaded::new("18"));
     }
 }

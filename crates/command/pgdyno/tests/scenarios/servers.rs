@@ -269,7 +269,7 @@ fn wrong_flags_have_one_clear_sentence() {
 }
 
 #[test]
-fn a_server_that_does_not_come_up_tells_why_and_leaves_nothing() {
+fn a_server_that_does_not_come_up_says_why_and_leaves_nothing() {
     let place = Place::new();
     for pg in [OLDEST, "18"] {
         for (setting, words) in [

@@ -172,7 +172,7 @@ fn put_to_rest_in_time(run: &Run, log: &str) -> Vec<String> {
 }
 
 /// Whether the servers were told anything while they ran: turning autovacuum off and on is all that pgdyno changes.
-fn were_told(run: &Run) -> [bool; 2] {
+fn were_reloaded(run: &Run) -> [bool; 2] {
     ["server-1.log", "server-2.log"].map(|name| {
         let log = log_of(run, name);
         log.contains("received SIGHUP")
@@ -350,7 +350,7 @@ mod long {
             told.windows(2).any(|pair| pair == twice),
             "what it does is written out before a run: {told:?}"
         );
-        assert_eq!((of_autovacuum(&run), were_told(&run)), ("as requested", [false, false]));
+        assert_eq!((of_autovacuum(&run), were_reloaded(&run)), ("as requested", [false, false]));
         match elsewhere {
             Some(dir) => storage_of_each_is_kept(&run, &dir),
             None => left_out("there is no second file system with room"),
@@ -366,7 +366,7 @@ mod long {
         place.done(&["run", &path, "--keep", "--seed", "6"]);
         let run = place.only_run();
         is_done(&run);
-        assert_eq!((of_autovacuum(&run), were_told(&run)), ("off after the load", [true, true]));
+        assert_eq!((of_autovacuum(&run), were_reloaded(&run)), ("off after the load", [true, true]));
         for subject in &run.record.subjects {
             let data = subject.server.as_ref().and_then(|server| server.data_directory.clone());
             let conf = Path::new(&data.expect("it is ours")).join("postgresql.auto.conf");

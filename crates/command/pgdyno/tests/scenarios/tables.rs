@@ -124,7 +124,7 @@ const PHASES_OF_KEYS: [&str; 6] = [
 
 /// A run with as large a load as it takes here for the server to be seen at work on keys: it is observed five times a
 /// second, and of what is over between two looks nothing is seen.
-fn seen_at_work_on_keys(place: &Place) -> (Run, String) {
+fn seen_building_keys(place: &Place) -> (Run, String) {
     for scale in ["10", "40", "160"] {
         let flags = ["--scale", scale, "--partitions", "1", "--check", "off"];
         let (run, said) = measured(place, "18", &flags);
@@ -141,7 +141,7 @@ fn seen_at_work_on_keys(place: &Place) -> (Run, String) {
 #[test]
 fn stages_of_a_load_are_recorded() {
     let place = Place::new();
-    let (run, said) = seen_at_work_on_keys(&place);
+    let (run, said) = seen_building_keys(&place);
     let load = loaded(&run);
     let names: Vec<_> = load.stages.iter().map(|stage| &*stage.name).collect();
     assert_eq!(names, ["rows", "vacuum", "analyze", "primary keys", "key of the whole"]);
@@ -317,7 +317,7 @@ mod long {
     /// The oldest server has no parallel workers for keys: what is not known is absent.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn the_oldest_server_tells_less_of_a_load() {
+    fn the_oldest_server_shows_less_of_a_load() {
         let place = Place::new();
         let (run, said) = measured(&place, OLDEST, &["--load-method", "server"]);
         let load = loaded(&run);

@@ -281,7 +281,7 @@ mod long {
     /// Throughput and locks are visible to all; for the rest the reason is said.
     #[test]
     #[ignore = "starts two servers"]
-    fn a_role_without_rights_is_told_so() {
+    fn a_role_without_rights_is_reported() {
         for major in ["18", OLDEST] {
             let (place, server) = up(major);
             let mut session = admin(&server);

@@ -210,7 +210,7 @@ fn files_of_two_warehouses_are_a_population_in_every_server() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_whoever_makes_them() {
+fn the_same_seed_gives_the_same_bytes_in_any_process() {
     let place = Place::new();
     let [one, other] = ["one", "other"].map(|name| place.path(name));
     place.done(&export(&one, &["--warehouses", "1", "--jobs", "1"]));

@@ -348,7 +348,7 @@ mod long {
     /// Six clients share three server connections, and no transaction meets another's statements.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn tpcc_is_driven_through_a_pooler_by_what_its_sessions_need_not_be_told() {
+    fn tpcc_is_driven_through_a_pooler_without_settings_of_sessions() {
         let there = There::new(&["fsync=off"]);
         let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", "default_pool_size = 3") else { return };
         there.place.done(&["load", "tpcc", "--server", "main", "--warehouses", "1", "--no-verify"]);
@@ -618,7 +618,7 @@ mod long {
     /// The same rows, which one of two databases stores differently because of a rule.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn data_that_lie_otherwise_are_named_beside_the_comparison() {
+    fn data_that_lie_otherwise_are_named_with_the_comparison() {
         let there = There::new(&[]);
         admin(&there.server).execute("CREATE DATABASE other").expect("it can be made");
         let address = Address::Unix(there.socket().into(), there.port.parse().expect("a port"));

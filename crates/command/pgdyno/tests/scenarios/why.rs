@@ -239,7 +239,7 @@ mod alone {
     /// Servers before 9.6 name no wait events, and yet a lock is a lock.
     #[test]
     #[ignore = "measures for 20 s"]
-    fn the_oldest_server_tells_whether_it_was_a_lock() {
+    fn the_oldest_server_shows_whether_it_was_a_lock() {
         let place = Place::new();
         let (run, windows, pid) = meanwhile(&place, (OLDEST, QUEUE), &BRANCHES, hold);
         let tail = why(&place);
