@@ -124,8 +124,8 @@ impl HostStates {
     /// Brings the host into the state of a subject.
     ///
     /// # Errors
-    /// It is not root that asks, another run is at work, changes of the host are applied already, or one failed. What
-    /// this changed is put back by [`HostStates::leave`].
+    /// The user is not root, another run is active, changes of the host are applied already, or one failed. What this
+    /// changed is put back by [`HostStates::leave`].
     pub fn enter(&mut self, subject: usize, stop: &Stop, events: &Events) -> Result<(), Problem> {
         let wanted = self.of_subject.get(subject).copied().flatten();
         if self.present == wanted {
@@ -186,8 +186,8 @@ impl Drop for HostStates {
     }
 }
 
-/// Makes changes until they are put back or the host is started anew. `begun` is called before the first one, from
-/// when on there may be something to put back.
+/// Makes changes until they are put back or the host is rebooted. `begun` is called before the first one, from when on
+/// there may be something to put back.
 ///
 /// # Errors
 /// Changes are applied already, and are not ours to put back; or one failed.
@@ -204,8 +204,8 @@ fn change(changes: &[Change], stop: &Stop, begun: &mut dyn FnMut()) -> Result<Ap
 /// Changes the host, does something, and puts the host back, whatever came of it.
 ///
 /// # Errors
-/// It is not root that asks, another run is at work, changes of the host are applied already, or one failed; or what
-/// was done failed.
+/// The user is not root, another run is active, changes of the host are applied already, or one failed; or what was
+/// done failed.
 pub fn with_changes<T>(
     changes: &[Change],
     stop: &Stop,
@@ -247,7 +247,7 @@ fn requested(said: &HostPlan) -> Result<Vec<Change>, Problem> {
     match objection {
         None => Ok(changes),
         Some(why) => Err(Problem::wrong_request(format!("could not change the host: {}", printable(&why)))
-            .hint("docs/host-changes.md tells what can be changed and put back. Nothing was changed.")),
+            .hint("docs/host-changes.md lists what can be changed and put back. Nothing was changed.")),
     }
 }
 

@@ -116,7 +116,7 @@ mod tests {
         assert_eq!(why("jti", None), Some("the server has no such setting"));
         assert_eq!(why("my.own", None), None, "extensions have settings of their own");
         for context in ["user", "superuser", "backend", "superuser-backend"] {
-            assert_eq!(why("jit", Some(context)), None, "the server itself tells who may set it");
+            assert_eq!(why("jit", Some(context)), None, "the server itself decides who may set it");
         }
     }
 

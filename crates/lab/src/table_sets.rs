@@ -8,7 +8,7 @@ use pgdyno_wire::{ConnectOptions, Session};
 
 use crate::{check_warehouses, tpcc_facts::TpccFacts};
 
-/// What a missing set is told by.
+/// How a missing set is recognised.
 const NO_TABLE: &str = "there is no table";
 const NO_DATABASE: &str = "(SQLSTATE 3D000)";
 

@@ -1,4 +1,4 @@
-//! Loads by two programs in turns, each from its start until all data is durable.
+//! Loads by two programs alternately, each from its start until all data is durable.
 
 use std::{
     path::{Path, PathBuf},
@@ -85,8 +85,8 @@ impl Comparison<'_> {
         if who == Who::Pgdyno { "pgdyno" } else { self.peer }
     }
 
-    /// Loads in turns with the commands of both programs, which load and end, and verifies pgdyno's; prints the means
-    /// and the ratios, and returns pgdyno's loads.
+    /// Loads alternately with the commands of both programs, which load and end, and verifies pgdyno's; prints the
+    /// means and the ratios, and returns pgdyno's loads.
     ///
     /// # Errors
     /// The first problem.

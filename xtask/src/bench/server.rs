@@ -242,8 +242,8 @@ fn load(session: &mut Session, scale: u32) -> Result<(), Problem> {
 
 /// pgbench of the same installation, otherwise of `PATH`: a bundle has none.
 fn pgbench_of(bindir: &Path) -> PathBuf {
-    let beside = bindir.join("pgbench");
-    if beside.exists() { beside } else { "pgbench".into() }
+    let installed = bindir.join("pgbench");
+    if installed.exists() { installed } else { "pgbench".into() }
 }
 
 fn words(problem: Problem) -> Failure {

@@ -49,7 +49,7 @@ impl Args {
         command
     }
 
-    /// Measures by both programs in turns: pgdyno's figures and the peer's.
+    /// Measures by both programs alternately: pgdyno's figures and the peer's.
     pub(super) fn alternate<T>(
         &self,
         mut ours: impl FnMut() -> Result<T, Failure>,

@@ -1,4 +1,4 @@
-//! New-Orders per minute of pgdyno's three shapes and of go-tpc in turns, and the CPU time of their drivers.
+//! New-Orders per minute of pgdyno's three shapes and of go-tpc, run alternately, and the CPU time of their drivers.
 
 use std::{fs, path::Path, process::Command};
 
@@ -21,7 +21,7 @@ const PEER_DATABASE: &str = "bench_peer";
 const OWN_DATABASE: &str = "bench_pgdyno";
 /// Warm-up in seconds, to prepare statements and read pages.
 const WARMUP_S: u32 = 2;
-/// The shapes of the programs in turns; the peer has none.
+/// The shapes of the programs; the peer has none.
 const ARMS: [Option<Shape>; 4] =
     [None, Some(Shape::Statements), Some(Shape::Pipelined), Some(Shape::Functions)];
 
@@ -65,7 +65,7 @@ impl Race<'_> {
         Program::start(name, command, self.dir.path())
     }
 
-    /// Runs all programs in turns with `terminals` terminals.
+    /// Runs all programs alternately with `terminals` terminals.
     ///
     /// # Errors
     /// The first problem.

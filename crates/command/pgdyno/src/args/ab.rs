@@ -312,7 +312,7 @@ impl Args {
             let (arm, other) = (&arms[at], &arms[1 - at]);
             SubjectJob {
                 name: ["A", "B"][at].to_owned(),
-                said: with_names(pgdyno_record::redact(&arm.said_beside(other)), &named_servers),
+                said: with_names(pgdyno_record::redact(&arm.said_next_to(other)), &named_servers),
                 asked: if at == 0 { Asked::default() } else { other.asked(arm) },
                 server: servers.of_arm[at],
                 work,
@@ -345,7 +345,7 @@ impl Args {
         plan: &Plan,
         files: Option<&WorkloadFiles>,
     ) -> Result<[SubjectWork; 2], Problem> {
-        if let Some(works) = ab_storage::works(arms, self.by(), self.beside_storage())? {
+        if let Some(works) = ab_storage::works(arms, self.by(), self.not_of_storage())? {
             return Ok(works);
         }
         if self.by() == ComparedRate::LoadedRows {
@@ -388,7 +388,7 @@ impl Args {
     }
 
     /// Flags that say nothing about storage, if one is given.
-    pub(super) fn beside_storage(&self) -> Option<&'static str> {
+    pub(super) fn not_of_storage(&self) -> Option<&'static str> {
         let given = [
             ("--plan", self.plan.is_some()),
             ("--scale", self.scale.is_some()),

@@ -1,4 +1,4 @@
-//! Carries out measurements of storage and of the clock, as one recorded run.
+//! Executes measurements of storage and of the clock, as one recorded run.
 
 use std::{path::Path, process::ExitCode};
 

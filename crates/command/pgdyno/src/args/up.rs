@@ -120,7 +120,7 @@ pub struct Args {
     unit: bool,
 }
 
-/// Flags that say how a server is made or started, beside which a unit is not printed.
+/// Flags that say how a server is made or started, with which a unit is not printed.
 const OF_A_START: [&str; 24] = [
     "pg",
     "bindir",

@@ -140,7 +140,7 @@ impl Yard {
         list.as_array().expect("it is a list").clone()
     }
 
-    /// How many times something stands in the log of a build.
+    /// How many times something is in the log of a build.
     fn logged(&self, build: &Value, words: &str) -> usize {
         let log = Path::new(word(build, "dir")).join("build.log");
         fs::read_to_string(log).expect("it is there").matches(words).count()
@@ -181,7 +181,7 @@ impl Yard {
         assert!(self.place.done(&["builds"]).contains("was interrupted (compile)"));
     }
 
-    /// Opens the gate and lets the same command go on: nothing is configured again, and no object made twice that
+    /// Opens the gate and lets the same command continue: nothing is configured again, and no object made twice that
     /// was old enough to be whole.
     fn goes_on(&self, name: &str) {
         self.age(&["config.log", "Makefile", "contrib/Makefile", "words", "a.o", "objfiles.txt"]);

@@ -271,14 +271,14 @@ fn verified_copies_are_looked_at(source: &Source, session: &mut Session) {
     ] {
         session.execute("SET search_path = public").expect("it is there");
         session.execute(change).expect(change);
-        let told = source.place.refused(&copy, 2);
-        assert!(told.contains(said) && !told.contains("before"), "{change}: {told}");
+        let out = source.place.refused(&copy, 2);
+        assert!(out.contains(said) && !out.contains("before"), "{change}: {out}");
         session.execute(back).expect(back);
     }
-    let told = source.place.done(&copy);
+    let out = source.place.done(&copy);
     let whole =
         ["killed_1: copied and verified before", "killed_2: verified: 100,011 rows", "killed_3: copied and"];
-    assert!(whole.iter().all(|words| told.contains(words)), "{told}");
+    assert!(whole.iter().all(|words| out.contains(words)), "{out}");
 }
 
 fn databases_are_resumed(source: &Source) {
@@ -351,9 +351,9 @@ fn faulty_copies_are_named(pg: &str) {
             ))
             .expect("a superuser may");
         let output = source.place.run(&Source::copy(&["--into-schemas", "1", "--prefix", "faulty"]));
-        let told = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(1), "{fault}: {told}{}", text(&output.stderr));
-        assert!(told.contains(said) && told.contains("faulty_1: not verified: "), "{fault}: {told}");
+        let out = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{fault}: {out}{}", text(&output.stderr));
+        assert!(out.contains(said) && out.contains("faulty_1: not verified: "), "{fault}: {out}");
         session
             .execute("DROP EVENT TRIGGER plant; DROP FUNCTION public.plant(); DROP SCHEMA faulty_1 CASCADE")
             .expect("they are there");
@@ -365,9 +365,9 @@ fn faulty_copies_are_named(pg: &str) {
         .execute("ALTER TABLE pgbench_branches DROP CONSTRAINT pgbench_branches_pkey")
         .expect("it is there");
     let output = source.place.run(&Source::copy(&["--into-databases", "1"]));
-    let told = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{told}{}", text(&output.stderr));
-    assert!(told.contains("! pgbench_branches lacks its primary key (bid)"), "{told}");
+    let out = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{out}{}", text(&output.stderr));
+    assert!(out.contains("! pgbench_branches lacks its primary key (bid)"), "{out}");
 }
 
 #[test]

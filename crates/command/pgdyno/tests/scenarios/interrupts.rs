@@ -21,7 +21,7 @@ use crate::common::{
 /// Stages as the record names them, each with the one before it. `prepare` comes before the first record.
 const STAGES: [&str; 7] = ["prepare", "server", "storage check", "load", "measure", "check", "clean up"];
 
-/// A measurement under way.
+/// A running measurement.
 struct Bench<'a> {
     place: &'a Place,
     child: Child,
@@ -105,7 +105,7 @@ impl<'a> Bench<'a> {
         Some(stages.map(|stage| stage["name"].as_str().unwrap_or_default().to_owned()).collect())
     }
 
-    /// The stage under way, by what is over.
+    /// The current stage, by what is over.
     fn stage(&self) -> &'static str {
         let Some(over) = self.over() else {
             // The run can be seen from the end of `server` on, the server itself from its beginning.

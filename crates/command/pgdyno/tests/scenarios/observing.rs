@@ -238,7 +238,7 @@ mod long {
         place.done(&["down", "main"]);
     }
 
-    /// A lock queue, a checkpoint and a slow VACUUM are planted: their process ids and figures are told.
+    /// A lock queue, a checkpoint and a slow VACUUM are planted: their process ids and figures are recorded.
     fn planted(major: &str) {
         let place = Place::new();
         place.done(&["up", "main", "--pg", major, "--bundle"]);
@@ -251,7 +251,7 @@ mod long {
         let child = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
         let found = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(0.01)%' AND state = 'active' \
                      AND pid <> pg_backend_pid()";
-        wait_until("the clients are at work", || {
+        wait_until("the clients are active", || {
             admin(&server).value(found).ok().flatten().is_some_and(|count| count != "0")
         });
         head.execute("BEGIN").expect("it begins");
@@ -293,7 +293,7 @@ mod long {
         place.done(&["down", "main"]);
     }
 
-    /// The waiter is told with its blocker, and the blocker as the oldest transaction, older from sample to sample.
+    /// The waiter is recorded with its blocker, and the blocker as the oldest transaction, older from sample to sample.
     fn its_queue_is_shown(seen: &[Observed], head: i32, waiter: i32) {
         let blocked: Vec<_> = seen
             .iter()
@@ -406,7 +406,7 @@ mod long {
             Self { place, dsn }
         }
 
-        /// Starts `pgdyno observe` beside what follows.
+        /// Starts `pgdyno observe` next to what follows.
         fn observe(&self, file: &str) -> Child {
             let mut observe =
                 self.place.command(&["observe", "--server", "main", "--output", file, "--machine", "db1"]);

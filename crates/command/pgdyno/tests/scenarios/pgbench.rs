@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::common::{OLDEST, Place, admin, kill, text, wait_until, word};
 
-/// A server, and pgdyno under the name pgbench beside it.
+/// A server, and pgdyno under the name pgbench next to it.
 struct Bench {
     place: Place,
     server: Value,
@@ -183,7 +183,7 @@ fn runs(pg: &str) {
     assert!(hdr.contains("Tag=measured") && hdr.contains("Tag=warm-up"), "{hdr}");
     let (_, err) = bench.says("-S -t 1 --json r.json", 1);
     assert!(err.contains("could not create file \"r.json\": File exists"), "{err}");
-    // What came to nothing does not stand in the way of the next try, nor does what a killed run left.
+    // A failed try does not prevent the next one, nor does what a killed run left.
     fs::write(bench.place.path("next.json"), "").expect("it can be made");
     bench.says("-S -t 1 --json next.json --hdr next.hlog -p 1", 1);
     assert!(!bench.place.path("next.json").exists() && !bench.place.path("next.hlog").exists());

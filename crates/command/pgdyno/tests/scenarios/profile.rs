@@ -205,7 +205,7 @@ mod long {
         place.done(&["down", "main"]);
     }
 
-    /// perf dies in the middle: what it recorded until then is kept, and the run goes on.
+    /// perf dies in the middle: what it recorded until then is kept, and the run continues.
     #[test]
     #[ignore = "makes a run"]
     fn a_perf_that_dies_meanwhile_is_reported() {

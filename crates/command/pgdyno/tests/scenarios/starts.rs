@@ -1,4 +1,4 @@
-//! Servers that are started anew between blocks.
+//! Servers that are restarted between blocks.
 
 use std::{
     fs,

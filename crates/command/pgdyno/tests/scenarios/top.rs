@@ -363,7 +363,7 @@ mod long {
         terminal.ends_with(0);
     }
 
-    /// Ctrl-Z gives the terminal to the shell, and the view goes on afterwards.
+    /// Ctrl-Z gives the terminal to the shell, and the view continues afterwards.
     #[test]
     #[ignore = "suspends a view"]
     fn a_view_can_be_suspended_and_interrupted() {
@@ -424,7 +424,7 @@ mod long {
         terminal.ends_with(0);
     }
 
-    /// Lines go on while there is no server, and end with whoever reads them.
+    /// Lines continue while there is no server, and end with their reader.
     #[test]
     #[ignore = "stops a server under a stream"]
     fn a_stream_tells_that_the_server_is_gone() {
@@ -434,7 +434,7 @@ mod long {
         let mut lines =
             std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("it is piped")));
         let mut next = || -> Value {
-            let line = lines.next().expect("it goes on").expect("it can be read");
+            let line = lines.next().expect("it continues").expect("it can be read");
             serde_json::from_str(&line).expect("it is JSON")
         };
         assert_eq!(next()["lost"], Value::Null);

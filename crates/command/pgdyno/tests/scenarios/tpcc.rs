@@ -199,7 +199,7 @@ fn copy(session: &mut Session, dir: &Path, file: &str, columns: &str) {
 /// Rows of a file, as printed.
 fn said_of(said: &str, file: &str) -> u64 {
     let line = said.lines().find(|line| line.trim_start().starts_with(&format!("{file}.csv")));
-    let rows = line.and_then(|line| line.split_whitespace().nth(1)).expect("every file is told");
+    let rows = line.and_then(|line| line.split_whitespace().nth(1)).expect("every file is listed");
     rows.replace(',', "").parse().expect("a number")
 }
 

@@ -428,12 +428,12 @@ mod long {
                 err.contains(": could not prepare through PgBouncer") && err.contains("dsn=host=127"),
                 "{err}"
             );
-            let beside = format!(
+            let with_admin = format!(
                 "{},admin-dsn={}",
                 dsn.replace("dbname=postgres", "dbname=other"),
                 one.replace("dbname=postgres", "dbname=other")
             );
-            let output = run(&one, &beside);
+            let output = run(&one, &with_admin);
             assert!(output.status.success(), "{}", text(&output.stderr));
             let run = there.place.only_run();
             let list = &run.record.subjects;
@@ -587,7 +587,7 @@ mod long {
         assert!(way(&run).standby && way(&run).separate_admin && way(&run).pooler.is_none());
         assert!(run.record.stages.iter().any(|stage| stage.name == "replication"));
         // What is observed is the standby: its buffers were hit by every transaction, the primary's by none. Backends
-        // tell what they did up to a second late, so a run takes more than that, and one of two is enough on a busy
+        // report what they did up to a second late, so a run takes more than that, and one of two is enough on a busy
         // machine.
         let seen = run.record.runs.iter().map(|cell| {
             assert!(cell.counts.committed > 0 && cell.counts.failed == 0);
@@ -595,7 +595,7 @@ mod long {
             io.blocks_hit + io.blocks_read > cell.counts.committed
         });
         assert!(seen.collect::<Vec<_>>().contains(&true), "{:?}", run.record.runs);
-        // Several hosts: the one that is wanted is found, wherever it stands.
+        // Several hosts: the one that is wanted is found, wherever it is listed.
         let Address::Unix(dir, port) = &standby.address else { panic!("it has a socket") };
         let hosts = format!(
             "host={},{} port={},{port} user=postgres dbname=postgres",
