@@ -24,8 +24,8 @@ pub fn target_dir() -> PathBuf {
 pub fn cargo() -> Command {
     let mut command = Command::new(env::var_os("CARGO").unwrap_or_else(|| "cargo".into()));
     command.current_dir(root());
-    // Cargo tells a program which package it belongs to. If that were passed on, build scripts that depend on it would
-    // run again, and everything above them would be rebuilt, here and in Cargo's next run.
+    // Cargo lets a program know which package it belongs to. If that were passed on, build scripts that depend on it
+    // would run again, and everything above them would be rebuilt, here and in Cargo's next run.
     for (name, _) in env::vars_os() {
         let of_package = ["CARGO_MANIFEST_", "CARGO_PKG_"];
         if of_package.iter().any(|start| name.to_string_lossy().starts_with(start)) {

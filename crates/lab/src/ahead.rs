@@ -43,21 +43,21 @@ impl Ahead {
         }
     }
 
-    /// A step begins: tells how long it and the others may take. A step that was not foreseen changes nothing.
+    /// A step begins: reports how long it and the others may take. A step that was not foreseen changes nothing.
     pub fn begin(&mut self, name: &str, events: &Events) {
         let Some(after) = self.steps[self.begun..].iter().position(|step| step.name == name) else { return };
         self.begun += after + 1;
-        self.tell(self.steps[self.begun - 1].seconds, events);
+        self.report(self.steps[self.begun - 1].seconds, events);
     }
 
-    /// Tells the time left where only a part of the present step remains, from 0 to 1.
-    pub fn tell_part(&self, part: f64, events: &Events) {
+    /// Reports the time left where only a part of the present step remains, from 0 to 1.
+    pub fn report_part(&self, part: f64, events: &Events) {
         let present = self.begun.checked_sub(1).and_then(|at| self.steps[at].seconds);
-        self.tell(present.map(|seconds| seconds * part), events);
+        self.report(present.map(|seconds| seconds * part), events);
     }
 
-    /// Tells the time left, of which the present step takes so much.
-    pub fn tell(&self, now_s: Option<f64>, events: &Events) {
+    /// Reports the time left, of which the present step takes so much.
+    pub fn report(&self, now_s: Option<f64>, events: &Events) {
         let later = &self.steps[self.begun..];
         let later_s = later.iter().filter_map(|step| step.seconds).sum();
         let is_known = later.iter().all(|step| step.seconds.is_some());
@@ -146,7 +146,7 @@ pub struct RoundsLeft {
     pub of: u32,
 }
 
-/// The times of the rounds of this process, which tell how long the others may take.
+/// The times of the rounds of this process, from which the time of the others is estimated.
 #[derive(Debug, Default)]
 pub struct RoundTimes {
     rounds_s: f64,
@@ -184,40 +184,40 @@ mod tests {
         Ahead { steps: seconds.iter().map(step).collect(), begun: 0, may_end_early }
     }
 
-    /// What is told when each of these steps begins.
-    fn told(mut ahead: Ahead, names: &[&str]) -> Vec<(Option<f64>, f64, Bound)> {
-        let (sink, told) = channel();
+    /// What is reported when each of these steps begins.
+    fn reported(mut ahead: Ahead, names: &[&str]) -> Vec<(Option<f64>, f64, Bound)> {
+        let (sink, events_sent) = channel();
         let events = Events::new(sink);
         names.iter().for_each(|name| ahead.begin(name, &events));
         let of = |event| match event {
             Event::Ahead { now_s, later_s, bound, .. } => (now_s, later_s, bound),
             other => panic!("{other:?}"),
         };
-        told.try_iter().map(of).collect()
+        events_sent.try_iter().map(of).collect()
     }
 
     #[test]
     fn what_is_left_is_the_sum_of_the_steps_that_have_not_begun() {
         let steps =
             [("server", Some(3.0)), ("load", Some(10.0)), ("load", Some(20.0)), ("measure", Some(60.0))];
-        let told = told(ahead(&steps, false), &["server", "not foreseen", "load", "load", "measure"]);
+        let found = reported(ahead(&steps, false), &["server", "not foreseen", "load", "load", "measure"]);
         let want = [(3.0, 90.0), (10.0, 80.0), (20.0, 60.0), (60.0, 0.0)];
-        assert_eq!(told, want.map(|(now_s, later_s)| (Some(now_s), later_s, Bound::About)));
+        assert_eq!(found, want.map(|(now_s, later_s)| (Some(now_s), later_s, Bound::About)));
     }
 
     #[test]
     fn what_nobody_can_know_makes_it_a_bound() {
         let steps = [("server", Some(3.0)), ("setup", None), (MEASURE, Some(60.0)), ("check", Some(1.0))];
         let bounds = |may_end_early| {
-            let told = told(ahead(&steps, may_end_early), &["server", "setup", MEASURE, "check"]);
-            told.into_iter().map(|(.., bound)| bound).collect::<Vec<_>>()
+            let found = reported(ahead(&steps, may_end_early), &["server", "setup", MEASURE, "check"]);
+            found.into_iter().map(|(.., bound)| bound).collect::<Vec<_>>()
         };
         assert_eq!(bounds(false), [Bound::AtLeast, Bound::About, Bound::About, Bound::About]);
         assert_eq!(bounds(true), [Bound::About, Bound::AtMost, Bound::AtMost, Bound::About]);
     }
 
     #[test]
-    fn rounds_so_far_tell_how_long_the_others_take() {
+    fn rounds_so_far_estimate_how_long_the_others_take() {
         let mut times = RoundTimes::default();
         let left = |rounds, starts| RoundsLeft { rounds, starts, of: 16 };
         assert_eq!(times.left_s(left(16, 4)), None);

@@ -105,7 +105,7 @@ impl Announcement {
         }
     }
 
-    /// When several servers are started anew.
+    /// When several servers are restarted.
     fn starts(&mut self, job: &Job, prepared: &Prepared) {
         let own = job.servers.iter().filter(|wanted| matches!(wanted, Wanted::Own(_))).count();
         if !job.has_several() || own == 0 {
@@ -216,7 +216,7 @@ impl Announcement {
     /// Bytes written and time taken.
     fn cost(&mut self, job: &Job, prepared: &Prepared) {
         let own = job.workload_files.is_own();
-        let beside =
+        let of_own =
             |what: &str| if own { format!(", plus what the plan's own SQL {what}") } else { String::new() };
         let loads = match job.loads_in_runs() {
             true => u64::from(prepared.plan.measure.blocks) + 2,
@@ -224,14 +224,14 @@ impl Announcement {
         };
         let bytes = units::bytes(prepared.bench.cost.written_bytes.saturating_mul(loads));
         let writes =
-            format!("about {bytes} {}{}", write_targets(job, prepared.uses_existing), beside("writes"));
+            format!("about {bytes} {}{}", write_targets(job, prepared.uses_existing), of_own("writes"));
         // Insert before the last fact, the place of the record.
         self.facts.insert(self.facts.len() - 1, ("writes".to_owned(), writes));
         let takes = match job.comparison() {
             None => format!("about {}", minutes(prepared.bench.cost.seconds + level_starts_s(job, prepared))),
             Some(compare) => comparison_takes(job, compare, prepared),
         };
-        self.fact("takes", takes + &beside("takes between runs") + &unknown_stages(prepared));
+        self.fact("takes", takes + &of_own("takes between runs") + &unknown_stages(prepared));
     }
 
     /// Warns of connection parameters that are ignored.

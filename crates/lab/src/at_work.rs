@@ -13,7 +13,7 @@ const MEASURING: [&str; 11] =
 ///
 /// # Errors
 /// One does; it is named.
-pub fn refuse_beside_runs(what: &str) -> Result<(), Problem> {
+pub fn refuse_during_runs(what: &str) -> Result<(), Problem> {
     let own = std::process::id();
     // A detached run is started by a process that measures nothing itself.
     let ours = [Some(own), procs::parent(own)];
@@ -24,7 +24,7 @@ pub fn refuse_beside_runs(what: &str) -> Result<(), Problem> {
     match found {
         None => Ok(()),
         Some((pid, command)) => Err(Problem::could_not(format!(
-            "could not {what}: `pgdyno {}` (process {pid}) is at work on this host",
+            "could not {what}: `pgdyno {}` (process {pid}) is running on this host",
             printable(&command)
         ))
         .hint("wait for it, or stop it: a host that changes meanwhile spoils what it measures")),

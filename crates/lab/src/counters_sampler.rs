@@ -79,7 +79,8 @@ impl Reading {
     /// CPU time between two readings at the edges of a measured interval.
     pub fn cpu_since(&self, earlier: &Self, report: &Report) -> CpuUse {
         let server_s = self.server_cpu_s_since(earlier);
-        // The workers tell it themselves: who reads counters here may be late, when they have ended, for want of a CPU.
+        // The workers report it themselves: a reader of counters here may be late, when they have ended, for want of a
+        // CPU.
         let driver_waited_s = report.waited_ns.map(|waited_ns| waited_ns as f64 / 1e9);
         CpuUse {
             driver_s: report.cpu_ns as f64 / 1e9,

@@ -83,8 +83,8 @@ impl Events {
         self.send(&Event::Warning { text: text.to_owned(), hint: None });
     }
 
-    /// What observers tell of the present, as events. While another event is sent, perhaps to a terminal that is
-    /// stopped, nothing is told: observers must not wait.
+    /// What observers see at present, as events. While another event is sent, perhaps to a terminal that is stopped,
+    /// nothing is sent: observers must not wait.
     pub fn onlooker(&self) -> Onlooker {
         let sinks = Arc::clone(&self.0);
         Box::new(move |live| {

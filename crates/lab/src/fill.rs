@@ -171,7 +171,7 @@ fn prewarm_if_it_fits(
     Ok(read.map(record))
 }
 
-/// Reads the tables of a server that was started anew into shared buffers, if that was done after they were loaded.
+/// Reads the tables of a restarted server into shared buffers, if that was done after they were loaded.
 ///
 /// # Errors
 /// The tables could not be read.

@@ -14,7 +14,7 @@ use pgdyno_plan::HostPlan;
 use pgdyno_record::{HostChangesRecord, HostStateRecord, HostValueRecord};
 use pgdyno_rules::{Check, Purpose};
 
-use crate::{Events, Job, at_work::refuse_beside_runs};
+use crate::{Events, Job, at_work::refuse_during_runs};
 
 /// Why a plan's changes of the host are left out.
 const NOT_ALLOWED: &str = "--allow-host-changes was not given";
@@ -124,8 +124,8 @@ impl HostStates {
     /// Brings the host into the state of a subject.
     ///
     /// # Errors
-    /// It is not root that asks, another run is at work, changes of the host are applied already, or one failed. What
-    /// this changed is put back by [`HostStates::leave`].
+    /// The user is not root, another run is active, changes of the host are applied already, or one failed. What this
+    /// changed is put back by [`HostStates::leave`].
     pub fn enter(&mut self, subject: usize, stop: &Stop, events: &Events) -> Result<(), Problem> {
         let wanted = self.of_subject.get(subject).copied().flatten();
         if self.present == wanted {
@@ -134,7 +134,7 @@ impl HostStates {
         self.leave(events)?;
         let Some(state) = wanted else { return Ok(()) };
         if self.record.restored.is_none() {
-            refuse_beside_runs("change the host")?;
+            refuse_during_runs("change the host")?;
         }
         let applied = change(&self.states[state].changes, stop, &mut || self.present = Some(state))?;
         self.record.restored = Some(false);
@@ -186,8 +186,8 @@ impl Drop for HostStates {
     }
 }
 
-/// Makes changes until they are put back or the host is started anew. `begun` is called before the first one, from
-/// when on there may be something to put back.
+/// Makes changes until they are put back or the host is rebooted. `begun` is called before the first one, from when on
+/// there may be something to put back.
 ///
 /// # Errors
 /// Changes are applied already, and are not ours to put back; or one failed.
@@ -204,14 +204,14 @@ fn change(changes: &[Change], stop: &Stop, begun: &mut dyn FnMut()) -> Result<Ap
 /// Changes the host, does something, and puts the host back, whatever came of it.
 ///
 /// # Errors
-/// It is not root that asks, another run is at work, changes of the host are applied already, or one failed; or what
-/// was done failed.
+/// The user is not root, another run is active, changes of the host are applied already, or one failed; or what was
+/// done failed.
 pub fn with_changes<T>(
     changes: &[Change],
     stop: &Stop,
     work: impl FnOnce() -> Result<T, Problem>,
 ) -> Result<T, Problem> {
-    refuse_beside_runs("change the host")?;
+    refuse_during_runs("change the host")?;
     let mut begun = false;
     let done = change(changes, stop, &mut || begun = true).and_then(|_| work());
     let undone =
@@ -247,7 +247,7 @@ fn requested(said: &HostPlan) -> Result<Vec<Change>, Problem> {
     match objection {
         None => Ok(changes),
         Some(why) => Err(Problem::wrong_request(format!("could not change the host: {}", printable(&why)))
-            .hint("docs/host-changes.md tells what can be changed and put back. Nothing was changed.")),
+            .hint("docs/host-changes.md lists what can be changed and put back. Nothing was changed.")),
     }
 }
 

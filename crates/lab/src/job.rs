@@ -127,7 +127,7 @@ pub struct Compare {
     pub looks: Vec<Look>,
     /// The rate that is compared.
     pub by: ComparedRate,
-    /// Whether blocks that met other load count.
+    /// Whether blocks disturbed by other load count.
     pub keep_disturbed: bool,
     /// Whether runs are slots: one after the other over connections that stay open, with no work between them.
     pub slots: bool,

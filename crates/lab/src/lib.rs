@@ -61,7 +61,7 @@ mod waiting;
 pub mod watch;
 
 pub use announcement::{Announcement, announce};
-pub use at_work::refuse_beside_runs;
+pub use at_work::refuse_during_runs;
 pub use digest::digest as digest_of;
 pub use events::{Bound, Event, Events, Sink};
 pub use experiment::execute;

@@ -28,8 +28,8 @@ pub struct Profiles {
     earlier: usize,
     /// The samples of all later ones, in the order of the record.
     folded: Vec<Folded>,
-    /// Reasons that were told.
-    told: BTreeSet<String>,
+    /// Reasons that were reported.
+    reported: BTreeSet<String>,
 }
 
 impl Profiles {
@@ -38,7 +38,7 @@ impl Profiles {
         Self { wanted, earlier, ..Self::default() }
     }
 
-    /// Adds a recording to its profile in the record, or why there is none. Returns that if it was not told before.
+    /// Adds a recording to its profile in the record, or why there is none. Returns that if it was not reported before.
     ///
     /// # Errors
     /// The file of the stacks could not be written; the record has the rest.
@@ -60,7 +60,7 @@ impl Profiles {
             records[at].failed += 1;
             records[at].missing = Some(why.clone());
         }
-        written.map(|()| missing.filter(|why| self.told.insert(why.clone())))
+        written.map(|()| missing.filter(|why| self.reported.insert(why.clone())))
     }
 
     /// The place of a profile in the record, with a new one if there is none.

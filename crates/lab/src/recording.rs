@@ -58,7 +58,7 @@ pub struct Recording {
     pub observers: Observers,
     /// Profiles of the servers' processes.
     pub(crate) profiles: Profiles,
-    /// The stage that is under way, as observed.
+    /// The current stage, as observed.
     stage: Option<Span>,
     /// The event log of the run directory.
     log: EventLog,

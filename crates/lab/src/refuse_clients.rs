@@ -30,7 +30,7 @@ pub(crate) fn refuse_clients(
 pub(crate) fn refuse_tpcc_of_several(job: &Job) -> Result<(), Problem> {
     let mut works = job.workload_files.work.iter().filter_map(|work| work.tpcc);
     if job.has_slots() && works.clone().any(|work| work.drivers > 0) {
-        let what = "could not compare in slots with driver processes: they connect anew for every run";
+        let what = "could not compare in slots with driver processes: they reconnect for every run";
         return Err(Problem::wrong_request(what).hint("leave out --slots, or `drivers`"));
     }
     if job.has_several() && works.any(|work| work.transactions.is_some()) {

@@ -1,4 +1,4 @@
-//! When the servers of several subjects are started anew.
+//! When the servers of several subjects are restarted.
 
 use pgdyno_analysis::compare::{BLOCKS_PER_START, slots};
 use pgdyno_core::{facts::PresetFacts, problem::Problem};
@@ -49,9 +49,9 @@ pub fn blocks_per_start(
     }
 }
 
-/// Why the servers cannot be started anew.
+/// Why the servers cannot be restarted.
 fn refusal(job: &Job, (blocks, of_start, least): (u32, u32, u32)) -> Option<Problem> {
-    let could_not = |why: String| Problem::wrong_request(format!("could not start servers anew: {why}"));
+    let could_not = |why: String| Problem::wrong_request(format!("could not restart servers: {why}"));
     let never = "leave out --restart (or the plan's key `restart`): the answer is then one of these starts";
     if job.servers.iter().any(|wanted| matches!(wanted, Wanted::External(_))) {
         return Some(could_not("pgdyno does not restart existing servers".to_owned()).hint(never));

@@ -21,7 +21,7 @@ pub fn check_resumable(record: &RunRecord, lab: &Lab, more_blocks: Option<u32>) 
         let what = format!("could not resume {}: {why}", record.id);
         Err(Problem::wrong_request(what).hint(hint))
     };
-    let anew = "start a new run with the command that `pgdyno show` prints";
+    let new_run = "start a new run with the command that `pgdyno show` prints";
     match (record.status, more_blocks) {
         (Status::Complete, None) if lacks_an_answer(record) => {
             let hint = "--more-blocks N continues the comparison by N blocks; `pgdyno show` says how many";
@@ -41,7 +41,7 @@ pub fn check_resumable(record: &RunRecord, lab: &Lab, more_blocks: Option<u32>) 
         _ => {}
     }
     if record.pgbench.is_some() {
-        return refuse("pgbench measures one run, so there is nothing to continue".to_owned(), anew);
+        return refuse("pgbench measures one run, so there is nothing to continue".to_owned(), new_run);
     }
     if record.plan.blocks == 0 {
         let hint = "a load continues with `pgdyno load … --resume`; start a new run of anything else";

@@ -1,4 +1,4 @@
-//! Samples the processes of the servers while a cell or a stage is under way.
+//! Samples the processes of the servers during a cell or a stage.
 
 use std::path::Path;
 

@@ -35,7 +35,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_missing_table_is_told_with_the_path() {
+    fn a_missing_table_is_reported_with_the_path() {
         let mut options = ConnectOptions::local(Address::Unix("/tmp".into(), 5432), "me");
         let error = "relation \"t\" does not exist (SQLSTATE 42P01)";
         assert_eq!(where_was_looked(&options, "division by zero (SQLSTATE 22012)"), None);

@@ -108,7 +108,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_only_a_server_can_set_is_told_apart() {
+    fn what_only_a_server_can_set_is_distinguished() {
         let why = |name, context| obstacle(name, context).map(|(why, _)| why);
         assert_eq!(why("shared_buffers", Some("postmaster")), Some("a server takes it only when it starts"));
         assert_eq!(why("fsync", Some("sighup")), Some("it is the same for all sessions of a server"));
@@ -116,12 +116,12 @@ mod tests {
         assert_eq!(why("jti", None), Some("the server has no such setting"));
         assert_eq!(why("my.own", None), None, "extensions have settings of their own");
         for context in ["user", "superuser", "backend", "superuser-backend"] {
-            assert_eq!(why("jit", Some(context)), None, "the server itself tells who may set it");
+            assert_eq!(why("jit", Some(context)), None, "the server itself decides who may set it");
         }
     }
 
     #[test]
-    fn a_setting_of_the_session_goes_over_that_of_the_server() {
+    fn a_setting_of_the_session_overrides_that_of_the_server() {
         let set = |name: &str, value: &str, source: &str| Setting {
             name: name.into(),
             value: value.into(),

@@ -547,8 +547,9 @@ impl Subject {
     /// stop.
     fn restore_autovacuum(&self) -> Result<(), Problem> {
         let hint = "before you use the data: ALTER SYSTEM RESET autovacuum";
-        let told = connect(&self.last_options(&self.admin_options.database))?.execute(RESET_AUTOVACUUM);
-        told.map_err(|error| error.into_problem("could not re-enable autovacuum in the kept data").hint(hint))
+        let reset = connect(&self.last_options(&self.admin_options.database))?.execute(RESET_AUTOVACUUM);
+        reset
+            .map_err(|error| error.into_problem("could not re-enable autovacuum in the kept data").hint(hint))
     }
 
     /// Connection options for cleaning up: after a request to stop, a hung server is not given as much time as usual.
@@ -560,7 +561,7 @@ impl Subject {
         options
     }
 
-    /// Drops the schema in all databases. What is left is told of the first.
+    /// Drops the schema in all databases. Of what is left, the first is reported.
     fn drop_schemas(&self) -> Result<(), Problem> {
         let databases = self.others.iter().chain([&self.admin_options.database]);
         databases.map(|database| self.drop_schema(database)).fold(Ok(()), Result::and)

@@ -8,7 +8,7 @@ use pgdyno_wire::{ConnectOptions, Session};
 
 use crate::{check_warehouses, tpcc_facts::TpccFacts};
 
-/// What a missing set is told by.
+/// How a missing set is recognised.
 const NO_TABLE: &str = "there is no table";
 const NO_DATABASE: &str = "(SQLSTATE 3D000)";
 
@@ -139,7 +139,7 @@ mod tests {
     }
 
     #[test]
-    fn sets_of_different_sizes_are_told_with_their_sizes() {
+    fn sets_of_different_sizes_are_shown_with_their_sizes() {
         let tables = |scale| ExistingTables {
             set: Set::Tpcc,
             schema: "public".into(),

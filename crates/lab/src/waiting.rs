@@ -18,14 +18,14 @@ const LATER_S: u64 = 300;
 pub fn waiting_for<R>(what: &str, events: &Events, work: impl FnOnce() -> R) -> R {
     thread::scope(|scope| {
         let (working, is_over) = mpsc::channel();
-        scope.spawn(move || tell_while(what, events, &is_over));
+        scope.spawn(move || report_while(what, events, &is_over));
         let result = work();
         drop::<mpsc::Sender<()>>(working);
         result
     })
 }
 
-fn tell_while(what: &str, events: &Events, is_over: &Receiver<()>) {
+fn report_while(what: &str, events: &Events, is_over: &Receiver<()>) {
     let begin = Instant::now();
     let waits = [FIRST_S, SECOND_S].into_iter().chain(iter::repeat(LATER_S));
     for wait_s in waits {

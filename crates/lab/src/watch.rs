@@ -1,4 +1,4 @@
-//! What the observers of a run are told about its servers.
+//! What the observers of a run know about its servers.
 
 use std::{
     collections::BTreeSet,
@@ -68,7 +68,7 @@ impl Recording {
         }
     }
 
-    /// Lets the observers begin again with a server that was started anew: it may be reached in another way.
+    /// Lets the observers begin again with a restarted server: it may be reached in another way.
     pub(crate) fn watch_again(&mut self, subject: &mut Subject) {
         let watched = subject.watched.take().and_then(|id| self.observers.forget(id));
         let Some(mut watched) = watched else { return };

@@ -1,4 +1,4 @@
-//! Loads by two programs in turns, each from its start until all data is durable.
+//! Loads by two programs alternately, each from its start until all data is durable.
 
 use std::{
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use pgdyno_core::units;
 use pgdyno_host::observe::TreeUsage;
 use pgdyno_wire::Session;
 
-use super::{Tally, build_pgdyno, cpu, process::Program, server::Own, turns::in_turns, write_file};
+use super::{Tally, build_pgdyno, cpu, process::Program, server::Own, turns::alternately, write_file};
 use crate::Failure;
 
 /// Database of all loads.
@@ -85,8 +85,8 @@ impl Comparison<'_> {
         if who == Who::Pgdyno { "pgdyno" } else { self.peer }
     }
 
-    /// Loads in turns with the commands of both programs, which load and end, and verifies pgdyno's; prints the means
-    /// and the ratios, and returns pgdyno's loads.
+    /// Loads alternately with the commands of both programs, which load and end, and verifies pgdyno's; prints the
+    /// means and the ratios, and returns pgdyno's loads.
     ///
     /// # Errors
     /// The first problem.
@@ -96,7 +96,7 @@ impl Comparison<'_> {
         command: impl Fn(&Ring, Who) -> Command,
         tally: &mut Tally,
     ) -> Result<Vec<Load>, Failure> {
-        let loads = in_turns(ALL.len(), self.rounds, |round, program| {
+        let loads = alternately(ALL.len(), self.rounds, |round, program| {
             let who = ALL[program];
             let mut command = command(ring, who);
             let load = ring.load(self.name(who), &mut command, who == Who::Pgdyno)?;

@@ -74,7 +74,7 @@ impl Own {
     pub fn start(request: Request, pgbench: Option<PathBuf>) -> Result<Self, Failure> {
         let dirs = Dirs::of_process().map(|dirs| Dirs { templates: None, ..dirs }).map_err(words)?;
         let running = up(&request, &dirs, &mut |_| {}).map_err(words)?;
-        let pgbench = pgbench.unwrap_or_else(|| pgbench_beside(&running.bindir));
+        let pgbench = pgbench.unwrap_or_else(|| pgbench_of(&running.bindir));
         Ok(Self { pgbench, running: Box::new(running) })
     }
 
@@ -241,9 +241,9 @@ fn load(session: &mut Session, scale: u32) -> Result<(), Problem> {
 }
 
 /// pgbench of the same installation, otherwise of `PATH`: a bundle has none.
-fn pgbench_beside(bindir: &Path) -> PathBuf {
-    let beside = bindir.join("pgbench");
-    if beside.exists() { beside } else { "pgbench".into() }
+fn pgbench_of(bindir: &Path) -> PathBuf {
+    let installed = bindir.join("pgbench");
+    if installed.exists() { installed } else { "pgbench".into() }
 }
 
 fn words(problem: Problem) -> Failure {

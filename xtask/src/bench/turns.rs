@@ -139,7 +139,7 @@ pub struct Runner {
     grid: Grid,
 }
 
-/// Programs that run in turns, all on one machine.
+/// Programs that run alternately, all on one machine.
 pub struct Field {
     /// Those of which all but one are stopped.
     pub runners: Vec<Runner>,
@@ -149,7 +149,7 @@ pub struct Field {
     pub watched: Option<Watched>,
 }
 
-/// A program that runs all the time, and what is charged for the programs in turns.
+/// A program that runs all the time, and what is charged for the alternating programs.
 pub struct Watched {
     /// Its transactions are counted.
     pub runner: Runner,
@@ -167,12 +167,12 @@ struct Passed {
     memory: Option<(u32, u64)>,
 }
 
-/// Runs programs to their end in turns, each `rounds` times, in the order of [`Slots::order`]: their results, in the
+/// Runs programs to their end alternately, each `rounds` times, in the order of [`Slots::order`]: their results, in the
 /// order of the rounds. `run` gets the round and the index of the program.
 ///
 /// # Errors
 /// The first problem.
-pub fn in_turns<T>(
+pub fn alternately<T>(
     programs: usize,
     rounds: u32,
     mut run: impl FnMut(usize, usize) -> Result<T, Failure>,
@@ -377,7 +377,7 @@ mod tests {
     #[test]
     fn the_first_of_a_round_changes() {
         let mut order = String::new();
-        let results = in_turns(2, 3, |round, program| {
+        let results = alternately(2, 3, |round, program| {
             order.push(['p', 'f'][program]);
             Ok(10 * program + round)
         });

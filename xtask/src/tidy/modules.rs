@@ -57,8 +57,8 @@ pub fn crates(sources: &[Source]) -> Vec<Crate> {
         let src = source.path.strip_suffix("lib.rs").or_else(|| source.path.strip_suffix("main.rs"))?;
         let name = src.strip_suffix("/src/")?.rsplit('/').next()?;
         let library = format!("{src}lib.rs");
-        let beside = library != source.path && sources.iter().any(|source| source.path == library);
-        (!beside).then_some((source, src, name))
+        let has_library = library != source.path && sources.iter().any(|source| source.path == library);
+        (!has_library).then_some((source, src, name))
     });
     roots.map(|(source, src, name)| read(name, src, source, sources)).collect()
 }

@@ -46,7 +46,7 @@ pub struct Detachment {
 pub fn launch(detachment: &Detachment, args: Vec<OsString>) -> Result<ExitCode, Problem> {
     let stop = interrupt::on_interrupt_saying(
         "stopping what was to be detached (Ctrl-C again to exit immediately)",
-        "exited immediately; `pgdyno ps` shows what goes on",
+        "exited immediately; `pgdyno ps` shows what still runs",
     );
     let dirs = pgdyno_lab::dirs()?;
     // Nobody types a password in vain.

@@ -67,8 +67,8 @@ fn main() -> ExitCode {
     }
 }
 
-/// Makes this process a driver process of a run, which orders it through its standard input. A problem is told to that
-/// run, not printed.
+/// Makes this process a driver process of a run, which orders it through its standard input. A problem is reported to
+/// that run, not printed.
 fn drive() -> ExitCode {
     let done = driver::drive(BufReader::new(io::stdin()), io::stdout());
     done.map_or(Exit::NotCompleted.into(), |()| ExitCode::SUCCESS)

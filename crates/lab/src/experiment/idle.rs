@@ -77,7 +77,7 @@ mod tests {
 
     use super::*;
 
-    /// Readings of processes that stand in for servers; `None` is a server on another machine.
+    /// Readings of processes in place of servers; `None` is a server on another machine.
     fn read(postmasters: &[Option<u32>]) -> IdleReadings {
         let one = |postmaster: &Option<u32>| {
             let postmaster = (*postmaster)?;

@@ -203,7 +203,7 @@ impl Experiment<'_> {
         saved.map(|()| result)
     }
 
-    /// Carries out a stage on one server, whose processes are profiled if that is wanted. A stage that fails has no
+    /// Executes a stage on one server, whose processes are profiled if that is wanted. A stage that fails has no
     /// profile: reading the samples would keep the user waiting.
     fn stage_on<T>(
         &mut self,
@@ -363,8 +363,8 @@ const CORRUPT: [&str; 2] = ["(SQLSTATE XX001)", "(SQLSTATE XX002)"];
 
 /// Keeps the data of a server that reported corruption, as evidence, and says so in the hint.
 fn keep_evidence(result: Result<(), Problem>) -> (bool, Result<(), Problem>) {
-    let tells = |problem: &Problem| CORRUPT.iter().any(|code| problem.what.contains(code));
-    let corrupt = result.as_ref().is_err_and(tells);
+    let is_corruption = |problem: &Problem| CORRUPT.iter().any(|code| problem.what.contains(code));
+    let corrupt = result.as_ref().is_err_and(is_corruption);
     let hint = "the data is kept as evidence, as after --keep: copy it before you repair anything";
     (corrupt, result.map_err(|problem| if corrupt { problem.hint(hint) } else { problem }))
 }

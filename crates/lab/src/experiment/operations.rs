@@ -16,7 +16,7 @@ use crate::{
 };
 
 impl Experiment<'_> {
-    /// Carries out a stage on all servers. Each result is recorded as soon as it is there.
+    /// Executes a stage on all servers. Each result is recorded as soon as it is there.
     pub(super) fn operate(&mut self, stage: &StagePlan) -> Result<(), Problem> {
         match stage.action.is_of_storage() {
             // Directories that are named belong to no server.

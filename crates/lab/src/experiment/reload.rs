@@ -7,7 +7,7 @@ use pgdyno_record::{FootprintRecord, LoadRecord, WorkloadLoad};
 use super::tables;
 use crate::{check::check_server, context::Context, fill, recording::Recording, subject::Subject};
 
-/// Checks the data of all servers, and loads their tables as a workload has them. The ledgers begin anew.
+/// Checks the data of all servers, and loads their tables as a workload has them. The ledgers start again.
 ///
 /// # Errors
 /// A check or a load that could not be executed.

@@ -83,7 +83,7 @@ pub fn run(
     while let Some(round) = schedule::next(context.job, context.prepared, &rounds.recording.record) {
         let (began, starts) = (Instant::now(), rounds.starts_made);
         rounds.round(&round)?;
-        rounds.tell_left(began, starts);
+        rounds.report_left(began, starts);
     }
     rounds.end_slots()?;
     Ok(rounds.ledgers)
@@ -144,7 +144,7 @@ impl<'a> Rounds<'a> {
         pgdyno_engine::pin_current_thread(&prepared.bench.cpus.driver)
             .map_err(|error| Problem::could_not(format!("could not use the driver's CPUs: {error}")))?;
         events.measuring(prepared.run_s * prepared.bench.cost.runs as f64);
-        self.tell_what_is_left();
+        self.report_what_is_left();
         for server in &mut *self.servers {
             server.sampler = CountersSampler::new(server.postmaster);
         }
@@ -155,17 +155,17 @@ impl<'a> Rounds<'a> {
         Ok(())
     }
 
-    /// Tells how long the rounds may take that a resumed run lacks.
-    fn tell_what_is_left(&self) {
+    /// Reports how long the rounds may take that a resumed run lacks.
+    fn report_what_is_left(&self) {
         let Context { job, prepared, events, .. } = self.context;
         let left = schedule::left(job, prepared, &self.recording.record);
         if left.rounds < left.of {
-            self.ahead.tell_part(f64::from(left.rounds) / f64::from(left.of), events);
+            self.ahead.report_part(f64::from(left.rounds) / f64::from(left.of), events);
         }
     }
 
-    /// Tells how long the rounds may take that are left, after one that began then. So many starts were made before it.
-    fn tell_left(&mut self, began: Instant, starts: u32) {
+    /// Reports how long the remaining rounds may take, after one that began then. So many starts were made before it.
+    fn report_left(&mut self, began: Instant, starts: u32) {
         let Context { job, prepared, events, .. } = self.context;
         let record = &self.recording.record;
         let start_s =
@@ -173,7 +173,7 @@ impl<'a> Rounds<'a> {
         self.times.add(began.elapsed().as_secs_f64(), start_s);
         let left = schedule::left(job, prepared, record);
         if let Some(left_s) = self.times.left_s(left) {
-            self.ahead.tell(Some(left_s), events);
+            self.ahead.report(Some(left_s), events);
         }
     }
 
@@ -213,8 +213,8 @@ impl<'a> Rounds<'a> {
         Ok(())
     }
 
-    /// Begins a start: the servers are started anew if the round wants it, and each subject makes a run that nothing
-    /// counts. A server is slower right after its start, and whoever runs first would have the worse of it.
+    /// Begins a start: the servers are restarted if the round wants it, and each subject makes a run that nothing
+    /// counts. A server is slower right after its start, which would be a disadvantage for the first.
     fn begin_start(&mut self, round: &Round) -> Result<(), Problem> {
         let at_s = self.recording.seconds();
         let restart_s = round.restarts.then(|| self.restart()).transpose()?;
@@ -241,7 +241,7 @@ impl<'a> Rounds<'a> {
         Ok(())
     }
 
-    /// Starts all servers anew; from the second start on they pass on their data, if they can.
+    /// Restarts all servers; from the second start on they pass on their data, if they can.
     fn restart(&mut self) -> Result<f64, Problem> {
         let pass_on = self.passes_on && self.starts_made > 0;
         let on = (&mut *self.servers, &mut *self.host);

@@ -21,7 +21,7 @@ pub struct Round {
     pub order: Vec<usize>,
     /// In a comparison: the arm that runs first.
     pub first: Option<Arm>,
-    /// Whether the servers are started anew before it.
+    /// Whether the servers are restarted before it.
     pub restarts: bool,
 }
 
@@ -86,7 +86,7 @@ impl Schedule {
         }
     }
 
-    /// The next block. One that met other load is measured again, on the same start.
+    /// The next block. One that was disturbed by other load is measured again, on the same start.
     fn next_block(&self, comparison: &ComparisonRecord) -> Option<Round> {
         let done = comparison.undisturbed().count();
         let is_settled = comparison.result.as_ref().is_some_and(Comparison::is_settled);
@@ -128,7 +128,7 @@ fn by_levels(levels: &[Vec<u32>], blocks: u32, subjects: usize, seed: u64) -> Ve
     rounds
 }
 
-/// Lets the servers start anew every so many blocks of a workload.
+/// Lets the servers restart every so many blocks of a workload.
 fn begin_starts(rounds: &mut [Round], blocks: u32) {
     let mut before = None;
     for round in rounds {
@@ -191,7 +191,7 @@ mod tests {
     }
 
     #[test]
-    fn servers_start_anew_before_every_second_block_or_every_pass_over_the_levels() {
+    fn servers_restart_before_every_second_block_or_every_pass_over_the_levels() {
         let restarts = |mut rounds: Vec<Round>, blocks| {
             begin_starts(&mut rounds, blocks);
             rounds.iter().map(|round| round.restarts).collect::<Vec<_>>()
@@ -228,7 +228,7 @@ mod tests {
         comparison.blocks.truncate(3);
         comparison.result = None;
         let next = |comparison: &ComparisonRecord| {
-            let round = schedule.next_block(comparison).expect("it goes on");
+            let round = schedule.next_block(comparison).expect("it continues");
             (round.block, round.first, round.restarts)
         };
         assert_eq!(next(comparison), (3, Some(Arm::A), false));

@@ -52,8 +52,8 @@ fn alike(one: &SubjectWork, other: &SubjectWork) -> bool {
     }
 }
 
-/// Starts all servers anew and reads their tables into shared buffers, if the load did so. With `pass_on`, each gets
-/// the data of the next; else each is started on the host in its subject's state. Returns the duration in seconds.
+/// Restarts all servers and reads their tables into shared buffers, if the load did so. With `pass_on`, each gets the
+/// data of the next; else each is started on the host in its subject's state. Returns the duration in seconds.
 ///
 /// # Errors
 /// A server could not be stopped, started or read from.
@@ -64,7 +64,7 @@ pub fn restart(
     pass_on: bool,
 ) -> Result<f64, Problem> {
     let begin = Instant::now();
-    context.events.doing("starting the servers anew");
+    context.events.doing("restarting the servers");
     let requests: Vec<&Request> = context.job.servers.iter().filter_map(request).collect();
     if pass_on {
         Subject::restart_on_next(servers, &requests)?;

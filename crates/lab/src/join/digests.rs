@@ -12,7 +12,7 @@ enum Place {
     Stage(usize),
 }
 
-/// What lines tell about every measured interval of a subject, and about every stage.
+/// What lines say about every measured interval of a subject, and about every stage.
 pub(super) struct Digests {
     places: Vec<Place>,
     times: Vec<(f64, f64)>,
@@ -21,7 +21,7 @@ pub(super) struct Digests {
 }
 
 impl Digests {
-    /// Of the subject with this index, whose log tells so much.
+    /// Of the subject with this index; `log` makes the sums of its log.
     pub(super) fn new(
         record: &RunRecord,
         subject: usize,
@@ -51,11 +51,11 @@ impl Digests {
         (machine, subject): (&str, Option<&str>),
         covered_s: (f64, f64),
     ) -> [u64; 2] {
-        let mut told = self.log.map(LogSums::digests).unwrap_or_default();
-        told.resize(self.places.len(), ServerDigest::default());
+        let mut logged = self.log.map(LogSums::digests).unwrap_or_default();
+        logged.resize(self.places.len(), ServerDigest::default());
         let mut written = [0, 0];
-        for (((place, (from_s, to_s)), sums), told) in
-            self.places.into_iter().zip(self.times).zip(self.sums).zip(told)
+        for (((place, (from_s, to_s)), sums), logged) in
+            self.places.into_iter().zip(self.times).zip(self.sums).zip(logged)
         {
             let of_stage = matches!(place, Place::Stage(_));
             // A measured interval is of one subject, so it names none.
@@ -63,14 +63,14 @@ impl Digests {
             let origin = Origin { machine: machine.to_owned(), subject };
             let Some(found) = sums.digest(&origin) else { continue };
             let is_covered = from_s >= covered_s.0 && to_s <= covered_s.1;
-            let told = (is_covered && told != ServerDigest::default()).then_some(told);
+            let logged = (is_covered && logged != ServerDigest::default()).then_some(logged);
             add_to(
                 digest_of(record, place),
                 found,
-                told.map(|told| ServerDigest {
+                logged.map(|logged| ServerDigest {
                     subject: origin.subject,
                     checkpoint_times: Vec::new(),
-                    ..told
+                    ..logged
                 }),
             );
             written[usize::from(of_stage)] += 1;
@@ -96,7 +96,7 @@ fn digest_of(record: &mut RunRecord, place: Place) -> &mut Digest {
 }
 
 /// Adds what was seen on the server's machine to what the run's own observers saw.
-fn add_to(own: &mut Digest, found: Digest, told: Option<ServerDigest>) {
+fn add_to(own: &mut Digest, found: Digest, logged: Option<ServerDigest>) {
     if own.over_s <= 0.0 {
         own.over_s = found.over_s;
     }
@@ -104,10 +104,10 @@ fn add_to(own: &mut Digest, found: Digest, told: Option<ServerDigest>) {
     own.devices.extend(found.devices);
     own.roles.extend(found.roles);
     own.roles.sort_by(|a, b| b.mean.cpus.total_cmp(&a.mean.cpus));
-    if let Some(told) = told {
-        match own.servers.iter_mut().find(|known| known.subject == told.subject) {
-            Some(known) => *known = std::mem::take(known).or(told),
-            None => own.servers.push(told),
+    if let Some(logged) = logged {
+        match own.servers.iter_mut().find(|known| known.subject == logged.subject) {
+            Some(known) => *known = std::mem::take(known).or(logged),
+            None => own.servers.push(logged),
         }
     }
 }

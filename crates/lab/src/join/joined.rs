@@ -94,8 +94,8 @@ impl Joining<'_> {
     ) -> Result<Joined, Problem> {
         let (header, latencies) = (&self.file.header, self.run.run_latencies()?);
         let log = |times: &[(f64, f64)]| {
-            let told = header.log.clone()?;
-            Some(LogSums::new(ServerLog::of_another(told.silent, told.is_foreign), times))
+            let log = header.log.clone()?;
+            Some(LogSums::new(ServerLog::of_another(log.silent, log.is_foreign), times))
         };
         let mut digests = Digests::new(&self.run.record, self.subject, log);
         let (mut lines, mut line_s) = (0, 0.0_f64);

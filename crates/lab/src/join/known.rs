@@ -92,7 +92,7 @@ impl Known {
         };
         Problem::wrong_request(format!("{what}: {why}"))
             .detail(format!("the run: {}; the file: {}", words(&of_run), words(&of_file)))
-            .hint("join the file that `pgdyno observe` wrote beside this run")
+            .hint("join the file that `pgdyno observe` wrote during this run")
     }
 }
 

@@ -84,7 +84,7 @@ pub fn observe(
     request: &ObserveRequest<'_>,
     tool: ToolRecord,
     stop: &Stop,
-    tell: &mut dyn FnMut(ObserveEvent),
+    on_event: &mut dyn FnMut(ObserveEvent),
 ) -> Result<ObservedFile, Problem> {
     let (watched, server) = find(request.options, stop)?;
     let header = header(request, &watched, server, tool);
@@ -95,8 +95,8 @@ pub fn observe(
         id: None,
     };
     observing.id = Some(observing.observers.watch(watched));
-    tell(ObserveEvent::Begun(Box::new(header)));
-    observing.watch(request, stop, tell);
+    on_event(ObserveEvent::Begun(Box::new(header)));
+    observing.watch(request, stop, on_event);
     observing.end(&request.output)
 }
 
@@ -108,13 +108,13 @@ struct Observing {
 }
 
 impl Observing {
-    fn watch(&mut self, request: &ObserveRequest<'_>, stop: &Stop, tell: &mut dyn FnMut(ObserveEvent)) {
+    fn watch(&mut self, request: &ObserveRequest<'_>, stop: &Stop, on_event: &mut dyn FnMut(ObserveEvent)) {
         let begun = Instant::now();
         let mut looked = begun;
         while !stop.requested() && request.duration.is_none_or(|duration| begun.elapsed() < duration) {
             if looked.elapsed() >= SERVER_EVERY {
                 looked = Instant::now();
-                self.look(request.options, stop, tell);
+                self.look(request.options, stop, on_event);
             }
             let left = request.duration.map(|duration| duration.saturating_sub(begun.elapsed()));
             thread::sleep(left.unwrap_or(LOOK_EVERY).min(LOOK_EVERY));
@@ -122,19 +122,19 @@ impl Observing {
     }
 
     /// Follows a server that ends, and one that is started again, which has other processes and perhaps another log.
-    fn look(&mut self, options: &ConnectOptions, stop: &Stop, tell: &mut dyn FnMut(ObserveEvent)) {
+    fn look(&mut self, options: &ConnectOptions, stop: &Stop, on_event: &mut dyn FnMut(ObserveEvent)) {
         match self.postmaster {
             Some(pid) if procs::is_taken(pid) => {}
             Some(_) => {
                 self.postmaster = None;
-                tell(ObserveEvent::ServerEnded);
+                on_event(ObserveEvent::ServerEnded);
             }
             None => {
                 if let Ok((watched, _)) = find(options, stop) {
                     self.id.take().and_then(|id| self.observers.forget(id));
                     self.postmaster = watched.server.postmaster;
                     self.id = Some(self.observers.watch(watched));
-                    tell(ObserveEvent::ServerBack);
+                    on_event(ObserveEvent::ServerBack);
                 }
             }
         }
@@ -160,7 +160,7 @@ impl Observing {
     }
 }
 
-/// The server as observers are told, if it runs here.
+/// The server as observers know it, if it runs here.
 fn find(options: &ConnectOptions, stop: &Stop) -> Result<(Watched, ObservedServer), Problem> {
     let failed = |error: pgdyno_wire::WireError| error.into_problem(WHAT);
     let mut session = connect_unless(stop, options)?;
@@ -200,7 +200,7 @@ fn elsewhere() -> Problem {
 
 fn nameless(session: &Session) -> Problem {
     let version = session.parameter("server_version").unwrap_or("unknown");
-    Problem::could_not(format!("{WHAT}: it does not tell when it was started"))
+    Problem::could_not(format!("{WHAT}: it does not report when it was started"))
         .detail(format!("server_version is {version}"))
         .hint("connect to the server itself, not to a pooler")
 }

@@ -1,4 +1,4 @@
-//! Files of another machine are planted beside recorded runs, with a known offset between their times.
+//! Files of another machine are added to recorded runs, with a known offset between their times.
 
 use std::{
     fs,
@@ -236,10 +236,10 @@ fn what_was_seen_elsewhere_becomes_a_part_of_the_run() {
         assert_eq!((host.machine.as_str(), host.cpus), ("db1", 8));
         let device = digest.devices.iter().find(|of| of.machine.is_some()).expect("it is there");
         assert!((device.mean.written_bytes_per_s - 1e6).abs() < 1.0);
-        let told = &digest.servers[0];
+        let server = &digest.servers[0];
         // The first one has a checkpoint; without it the counters of the fixture say 1.
         assert_eq!(
-            told.checkpoints,
+            server.checkpoints,
             before.record.runs[index]
                 .observed
                 .as_ref()
@@ -247,11 +247,11 @@ fn what_was_seen_elsewhere_becomes_a_part_of_the_run() {
         );
     }
     assert!(run.record.stages.iter().all(|stage| stage.observed.is_some()));
-    its_entry_tells_the_clocks(&run.record.joined, planted.run_s);
+    its_entry_has_the_clocks(&run.record.joined, planted.run_s);
     assert_eq!(joined.digests, [run.record.runs.len() as u64, run.record.stages.len() as u64]);
 }
 
-fn its_entry_tells_the_clocks(joined: &[JoinedRecord], run_s: f64) {
+fn its_entry_has_the_clocks(joined: &[JoinedRecord], run_s: f64) {
     let [entry] = joined else { panic!("one file: {joined:?}") };
     assert_eq!(
         (entry.file.as_str(), entry.machine.as_str(), entry.subject.as_str()),
@@ -324,7 +324,7 @@ fn a_compressed_file_and_a_torn_one_are_joined() {
         What::Gap { missing, why } => Some((missing.clone(), why.clone(), line.over_s)),
         _ => None,
     });
-    let (missing, why, over_s) = gap.expect("it is told");
+    let (missing, why, over_s) = gap.expect("it is recorded");
     assert_eq!((missing.as_str(), why.as_str()), ("host db1", "`pgdyno observe` ended before there"));
     assert!((over_s - (torn.run_s - entry.to_s)).abs() < 1e-6);
 }

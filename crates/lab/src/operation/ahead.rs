@@ -15,7 +15,7 @@ pub struct LoadAhead {
     stages: Vec<(Stage, Option<f64>)>,
     /// Comparing all rows, where that is wanted.
     proof_s: Option<f64>,
-    /// The stage that is under way, and since when.
+    /// The current stage, and since when.
     now: Option<(Stage, Instant)>,
     /// How much longer the stages so far took than they were expected to.
     slower: f64,
@@ -34,7 +34,7 @@ impl LoadAhead {
         Self { stages, proof_s: is_proved.then(|| rows as f64 / CHECK_ROWS_PER_S), now: None, slower: 1.0 }
     }
 
-    /// Learns which stage begins, and tells what is left.
+    /// Learns which stage begins, and reports what is left.
     pub fn learn(&mut self, at: &BulkProgress, events: &Events) {
         match at {
             BulkProgress::Stage(stage) => {
@@ -90,7 +90,7 @@ impl CopiesAhead {
         Self { copies, begun: 0, since: Instant::now(), resumes }
     }
 
-    /// Learns that a copy begins, and tells what is left.
+    /// Learns that a copy begins, and reports what is left.
     pub fn learn(&mut self, at: &BulkProgress, events: &Events) {
         if matches!(at, BulkProgress::Stage(Stage::Copy)) {
             events.send(&self.ahead(Instant::now()));
@@ -147,7 +147,7 @@ mod tests {
     }
 
     #[test]
-    fn the_first_copies_tell_how_long_the_others_take() {
+    fn the_first_copies_estimate_how_long_the_others_take() {
         let mut copies = CopiesAhead::new(4, false);
         let first = Instant::now();
         let nothing = Event::Ahead { now_s: None, is_counted: false, later_s: 0.0, bound: Bound::AtLeast };

@@ -91,26 +91,26 @@ impl DiskTask {
         }
     }
 
-    /// Measures. A measurement that ended early is returned as far as it came; [`failure`] tells why.
+    /// Measures. A measurement that ended early is returned as far as it came; [`failure`] says why.
     ///
     /// # Errors
     /// The storage cannot be used for it.
     pub fn carry_out(&self, stop: &Stop, events: &Events) -> Result<Disk, Problem> {
         match self {
             Self::Sync(request) => {
-                let found = sync::measure(request, stop, &mut Teller::new(events).of_sync())?;
+                let found = sync::measure(request, stop, &mut Reporter::new(events).of_sync())?;
                 Ok(Disk::Sync(Box::new(found)))
             }
             Self::Io(request) => {
-                let found = io::run(request, stop, &mut Teller::new(events).of_io())?;
+                let found = io::run(request, stop, &mut Reporter::new(events).of_io())?;
                 Ok(Disk::Io(Box::new(found)))
             }
             Self::Saturate(request) => {
-                let found = io::saturate(request, stop, &mut Teller::new(events).of_io())?;
+                let found = io::saturate(request, stop, &mut Reporter::new(events).of_io())?;
                 Ok(Disk::Saturation(Box::new(found)))
             }
             Self::Costs(request) => {
-                let found = io::costs(request, stop, &mut Teller::new(events).of_io())?;
+                let found = io::costs(request, stop, &mut Reporter::new(events).of_io())?;
                 Ok(Disk::Costs(Box::new(found)))
             }
             Self::Clock(request) => {
@@ -164,7 +164,7 @@ pub fn tasks(stage: &StagePlan, data_dir: Option<PathBuf>) -> Result<Vec<DiskTas
     }
     let dirs = if stage.dirs.is_empty() { data_dir.into_iter().collect() } else { stage.dirs.clone() };
     if dirs.is_empty() {
-        let what = format!("could not carry out the stage `{}`", stage.action.name());
+        let what = format!("could not execute the stage `{}`", stage.action.name());
         return Err(Problem::wrong_request(format!("{what}: the server's directory is not on this machine"))
             .hint("name directories of this machine: dirs = [\"/mnt/a\"]"));
     }
@@ -217,7 +217,7 @@ fn io_tasks(stage: &StagePlan, dir: &Path) -> Vec<DiskTask> {
     patterns.into_iter().map(task).collect()
 }
 
-/// Whether what a measurement checks holds; `None` if it checks nothing, or cannot tell.
+/// Whether what a measurement checks holds; `None` if it checks nothing, or cannot know.
 pub fn passed(found: &Disk) -> Option<bool> {
     let Disk::Sync(of) = found else { return None };
     match of.judgement.verdict {
@@ -256,14 +256,14 @@ fn sync_failure(of: &SyncReport) -> Problem {
         .detail(format!("it ended during {during}"))
 }
 
-/// Tells how far reads and writes are.
-struct Teller<'a> {
+/// Reports how far reads and writes are.
+struct Reporter<'a> {
     events: &'a Events,
     /// What is counted at present.
     counting: &'static str,
 }
 
-impl<'a> Teller<'a> {
+impl<'a> Reporter<'a> {
     fn new(events: &'a Events) -> Self {
         Self { events, counting: "" }
     }

@@ -32,7 +32,7 @@ pub struct LoadTask<'a> {
     pub expected: &'a [(Stage, f64)],
 }
 
-/// Carries out a load.
+/// Executes a load.
 ///
 /// # Errors
 /// A task of the load failed.
@@ -67,7 +67,7 @@ pub fn load(
         if let BulkProgress::Sample(sample) = at {
             progress.add(sample);
             so_far(recording, &progress);
-            // What cannot be written now is written at the end, which reports the error; the load goes on.
+            // What cannot be written now is written at the end, which reports the error; the load continues.
             let _ = recording.save_in_passing();
         }
     });
@@ -130,7 +130,7 @@ fn profile(
     }
 }
 
-/// Puts a load that is under way into the record.
+/// Puts a running load into the record.
 fn begin(recording: &mut Recording, task: &LoadTask<'_>, start_s: f64) {
     let plan = &task.entered.0.plan;
     let by_server = plan.way == Way::Server;
@@ -156,7 +156,7 @@ pub fn kept(operations: &mut Operations, rows: u64) {
     }
 }
 
-/// Changes the record of the load that is under way.
+/// Changes the record of the running load.
 fn change(recording: &mut Recording, change: impl FnOnce(&mut LoadRecord, &mut Option<bool>)) {
     let Some(operation) = recording.record.operations.last_mut() else { return };
     if let Found::Load(load) = &mut operation.found {
@@ -237,8 +237,8 @@ fn waits(stage: Stage, pids: &[u32]) -> String {
     let many = if pids.len() == 1 { "" } else { "es" };
     let pids: Vec<_> = pids.iter().map(u32::to_string).collect();
     format!(
-        "{}: waits for server process{many} {}, at work on all tasks that are left; \
-         where a loader is gone for good, free them by SELECT pg_terminate_backend(PID)",
+        "{}: waits for server process{many} {}, running all tasks that are left; where a loader is gone for good, free \
+         them by SELECT pg_terminate_backend(PID)",
         stage.name(),
         pids.join(", ")
     )

@@ -30,7 +30,7 @@ pub struct Operations {
     events: Events,
 }
 
-/// An operation under way.
+/// An operation that is running.
 #[derive(Debug)]
 pub struct UnderWay<'a> {
     /// `None` if the operation leaves no run directory, or that is visible.
@@ -86,21 +86,21 @@ impl Operations {
         }
     }
 
-    /// Adds published figures that the report shows beside those of the run.
-    pub fn show_beside(&mut self, published: Vec<PublishedFigure>) {
+    /// Adds published figures that the report shows next to those of the run.
+    pub fn add_published(&mut self, published: Vec<PublishedFigure>) {
         if let Some(recording) = &mut self.recording {
             recording.record.published = published;
         }
     }
 
-    /// Adds what is declared of the storage, which the report shows beside what is measured.
+    /// Adds what is declared of the storage, which the report shows next to what is measured.
     pub fn declare(&mut self, declared: Vec<DeclaredStorage>) {
         if let Some(recording) = &mut self.recording {
             recording.record.declared = declared;
         }
     }
 
-    /// Carries out an operation that is recorded when it is over.
+    /// Executes an operation that is recorded when it is over.
     ///
     /// # Errors
     /// The error of the operation.

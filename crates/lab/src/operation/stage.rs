@@ -37,7 +37,7 @@ pub struct Tables<'a> {
     pub cpus: u64,
 }
 
-/// Carries out an operation of a plan. Returns what it found, and whether what it checks holds.
+/// Executes an operation of a plan. Returns what it found, and whether what it checks holds.
 ///
 /// # Errors
 /// A query failed, a table does not exist, or a stop is requested.
@@ -47,7 +47,7 @@ pub fn carry_out(
     stop: &Stop,
     events: &Events,
 ) -> Result<(Found, Option<bool>), Problem> {
-    let tell = &mut |what: &str| events.doing(&units::printable(what));
+    let report = &mut |what: &str| events.doing(&units::printable(what));
     let Tables { options, .. } = tables;
     let names = names(stage, tables.load)?;
     let probed = |found: Probe| (Found::Probe(found), None);
@@ -61,21 +61,21 @@ pub fn carry_out(
         }
         Action::ProbeDdl => {
             let request = ddl_request(stage, tables, names);
-            probe::ddl(options, &request, stop, tell).map(Probe::Ddl).map(probed)
+            probe::ddl(options, &request, stop, report).map(Probe::Ddl).map(probed)
         }
         Action::ProbeCount => {
             let (by, workers, repeats) = (stage.by(), stage.parallel(), stage.repeats());
             let request = CountRequest { tables: names, by, workers, repeats };
-            probe::count(options, &request, stop, tell).map(Probe::Count).map(probed)
+            probe::count(options, &request, stop, report).map(Probe::Count).map(probed)
         }
         Action::ProbeFirstTouch => {
             let (limit, repeats, cold) = (stage.limit(), stage.repeats(), stage.cold.unwrap_or(false));
             let request = TouchRequest { tables: names, limit, repeats, cold };
-            probe::first_touch(options, &request, stop, tell).map(Probe::FirstTouch).map(probed)
+            probe::first_touch(options, &request, stop, report).map(Probe::FirstTouch).map(probed)
         }
         Action::ProbePartitions => {
             let request = PartitionsRequest { tables: names, repeats: stage.repeats() };
-            probe::partitions(options, &request, stop, tell).map(Probe::Partitions).map(probed)
+            probe::partitions(options, &request, stop, report).map(Probe::Partitions).map(probed)
         }
         Action::ProbeDepth => {
             let may_create = stage.create_extension.unwrap_or(tables.in_own_database);
@@ -153,7 +153,7 @@ fn names(stage: &StagePlan, load: Option<&LoadPlan>) -> Result<Vec<String>, Prob
         _ if !stage.tables.is_empty() || !needs_one => Ok(stage.tables.clone()),
         Some(load) => Ok(vec![load.set.main().generator().table().to_owned()]),
         None => {
-            let what = format!("could not carry out the stage `{}`: it names no table", stage.action.name());
+            let what = format!("could not execute the stage `{}`: it names no table", stage.action.name());
             Err(Problem::wrong_request(what).hint("add tables = [\"NAME\"] to it"))
         }
     }

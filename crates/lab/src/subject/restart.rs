@@ -1,4 +1,4 @@
-//! A server of pgdyno's own that is started anew between runs.
+//! A server of pgdyno's own that is restarted between runs.
 
 use pgdyno_core::problem::Problem;
 use pgdyno_host::procs::ProcessId;
@@ -15,7 +15,7 @@ impl Subject {
     pub fn restart(&mut self, request: &Request) -> Result<(), Problem> {
         let Some(own) = self.own_server() else { return Ok(()) };
         let server = waiting_for("the restart of a server", &self.events, || own.restart(request))?;
-        self.go_on_with(server)
+        self.continue_with(server)
     }
 
     /// Stops own servers and starts each on the data of the next.
@@ -27,11 +27,11 @@ impl Subject {
         let Some(first) = all.first().filter(|_| own.len() == all.len()) else { return Ok(()) };
         let started =
             waiting_for("the restart of the servers", &first.events, || restart_on_next(&own, requests))?;
-        all.iter_mut().zip(started).try_for_each(|(subject, server)| subject.go_on_with(server))
+        all.iter_mut().zip(started).try_for_each(|(subject, server)| subject.continue_with(server))
     }
 
     /// Connects to the server that took the place of the old one, and forgets what was known of that.
-    fn go_on_with(&mut self, server: RunningServer) -> Result<(), Problem> {
+    fn continue_with(&mut self, server: RunningServer) -> Result<(), Problem> {
         self.options = for_clients(&server)?;
         self.admin_options = by_socket(&server);
         self.process = ProcessId::of(server.pid);

@@ -21,7 +21,7 @@ const BATCH: u16 = 4;
 /// 3,000 operations per second lets 300 more through after a pause.
 const RAMP_MS: u32 = 500;
 
-/// What both programs tell of a run, with the bars of pgdyno's over fio's.
+/// What both programs report of a run, with the bars of pgdyno's over fio's.
 const FIGURES: [(&str, Option<Bar>); 5] = [
     ("IOPS", Some(Bar::Within(0.05))),
     ("bytes/s", Some(Bar::Within(0.05))),

@@ -2,7 +2,7 @@
 
 use std::{fs, path::PathBuf, process::Command};
 
-use crate::{Failure, bench::turns::in_turns};
+use crate::{Failure, bench::turns::alternately};
 
 /// Flags of `bench-disk`.
 #[derive(Debug, clap::Args)]
@@ -49,13 +49,13 @@ impl Args {
         command
     }
 
-    /// Measures by both programs in turns: pgdyno's figures and the peer's.
+    /// Measures by both programs alternately: pgdyno's figures and the peer's.
     pub(super) fn alternate<T>(
         &self,
         mut ours: impl FnMut() -> Result<T, Failure>,
         mut theirs: impl FnMut() -> Result<T, Failure>,
     ) -> Result<Vec<(T, T)>, Failure> {
-        let results = in_turns(2, self.pairs, |_, who| if who == 0 { ours() } else { theirs() })?;
+        let results = alternately(2, self.pairs, |_, who| if who == 0 { ours() } else { theirs() })?;
         let mut results = results.into_iter();
         Ok(results.next().into_iter().flatten().zip(results.next().into_iter().flatten()).collect())
     }

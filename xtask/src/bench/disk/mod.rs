@@ -16,7 +16,7 @@ use self::{flags::Args, results::Results};
 use super::{alone::Alone, build_example, build_pgdyno, write_file};
 use crate::{Failure, workspace::output};
 
-/// What the file driver carries out at least.
+/// What the file driver executes at least.
 const NOP: Alone = Alone {
     what: "empty operations by io_uring, 3 s each",
     label: "operations/s/core over 1 million",

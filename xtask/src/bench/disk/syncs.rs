@@ -51,7 +51,7 @@ fn own_rates(found: &Value) -> Vec<(String, f64)> {
     tests.into_iter().flatten().filter_map(rate).collect()
 }
 
-/// The fields that tell a test from others.
+/// The fields that distinguish a test from others.
 fn name(test: &Value) -> String {
     let word = |key: &str| test[key].as_str().map(str::to_owned);
     let writes = test["writes"]

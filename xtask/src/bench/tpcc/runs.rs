@@ -1,4 +1,4 @@
-//! New-Orders per minute of pgdyno's three shapes and of go-tpc in turns, and the CPU time of their drivers.
+//! New-Orders per minute of pgdyno's three shapes and of go-tpc, run alternately, and the CPU time of their drivers.
 
 use std::{fs, path::Path, process::Command};
 
@@ -9,7 +9,7 @@ use serde_json::Value;
 use super::{Args, PEER};
 use crate::{
     Failure,
-    bench::{Tally, loading::Who, process::Program, server::Own, turns::in_turns},
+    bench::{Tally, loading::Who, process::Program, server::Own, turns::alternately},
 };
 
 /// Minimum ratio of NOPM.
@@ -21,7 +21,7 @@ const PEER_DATABASE: &str = "bench_peer";
 const OWN_DATABASE: &str = "bench_pgdyno";
 /// Warm-up in seconds, to prepare statements and read pages.
 const WARMUP_S: u32 = 2;
-/// The shapes of the programs in turns; the peer has none.
+/// The shapes of the programs; the peer has none.
 const ARMS: [Option<Shape>; 4] =
     [None, Some(Shape::Statements), Some(Shape::Pipelined), Some(Shape::Functions)];
 
@@ -65,12 +65,12 @@ impl Race<'_> {
         Program::start(name, command, self.dir.path())
     }
 
-    /// Runs all programs in turns with `terminals` terminals.
+    /// Runs all programs alternately with `terminals` terminals.
     ///
     /// # Errors
     /// The first problem.
     pub fn run(&self, terminals: u32, tally: &mut Tally) -> Result<(), Failure> {
-        let driven = in_turns(ARMS.len(), self.args.runs, |_, arm| {
+        let driven = alternately(ARMS.len(), self.args.runs, |_, arm| {
             self.own.execute("postgres", "CHECKPOINT")?;
             ARMS[arm].map_or_else(|| self.drive_peer(terminals), |shape| self.drive(terminals, shape))
         })?;

@@ -58,7 +58,7 @@ A and B are one or more of these, separated by commas:
   load:NAME=VALUE or load:NAME, with the name of a flag under Tables
   dsn=CONNINFO or command=LINE, which include all that follows; with a pooler
     dsn=CONNINFO,admin-dsn=CONNINFO
-set: beside dsn is for the sessions of the arm's clients.
+set: with dsn applies to the sessions of the arm's clients.
 `default` means none of them. If an arm has a command and a temporary server, as
 in `pg=18,command=pgbench -n -S -T {seconds}`, PGHOST, PGPORT, PGUSER and
 PGDATABASE name that server, with pgbench's tables in it.";
@@ -90,10 +90,10 @@ pub struct Args {
     /// Use downloaded bundles even if PostgreSQL is installed
     #[arg(long, conflicts_with_all = ["bindir", "build"], help_heading = SUBJECTS)]
     bundle: bool,
-    /// Published configuration by its name, or a postgresql.conf by its path, instead of settings chosen from facts
+    /// Published configuration by name, or a postgresql.conf by path, instead of settings computed for this host
     #[arg(long, value_name = "NAME|FILE", help_heading = SUBJECTS)]
     preset: Vec<String>,
-    /// Apply presets with the sizes of their machine, and with what weakens durability
+    /// Apply presets unchanged: with the sizes of their machine, and with settings that weaken durability
     #[arg(long, help_heading = SUBJECTS)]
     as_published: bool,
     /// Setting of a temporary server, or of the clients' sessions on an existing one; each name once or twice
@@ -181,17 +181,17 @@ pub struct Args {
     #[arg(long, value_name = "N", help_heading = "Method",
           value_parser = clap::value_parser!(u32).range(i64::from(MIN_BLOCKS)..=i64::from(MAX_BLOCKS)))]
     blocks: Option<u32>,
-    /// Measure all blocks, even where the answer is clear before, and evaluate them once
+    /// Measure all blocks, even if the answer is clear earlier, and evaluate them once
     #[arg(long, help_heading = "Method")]
     one_look: bool,
     /// Drive A and B in turn in short slots over connections that stay open, without CHECKPOINT or vacuum between them:
     /// for effects of a few per cent, if the idle server does nothing
     #[arg(long, help_heading = "Method")]
     slots: bool,
-    /// When both servers are started anew: auto, always (before every second block; every fourth with --slots), never
+    /// When to restart both servers: auto, always (before every second block; every fourth with --slots), never
     #[arg(long, value_name = "WHEN", value_parser = restart, help_heading = "Method")]
     restart: Option<Restart>,
-    /// Count blocks that met other load, instead of measuring them again
+    /// Count blocks disturbed by other load, instead of measuring them again
     #[arg(long, help_heading = "Method")]
     keep_disturbed: bool,
     /// Rate to compare: tps, new-orders for TPC-C (NOPM over 60), or loaded-rows: every run then loads the tables, and
@@ -233,7 +233,7 @@ pub struct Args {
     /// Print run.json instead of the report
     #[arg(long, conflicts_with = "detach", help_heading = "Options")]
     json: bool,
-    /// Print the whole report instead of the 50 lines that say most
+    /// Print the full report instead of the 50-line summary
     #[arg(long, conflicts_with = "json", help_heading = "Options")]
     full: bool,
     /// Also write the report to this file: .html, .md, .txt, .csv or .json
@@ -312,7 +312,7 @@ impl Args {
             let (arm, other) = (&arms[at], &arms[1 - at]);
             SubjectJob {
                 name: ["A", "B"][at].to_owned(),
-                said: with_names(pgdyno_record::redact(&arm.said_beside(other)), &named_servers),
+                said: with_names(pgdyno_record::redact(&arm.said_next_to(other)), &named_servers),
                 asked: if at == 0 { Asked::default() } else { other.asked(arm) },
                 server: servers.of_arm[at],
                 work,
@@ -345,7 +345,7 @@ impl Args {
         plan: &Plan,
         files: Option<&WorkloadFiles>,
     ) -> Result<[SubjectWork; 2], Problem> {
-        if let Some(works) = ab_storage::works(arms, self.by(), self.beside_storage())? {
+        if let Some(works) = ab_storage::works(arms, self.by(), self.not_of_storage())? {
             return Ok(works);
         }
         if self.by() == ComparedRate::LoadedRows {
@@ -388,7 +388,7 @@ impl Args {
     }
 
     /// Flags that say nothing about storage, if one is given.
-    pub(super) fn beside_storage(&self) -> Option<&'static str> {
+    pub(super) fn not_of_storage(&self) -> Option<&'static str> {
         let given = [
             ("--plan", self.plan.is_some()),
             ("--scale", self.scale.is_some()),
@@ -700,7 +700,7 @@ impl Args {
     }
 
     /// Applies the flags to the plan. Blocks become runs of its one cell, for the estimate of time and disk space.
-    /// Workloads of a plan's own stay; otherwise the more costly of both arms stands for them.
+    /// Workloads of a plan's own stay; otherwise the more costly of both arms represents them.
     fn apply(&self, plan: &mut Plan, works: &[SubjectWork; 2], has_own: bool) {
         let builtin = works.iter().filter_map(|work| match work {
             SubjectWork::Command(_) | SubjectWork::Load | SubjectWork::Storage(_) => None,

@@ -6,7 +6,7 @@ use pgdyno_lab::{StorageOperation, StorageWork, SubjectWork};
 
 use super::arm::Arm;
 
-/// What both arms do if they are directories, compared by this rate; `None` if neither is one. `beside` is a flag that
+/// What both arms do if they are directories, compared by this rate; `None` if neither is one. `other` is a flag that
 /// says nothing about storage, if one is given.
 ///
 /// # Errors
@@ -14,13 +14,13 @@ use super::arm::Arm;
 pub(super) fn works(
     arms: &[Arm; 2],
     by: ComparedRate,
-    beside: Option<&'static str>,
+    other: Option<&'static str>,
 ) -> Result<Option<[SubjectWork; 2]>, Problem> {
     let by_storage = matches!(by, ComparedRate::Syncs | ComparedRate::Reads);
     let [Some(a), Some(b)] = arms.each_ref().map(|arm| arm.dir.as_ref()) else {
         return refuse_one(by_storage, arms);
     };
-    refuse_others(arms, beside)?;
+    refuse_others(arms, other)?;
     let operation = match by {
         ComparedRate::Reads => StorageOperation::Read,
         ComparedRate::Syncs => StorageOperation::Sync,
@@ -33,7 +33,7 @@ pub(super) fn works(
     Ok(Some([a, b].map(|dir| SubjectWork::Storage(StorageWork { dir: dir.clone(), operation }))))
 }
 
-/// Refuses a directory beside an arm that is none, and rates of directories without any.
+/// Refuses a directory with an arm that is none, and rates of directories without any.
 fn refuse_one(by_storage: bool, arms: &[Arm; 2]) -> Result<Option<[SubjectWork; 2]>, Problem> {
     let has_one = arms.iter().any(|arm| arm.dir.is_some());
     match (has_one, by_storage) {
@@ -45,11 +45,11 @@ fn refuse_one(by_storage: bool, arms: &[Arm; 2]) -> Result<Option<[SubjectWork; 
     }
 }
 
-fn refuse_others(arms: &[Arm; 2], beside: Option<&'static str>) -> Result<(), Problem> {
+fn refuse_others(arms: &[Arm; 2], other: Option<&'static str>) -> Result<(), Problem> {
     let only = |arm: &Arm| *arm == Arm { dir: arm.dir.clone(), ..Arm::default() };
     let of_arms = (!arms.iter().all(only)).then_some("flags of servers, workloads and clients");
-    let beside = of_arms.or(beside);
-    match beside {
+    let other = of_arms.or(other);
+    match other {
         None => Ok(()),
         Some(what) => Err(Problem::wrong_request(format!(
             "could not use {what}: with --dir the storage of two directories is compared, without a server"

@@ -22,7 +22,7 @@ pub struct Args {
     /// Print the record with the new results, as JSON
     #[arg(long)]
     json: bool,
-    /// Print the whole report instead of the 50 lines that say most
+    /// Print the full report instead of the 50-line summary
     #[arg(long, conflicts_with = "json")]
     full: bool,
 }

@@ -258,7 +258,7 @@ impl Arm {
     }
 
     /// The arm as an argument, without the terms that it shares with the other.
-    pub fn said_beside(&self, other: &Self) -> String {
+    pub fn said_next_to(&self, other: &Self) -> String {
         let shared = other.terms();
         in_one_word(self.terms().into_iter().filter(|term| !shared.contains(term)).collect())
     }
@@ -390,8 +390,8 @@ mod tests {
         let arm = |text| Arm::parse(text).expect("it is one");
         let (a, b) =
             (arm("pg=15,set:jit=on,builtin=select-only"), arm("pg=18,set:jit=on,builtin=select-only"));
-        assert_eq!((a.said_beside(&b), b.said_beside(&a)), ("pg=15".into(), "pg=18".into()));
-        assert_eq!(a.said_beside(&a), "default");
+        assert_eq!((a.said_next_to(&b), b.said_next_to(&a)), ("pg=15".into(), "pg=18".into()));
+        assert_eq!(a.said_next_to(&a), "default");
     }
 
     #[test]
@@ -486,7 +486,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_said_of_an_arm_goes_over_what_is_said_of_both() {
+    fn what_is_said_of_an_arm_overrides_what_is_said_of_both() {
         let base = Arm::parse("pg=15,set:jit=on,set:work_mem=4MB,builtin=select-only").expect("it is one");
         let over = |text: &str| Arm::parse(text).expect("it is one").over(&base).said();
         assert_eq!(over("default"), base.said());

@@ -135,7 +135,7 @@ mod tests {
     }
 
     #[test]
-    fn an_arm_goes_over_the_plan() {
+    fn an_arm_overrides_the_plan() {
         let mut base = plan();
         base.load = LoadRequest { fillfactor: Some(70), unlogged: true, ..LoadRequest::default() };
         let (plan, [a, b]) = applied("clients=8,load:fillfactor=50", "default", base).expect("right");
@@ -161,7 +161,8 @@ mod tests {
         let none = Plan { data: DataPlan { scale: Scale::None, ..DataPlan::default() }, ..plan() };
         let problem = applied("load:fillfactor=50", "default", none).expect_err("nothing is loaded");
         assert_eq!(problem.what, "could not use load:fillfactor for A: the plan loads no tables");
-        let problem = applied("clients=8", "clients=9,command=true", plan()).expect_err("it is not told");
+        let problem =
+            applied("clients=8", "clients=9,command=true", plan()).expect_err("its command does not take it");
         assert_eq!(problem.what, "could not use 9 clients for B: its command has no {clients}");
         assert!(applied("clients=8", "clients=9,command=x -c {clients}", plan()).is_ok());
         let tpcc = Some(TpccPlan::of(1));

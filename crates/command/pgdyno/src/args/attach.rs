@@ -15,12 +15,12 @@ use crate::{
 /// Flags of `pgdyno attach`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Prints what the run has printed and prints, with its progress below on a terminal. The exit status \
+    after_help = "Prints the output of the run, past and new, with its progress below on a terminal. The exit status \
     is that of the run. Ctrl-C ends `attach` alone: the run continues. Any number of `attach` can show one run; of a \
     run that is over, it prints the output."
 )]
 pub struct Args {
-    /// Name of the detached run, as `pgdyno ps` lists it [default: the only one under way]
+    /// Name of the detached run, as `pgdyno ps` lists it [default: the only one running]
     name: Option<String>,
 }
 

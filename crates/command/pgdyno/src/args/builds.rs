@@ -111,7 +111,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn columns_stand_below_their_heads() {
+    fn columns_are_below_their_heads() {
         let row = ["a-long-name", "18.6", "gcc 12.2.0", "8/8 KiB", "41.0 MiB", "2026-11-21T17:00Z", "-O2 -g"];
         let text = table(&[row.map(str::to_owned)]);
         let lines: Vec<&str> = text.lines().collect();

@@ -10,7 +10,7 @@ use std::{
 use pgdyno_core::problem::Problem;
 use pgdyno_settings::{File, Include, Included, Unreadable, read_all};
 
-/// Reads a configuration file. What it includes and cannot be read is kept beside the settings.
+/// Reads a configuration file. What it includes and cannot be read is kept next to the settings.
 ///
 /// # Errors
 /// The file itself cannot be read, or the server would not accept a line of it.

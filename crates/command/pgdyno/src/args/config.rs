@@ -47,7 +47,7 @@ struct For {
     /// What the server is for
     #[arg(long, value_name = "PURPOSE", default_value = "oltp")]
     purpose: PurposeName,
-    /// Server of `pgdyno up`: its version, directories and present settings
+    /// Server of `pgdyno up`: its version, directories and current settings
     #[arg(long, value_name = "NAME", conflicts_with_all = ["pg", "data", "waldir", "wal_segsize"])]
     server: Option<String>,
     /// PostgreSQL version, such as 18 or 9.6 [default: the newest installed, else that of the bundle]
@@ -63,7 +63,7 @@ struct For {
     /// Data directory, or where it will be [default: that of the host's facts, else pgdyno's state directory]
     #[arg(long, value_name = "DIR")]
     data: Option<PathBuf>,
-    /// WAL directory, if it is apart
+    /// WAL directory, if it is not in the data directory
     #[arg(long, value_name = "DIR")]
     waldir: Option<PathBuf>,
     /// Size of a WAL segment in MB
@@ -85,7 +85,8 @@ struct For {
 struct Recommend {
     #[command(flatten)]
     of: For,
-    /// Print only what differs from a present postgresql.conf, and what is wrong in it [default file: that of --server]
+    /// Print only differences from an existing postgresql.conf, and what is wrong in it [default file: that of
+    /// --server]
     #[arg(long, value_name = "FILE", num_args = 0..=1)]
     diff: Option<Option<PathBuf>>,
     /// Start a temporary server with it, and remove it again
@@ -109,7 +110,7 @@ struct Explain {
     file: PathBuf,
     #[command(flatten)]
     of: For,
-    /// List also what is fine
+    /// Also list what is fine
     #[arg(long)]
     all: bool,
     /// Print JSON
@@ -359,10 +360,10 @@ impl Facts {
         let present =
             present.map(|present| format!(" (of PostgreSQL {present}: {wanted} needs one of its own)"));
         let data = printable(&self.data.path);
-        let told = format!("data in {data}{}{}", present.unwrap_or_default(), wal.unwrap_or_default());
+        let places = format!("data in {data}{}{}", present.unwrap_or_default(), wal.unwrap_or_default());
         match self.is_data_named {
-            true => format!("# {told}\n"),
-            false => format!("# {told}, as no directory is named: --data DIR names one\n"),
+            true => format!("# {places}\n"),
+            false => format!("# {places}, as no directory is named: --data DIR names one\n"),
         }
     }
 
@@ -479,7 +480,7 @@ mod tests {
         let wal = facts.wal.expect("it has a directory of its own");
         assert_eq!((wal.mount_point.as_deref(), wal.available_bytes), (Some("/data03"), 4 << 40));
         let vm = described(VM, &["--run", "host.json"]).expect("they suffice");
-        assert_eq!((vm.version_num, vm.data.rotational), (150_000, None), "a guest is not told");
+        assert_eq!((vm.version_num, vm.data.rotational), (150_000, None), "unknown in a guest");
         let elsewhere = described(ARTICLE, &["--data", "/data02/new"]).expect("they suffice");
         assert_eq!(elsewhere.data.mount_point.as_deref(), Some("/data02"));
         assert!(elsewhere.wal.is_none() && elsewhere.version_num == NEWEST_MAJOR * 10_000);

@@ -71,7 +71,7 @@ struct Sync {
     /// Also a growing file, reserved space, zeros and a recycled segment
     #[arg(long, help_heading = "What")]
     states: bool,
-    /// Time of each test
+    /// Duration of each test
     #[arg(long, short = 'T', value_name = "TIME", default_value = "2s", help_heading = "How")]
     duration: Span,
     /// How often all tests are repeated, in alternating order; intervals need 3
@@ -86,10 +86,10 @@ struct Sync {
 #[command(
     disable_help_flag = true,
     after_help = "Files are written in DIR and unlinked at once, so that nothing is left; a block device is only read. \
-    Patterns have the names of fio; a preset is one or several patterns that PostgreSQL has.\n\n\
+    Patterns have the names of fio; a preset is one or several access patterns of PostgreSQL.\n\n\
     Examples:\n  \
     pgdyno disk io /mnt/a --pattern randread --depth 8\n  \
-    pgdyno disk io /mnt/a --saturate                    reads in flight until the disk gives no more\n  \
+    pgdyno disk io /mnt/a --saturate                    more reads in flight until the disk is saturated\n  \
     pgdyno disk io /mnt/a /mnt/b --preset articles --size 16GB -T 60s"
 )]
 struct Io {
@@ -118,20 +118,20 @@ struct Io {
     /// Page cache: bypassed (O_DIRECT), used and empty at first, or used with the whole file in it
     #[arg(long, value_name = "CACHE", help_heading = "How")]
     cache: Option<Cache>,
-    /// Operations in flight of each job; with --saturate the most
+    /// Operations in flight per job; with --saturate the maximum
     #[arg(long, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=1_024), help_heading = "How")]
     depth: Option<u16>,
-    /// Threads that each keep so many operations in flight; with --saturate the most
+    /// Threads that each keep that many operations in flight; with --saturate the maximum
     #[arg(long, short, value_name = "N", value_parser = clap::value_parser!(u16).range(1..=256),
           help_heading = "How")]
     jobs: Option<u16>,
-    /// A file for each job instead of one for all
+    /// One file per job instead of one for all
     #[arg(long, help_heading = "How")]
     one_each: bool,
-    /// More and more operations in flight, until throughput grows no more
+    /// Increase the operations in flight until throughput no longer grows
     #[arg(long, help_heading = "How")]
     saturate: bool,
-    /// Write the file twice before random writes: a fresh SSD is faster than it stays
+    /// Write the file twice before random writes: a fresh SSD is faster than a used one
     #[arg(long, help_heading = "How")]
     precondition: bool,
     /// Use the page cache where O_DIRECT is refused
@@ -166,7 +166,7 @@ struct Costs {
     /// Directories or block devices, measured one after the other
     #[arg(value_name = "DIR|DEVICE", required = true, help_heading = "What")]
     paths: Vec<PathBuf>,
-    /// Size of a page of the server
+    /// Page size of the server
     #[arg(long, value_name = "SIZE", default_value = "8kB", value_parser = bytes, help_heading = "What")]
     block: u64,
     /// Size of the file: much larger than what is read at random in an interval
@@ -187,14 +187,14 @@ struct Costs {
 #[command(
     disable_help_flag = true,
     after_help = "With --all the kernel's clock source is changed for each measurement and put back after it, through \
-    the journal of `pgdyno host apply`: as root, and not while another run is at work. `pgdyno host undo` puts it back \
+    the journal of `pgdyno host apply`: as root, and not while another run is active. `pgdyno host undo` puts it back \
     after a kill."
 )]
 struct Clock {
-    /// Every clock source of this host, the present one first, instead of the present one alone (root only)
+    /// Every clock source of this host, the current one first, instead of the current one only (root only)
     #[arg(long, help_heading = "What")]
     all: bool,
-    /// Time of the loop of timer calls
+    /// Duration of the loop of timer calls
     #[arg(long, short = 'T', value_name = "TIME", default_value = "3s", help_heading = "How")]
     duration: Span,
     #[command(flatten)]
@@ -206,7 +206,7 @@ struct Clock {
 struct Common {
     #[command(flatten)]
     record: RecordFlags,
-    /// File of what sellers declare of the storage, with a table for each, to stand beside what is measured
+    /// TOML file with the vendor's nominal figures, shown next to the measured ones
     #[arg(long, value_name = "FILE.toml", help_heading = "How", conflicts_with = "no_record")]
     declared: Option<PathBuf>,
     /// Print run.json instead of the result

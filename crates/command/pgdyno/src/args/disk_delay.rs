@@ -15,9 +15,9 @@ const LOOK_EVERY: Duration = Duration::from_millis(50);
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "What is written below MOUNTPOINT is in DIR; every read, write or sync that reaches it takes longer. \
-    The page cache is above it, as above a disk. It stays until Ctrl-C; stop the servers on it before. With the same \
-    disk at its own pace beside it, a plan shows what latency costs at which number of clients:\n\n  \
+    after_help = "MOUNTPOINT shows the contents of DIR, but every read, write or sync that reaches it takes longer. \
+    The page cache is above it, as above a disk. It stays mounted until Ctrl-C; stop the servers on it before. A plan \
+    that compares it with the same disk without delay shows what latency costs at which client count:\n\n  \
     pgdyno disk delay /srv/slow /mnt/slow --times 2\n  \
     pgdyno run plan.toml --subject data=/srv/plain/a --subject data=/mnt/slow/b"
 )]
@@ -25,10 +25,10 @@ pub struct Args {
     /// Directory that holds the data
     #[arg(value_name = "DIR", help_heading = "What")]
     dir: PathBuf,
-    /// Empty directory at which it appears
+    /// Empty directory to mount it on
     #[arg(value_name = "MOUNTPOINT", help_heading = "What")]
     at: PathBuf,
-    /// How many times as long an operation takes, from 1 on
+    /// How many times as long an operation takes, at least 1
     #[arg(
         long,
         value_name = "N",

@@ -1,4 +1,4 @@
-//! Carries out measurements of storage and of the clock, as one recorded run.
+//! Executes measurements of storage and of the clock, as one recorded run.
 
 use std::{path::Path, process::ExitCode};
 
@@ -93,7 +93,7 @@ pub(super) fn plan(task: &Task, context: &Context) -> Result<ExitCode, Problem> 
     let seen = Seen { observe: plan.measure.observe, profile: Profiling::default() };
     let events = Events::new(progress.clone());
     let mut operations = Operations::recorded(&job, (&context.lab(), seen), &stop, events)?;
-    operations.show_beside(published);
+    operations.add_published(published);
     operations.declare(plan.storage.declared());
     let done = tasks.iter().try_for_each(|task| one(&mut operations, task, &stop).map(drop));
     progress.finish();

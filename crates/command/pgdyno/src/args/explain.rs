@@ -22,9 +22,9 @@ const TABLES: [(&str, &str); 2] = [
 /// Flags of `pgdyno explain`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Names are those of kernel parameters, files of sysfs, limits, boot words, mount and mkfs options, \
-    flags of LVM, initdb and configure, properties of ZFS, settings of the server, doubts and bottlenecks of a report, \
-    and wait events.\n\n\
+    after_help = "Names are those of kernel parameters, files of sysfs, limits, boot parameters, mount and mkfs \
+    options, flags of LVM, initdb and configure, properties of ZFS, settings of the server, doubts and bottlenecks of \
+    a report, and wait events.\n\n\
     Examples:\n  \
     pgdyno explain vm.swappiness\n  \
     pgdyno explain nobarrier\n  \

@@ -37,7 +37,7 @@ pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
     Ok(plan)
 }
 
-/// Reads the published figures that a plan shows beside those of its own.
+/// Reads the published figures that a plan shows next to its own.
 ///
 /// # Errors
 /// The file cannot be read, or has no such figures.

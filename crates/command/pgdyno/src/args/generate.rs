@@ -26,7 +26,7 @@ enum Kind {
     Schemas,
     /// The pages of all rules, as Markdown
     Rules,
-    /// The words of wait events, as Markdown
+    /// The explanations of wait events, as Markdown
     WaitEvents,
 }
 

@@ -14,8 +14,8 @@ use crate::{conclude, context::Context, output};
 #[derive(Debug, clap::Args)]
 #[command(
     after_help = "Reads all recorded runs of a plan that ended on the same hardware with the same terms (scale, \
-    clients, lengths). Runs that began less than 20 minutes apart are one session. Says since when the results are \
-    others, what else changed then, and what another session may bring."
+    clients, lengths). Runs that began less than 20 minutes apart are one session. Reports since when the results \
+    differ, what else changed then, and the range expected of the next session."
 )]
 pub struct Args {
     /// Name of the plan, such as bench [default: that of the last run]
@@ -27,7 +27,7 @@ pub struct Args {
     /// Format
     #[arg(long, value_enum, default_value_t = Format::Text)]
     format: Format,
-    /// Print all of it instead of the 50 lines that say most
+    /// Print the full history instead of the 50-line summary
     #[arg(long, conflicts_with = "out")]
     full: bool,
     /// Write to this file, which must not exist (`-` is stdout)

@@ -31,7 +31,7 @@ enum What {
     Apply(host_change::ApplyArgs),
     /// Put back what `apply` changed
     Undo(host_change::UndoArgs),
-    /// Show what `apply` changed, and how it stands now
+    /// Show what `apply` changed, and the current values
     Status,
     /// Derive partitions, volumes, file systems and mount options, and print a script that makes them
     Layout(Box<host_layout::Args>),
@@ -39,8 +39,8 @@ enum What {
 
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Reads /proc, /sys and /etc, and asks ethtool and zfs where they are, without any privilege, and \
-    changes nothing. What cannot be read is absent.\n\n\
+    after_help = "Reads /proc, /sys and /etc, and calls ethtool and zfs where they are installed, without any \
+    privilege, and changes nothing. What cannot be read is absent.\n\n\
     Examples:\n  \
     pgdyno host facts --for main                 with the storage below the data directory of `pgdyno up`\n  \
     pgdyno host facts --json > a.json            on one host\n  \
@@ -69,7 +69,7 @@ struct CheckArgs {
     /// What the server is for
     #[arg(long, value_name = "PURPOSE", default_value = "oltp")]
     purpose: PurposeName,
-    /// List also what is fine and what could not be read
+    /// Also list what is fine and what could not be read
     #[arg(long)]
     all: bool,
     /// Print JSON

@@ -8,7 +8,7 @@ use pgdyno_core::{
     units::{plural, printable},
 };
 use pgdyno_knobs::{Item, Place, Plan, Standing, Verdict};
-use pgdyno_lab::refuse_beside_runs;
+use pgdyno_lab::refuse_during_runs;
 use pgdyno_rules::Check;
 
 use super::host_of::{PurposeName, here};
@@ -37,8 +37,8 @@ struct Wanted {
 /// Flags of `pgdyno host plan`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Changes nothing. The script makes the same changes by hand, and stops where the present values are \
-    not those of now.\n\n\
+    after_help = "Changes nothing. The script makes the same changes by hand, and stops where the values have changed \
+    since.\n\n\
     Examples:\n  \
     pgdyno host plan --for main > tune.sh\n  \
     pgdyno host plan --files                     the files that would make it last\n  \
@@ -58,8 +58,9 @@ pub struct PlanArgs {
 /// Flags of `pgdyno host apply`.
 #[derive(Debug, clap::Args)]
 #[command(
-    after_help = "Needs root. A journal of what was there is on disk before the first change, in /var/lib/pgdyno/host; \
-    `pgdyno host undo` puts everything back, also after a kill. docs/host-changes.md tells what is changed, and how."
+    after_help = "Needs root. Before the first change, the previous values are on disk in a journal, in \
+    /var/lib/pgdyno/host; `pgdyno host undo` puts everything back, also after a kill. docs/host-changes.md describes \
+    the changes."
 )]
 pub struct ApplyArgs {
     #[command(flatten)]
@@ -130,10 +131,9 @@ pub fn plan(args: &PlanArgs) -> Result<ExitCode, Problem> {
 /// Changes this host as planned.
 ///
 /// # Errors
-/// It is not root that asks, a run is at work, changes are applied already, or one failed: those before it are then
-/// undone.
+/// The user is not root, a run is active, changes are applied already, or one failed: those before it are then undone.
 pub fn apply(args: &ApplyArgs) -> Result<ExitCode, Problem> {
-    refuse_beside_runs("change the host")?;
+    refuse_during_runs("change the host")?;
     let plan = args.wanted.plan()?;
     let asked = !args.wanted.set.is_empty() || !args.wanted.only.is_empty();
     let left = plan.items.iter().filter(|item| item.verdict.objection().is_some());
@@ -164,9 +164,9 @@ pub fn apply(args: &ApplyArgs) -> Result<ExitCode, Problem> {
 /// Puts back what was applied.
 ///
 /// # Errors
-/// A run is at work, the journal cannot be trusted, or something could not be restored: then it stays.
+/// A run is active, the journal cannot be trusted, or something could not be restored: then it stays.
 pub fn undo(args: &UndoArgs) -> Result<ExitCode, Problem> {
-    refuse_beside_runs("put the host back")?;
+    refuse_during_runs("put the host back")?;
     let stop =
         interrupt::on_interrupt_saying("stopping after this change", "exited; run `pgdyno host undo` again");
     let undone = pgdyno_knobs::undo(&Place::host(), args.force, &stop)?;

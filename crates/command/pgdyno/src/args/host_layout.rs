@@ -39,7 +39,7 @@ pub struct Args {
     /// How data is spread over the disks [default: 0, or none for one disk]
     #[arg(long, value_name = "LEVEL")]
     raid: Option<RaidName>,
-    /// Who spreads it and makes volumes [default: lvm; none for ZFS, which does so itself]
+    /// Software that combines the disks and makes volumes [default: lvm; none for ZFS, which does so itself]
     #[arg(long, value_name = "MANAGER")]
     manager: Option<ManagerName>,
     /// Volume and its size: data, index or wal, and 200g, 30% or rest; may be repeated [default: data=rest]

@@ -33,7 +33,7 @@ pub enum PurposeName {
     BulkLoad,
     /// Few long queries
     Olap,
-    /// Short transactions, and reports beside them
+    /// Short transactions, and reports at the same time
     Mixed,
 }
 

@@ -30,15 +30,16 @@ pub struct Args {
 
 #[derive(Debug, Subcommand)]
 enum What {
-    /// Load TPC-B's tables as `pgbench -i` leaves them, by many streams; a load that broke off can be resumed
+    /// Load the TPC-B tables as `pgbench -i` does, by parallel streams; an interrupted load can be resumed
     Tpcb(Box<tpcb::Tpcb>),
-    /// Load the tables test (a key, 32 digits, a time) and log (22 columns) of plans/version-scaleup.toml, as tpcb is
+    /// Load the tables test (a key, 32 digits, a time) and log (22 columns) of plans/version-scaleup.toml (same options
+    /// as tpcb)
     Scaleup(Box<scaleup::Scaleup>),
-    /// Load TPC-C's tables, as tpcb is
+    /// Load the TPC-C tables (same options as tpcb)
     Tpcc(Box<tpcc::Tpcc>),
-    /// Compare loaded tables with what they must hold: counts and checksums of all columns
+    /// Compare loaded tables with what they must contain: counts and checksums of all columns
     Verify(verify::Verify),
-    /// Copy loaded tables into schemas or databases, and prove the copies
+    /// Copy loaded tables into schemas or databases, and verify the copies
     Copy(Box<copy::CopyArgs>),
     /// Drop the tables that a load made
     Drop(drop::DropArgs),

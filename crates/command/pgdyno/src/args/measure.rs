@@ -59,8 +59,8 @@ pub struct Args {
         help_heading = "Options"
     )]
     pub(super) profile: Option<Profiling>,
-    /// File of what sellers declare of the storage, with a table for each, to stand beside what is measured; a price
-    /// gives the cost of transactions
+    /// TOML file with the vendor's nominal figures of the storage, shown next to the measured ones; a price gives the
+    /// cost of transactions
     #[arg(long, value_name = "FILE.toml", help_heading = "Options")]
     pub(super) declared: Option<PathBuf>,
     #[command(flatten, next_help_heading = "Options")]
@@ -68,7 +68,7 @@ pub struct Args {
     /// Print run.json instead of the report
     #[arg(long, conflicts_with = "detach", help_heading = "Options")]
     pub(super) json: bool,
-    /// Print the whole report instead of the 50 lines that say most
+    /// Print the full report instead of the 50-line summary
     #[arg(long, conflicts_with = "json", help_heading = "Options")]
     pub(super) full: bool,
     /// Also write the report to this file: .html, .md, .txt, .csv or .json
@@ -79,7 +79,7 @@ pub struct Args {
     pub(super) help: Option<bool>,
 }
 
-/// Parses when servers are started anew.
+/// Parses when servers are restarted.
 pub(super) fn restart(text: &str) -> Result<Restart, String> {
     match text {
         "auto" => Ok(Restart::Auto),

@@ -25,9 +25,9 @@ use crate::{
     disable_help_flag = true,
     after_help = "A run observes the host, the devices and the processes of a server on its own machine. Of a \
     server elsewhere it sees the SQL side alone: then run `pgdyno observe` on the server's machine, as the server's \
-    user or root, while the run lasts, copy its file, and join it to the run. The times of both machines are brought \
-    together by the server's clock, which both had read; their own clocks need not agree. The run is judged again: \
-    bottlenecks, `pgdyno why` and the report see what was seen there. See docs/observers.md.\n\n\
+    user or root, while the run lasts, copy its file, and join it to the run. Times of both machines are aligned by \
+    the server's clock, which both read; their own clocks need not agree. The run is judged again: bottlenecks, \
+    `pgdyno why` and the report use what was observed there. See docs/observers.md.\n\n\
     Examples:\n  \
     sudo pgdyno observe -h /var/run/postgresql -U postgres --output db1.ndjson\n  \
     pgdyno observe --server main --duration 10min\n  \
@@ -40,7 +40,7 @@ pub struct Args {
     /// the end
     #[arg(long, short, value_name = "FILE", help_heading = "What")]
     output: Option<PathBuf>,
-    /// Time after which it ends [default: when it is interrupted]
+    /// How long to observe [default: until interrupted]
     #[arg(long, value_name = "TIME", help_heading = "What")]
     duration: Option<Span>,
     /// Name of this machine in reports [default: its host name]
@@ -84,7 +84,7 @@ fn write(args: &Args) -> Result<ExitCode, Problem> {
         machine,
         duration: args.duration.map(Span::as_duration),
     };
-    let file = observe(&request, PROGRAM.record(), &stop, &mut |event| tell(&event, &request.output))?;
+    let file = observe(&request, PROGRAM.record(), &stop, &mut |event| report(&event, &request.output))?;
     file.missing.iter().for_each(|missing| eprintln!("warning: {missing}"));
     output::print(&written(&file))?;
     eprintln!("on the machine of the run: pgdyno observe --join {} RUN", file.path.display());
@@ -97,7 +97,7 @@ fn usual_output(machine: &str) -> PathBuf {
     PathBuf::from(format!("observed-{plain}-{}.ndjson", Timestamp::now().strftime("%Y%m%dT%H%M%SZ")))
 }
 
-fn tell(event: &ObserveEvent, output: &Path) {
+fn report(event: &ObserveEvent, output: &Path) {
     match event {
         ObserveEvent::Begun(header) => eprintln!("{}; writing {}", begun(header), output.display()),
         ObserveEvent::ServerEnded => eprintln!("the server has ended; waiting for its next start"),

@@ -38,7 +38,7 @@ enum What {
     Ddl(Box<Ddl>),
     /// Time count(*) by index-only and sequential scans, with several numbers of parallel workers
     Count(Box<Count>),
-    /// Time the first rows of a table in new sessions, planning and execution apart
+    /// Time the first rows of a table in new sessions, planning and execution separately
     FirstTouch(FirstTouch),
     /// Planning time, locks, catalog rows and memory over partitions, prepared or not
     Partitions(Partitions),
@@ -153,8 +153,8 @@ struct FirstTouch {
     disable_help_flag = true,
     after_help = "A row is looked up by the primary key: by a statement that is not prepared, and by prepared ones \
     with custom plans, with a generic plan, and with the server's choice. A query for all rows is planned only. Each \
-    way has sessions of its own, and its first execution apart from later ones. Name a table without partitions and \
-    one with them to compare.\n\n\
+    way has its own sessions, and its first execution is reported separately. Name a table without partitions and one \
+    with them to compare.\n\n\
     Example:\n  \
     pgdyno probe partitions --server main one.pgbench_accounts parts.pgbench_accounts"
 )]

@@ -169,7 +169,7 @@ fn sub_command(command: &Command, matches: &ArgMatches, words: &mut Vec<String>)
         words.push(name.to_owned());
         return sub_command(command, matches, words);
     }
-    // The seed stands last, where a chosen one is added: a repeated run has the same command.
+    // The seed comes last, where a chosen one is added: a repeated run has the same command.
     let (seed, others): (Vec<_>, Vec<_>) = command.get_arguments().partition(|of| of.get_id() == "seed");
     for argument in others.into_iter().chain(seed) {
         let id = argument.get_id().as_str();

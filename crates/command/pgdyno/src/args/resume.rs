@@ -43,7 +43,7 @@ pub struct Args {
     /// Print run.json instead of the report
     #[arg(long, conflicts_with = "detach")]
     json: bool,
-    /// Print the whole report instead of the 50 lines that say most
+    /// Print the full report instead of the 50-line summary
     #[arg(long, conflicts_with = "json")]
     full: bool,
     /// Also write the report to this file: .html, .md, .txt, .csv or .json

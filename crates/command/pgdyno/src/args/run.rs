@@ -22,7 +22,7 @@ pub struct Args {
     /// Server to measure, written like an arm of `pgdyno ab`, such as pg=9.6; give several, the first is the baseline
     #[arg(long, value_name = "SUBJECT")]
     subject: Vec<String>,
-    /// When the servers of several subjects are started anew: auto, always (before every block), never
+    /// When to restart the servers of several subjects: auto, always (before every block), never
     #[arg(long, value_name = "WHEN", value_parser = measure::restart)]
     restart: Option<Restart>,
     /// Equivalence margin of several subjects: a difference within ± this does not matter [default: that of the plan,

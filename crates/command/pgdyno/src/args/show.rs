@@ -13,7 +13,7 @@ pub struct Args {
     /// The run: `last`, its ID, the beginning or end of its ID, or its directory
     #[arg(default_value = "last")]
     pub run: String,
-    /// Print the whole report instead of the 50 lines that say most
+    /// Print the full report instead of the 50-line summary
     #[arg(long)]
     pub full: bool,
 }

@@ -24,7 +24,7 @@ use crate::{
     ends it immediately, as a second Ctrl-C does. Servers are stopped by `pgdyno down`."
 )]
 pub struct Args {
-    /// Name of the detached run, as `pgdyno ps` lists it [default: the only one under way]
+    /// Name of the detached run, as `pgdyno ps` lists it [default: the only one running]
     name: Option<String>,
 }
 

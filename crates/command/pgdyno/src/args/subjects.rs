@@ -30,7 +30,7 @@ pub(super) struct ForAll<'a> {
 
 impl ForAll<'_> {
     /// Refuses flags that name one server, or one directory, for several subjects.
-    fn refuse_beside(&self, plan: &Plan, subjects: usize) -> Result<(), Problem> {
+    fn refuse_with_several(&self, plan: &Plan, subjects: usize) -> Result<(), Problem> {
         let Connection { server, host, port, username, dbname, dsn, admin_dsn } = self.connection;
         let given = [
             ("--server", server.is_some()),
@@ -47,7 +47,7 @@ impl ForAll<'_> {
         match given.into_iter().find(|(_, given)| *given) {
             None => Ok(()),
             Some((flag, _)) => {
-                Err(Problem::wrong_request(format!("could not use {flag} beside subjects of a plan"))
+                Err(Problem::wrong_request(format!("could not use {flag} with subjects of a plan"))
                     .hint("write it for one of them: --subject data=DIR,pg=18, --subject dsn=CONNINFO"))
             }
         }
@@ -74,7 +74,7 @@ pub(super) fn subjects(
     if said.is_empty() {
         return Ok(None);
     }
-    all.refuse_beside(plan, said.len())?;
+    all.refuse_with_several(plan, said.len())?;
     if said.len() > MAX_SUBJECTS {
         let what = format!("{} subjects are too many: at most {MAX_SUBJECTS} are possible", said.len());
         return Err(
@@ -250,10 +250,10 @@ mod tests {
 
     fn of(words: &[&str], plan: &Plan) -> Result<Option<SubjectsAndServers>, Problem> {
         let words: Vec<_> = words.iter().map(|word| (*word).to_owned()).collect();
-        beside(&words, plan, &Connection::default(), Arm::default())
+        with_flags(&words, plan, &Connection::default(), Arm::default())
     }
 
-    fn beside(
+    fn with_flags(
         words: &[String],
         plan: &Plan,
         connection: &Connection,
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn words_go_over_the_list_of_the_plan() {
+    fn words_override_the_list_of_the_plan() {
         let mut plan = plan();
         assert!(of(&[], &plan).expect("nothing is wrong").is_none());
         plan.subject = vec![
@@ -286,7 +286,7 @@ mod tests {
     }
 
     #[test]
-    fn what_was_asked_to_differ_is_told_against_the_first() {
+    fn what_was_asked_to_differ_is_shown_against_the_first() {
         let (subjects, _) =
             of(&["pg=9.6", "pg=18", "pg=9.6,set:jit=off"], &plan()).expect("right").expect("some");
         let asked: Vec<_> =
@@ -296,7 +296,7 @@ mod tests {
     }
 
     #[test]
-    fn tables_of_a_subject_go_over_those_of_the_plan() {
+    fn tables_of_a_subject_override_those_of_the_plan() {
         let mut plan = plan();
         plan.load.fillfactor = Some(70);
         let (subjects, _) = of(&["pg=18", "pg=18,load:partitions=8"], &plan).expect("right").expect("some");
@@ -361,14 +361,14 @@ mod tests {
     }
 
     #[test]
-    fn flags_that_name_one_server_are_refused_beside_several() {
+    fn flags_that_name_one_server_are_refused_with_several() {
         let words = ["pg=15".to_owned(), "pg=18".to_owned()];
         let nowhere = Connection::default();
         let host = Connection { host: Some("h".into()), ..Connection::default() };
         let of = |server| Arm { server, ..Arm::default() };
         let data = of(ServerPlan { data: Some("/x".into()), ..ServerPlan::default() });
         for (connection, arm, flag) in [(&nowhere, data, "--data"), (&host, Arm::default(), "-h")] {
-            let problem = beside(&words, &plan(), connection, arm).expect_err(flag);
+            let problem = with_flags(&words, &plan(), connection, arm).expect_err(flag);
             assert!(problem.what.contains(flag), "{}", problem.what);
         }
         let run_as = ForAll { connection: &nowhere, arm: Arm::default(), run_as: Some("somebody") };
@@ -377,7 +377,7 @@ mod tests {
         assert!(problem.what.contains("--run-as"), "{}", problem.what);
         let settings = [("jit".into(), "off".into())].into();
         let jit = of(ServerPlan { settings, ..ServerPlan::default() });
-        let (_, servers) = beside(&words, &plan(), &nowhere, jit).expect("right").expect("some");
+        let (_, servers) = with_flags(&words, &plan(), &nowhere, jit).expect("right").expect("some");
         let has_it =
             |wanted: &Wanted| matches!(wanted, Wanted::Own(request) if request.settings["jit"] == "off");
         assert!(servers.iter().all(has_it), "what is set, is set for all");

@@ -103,7 +103,7 @@ fn literals(source: &str) -> Vec<String> {
     quoted.map(|text| text.split_whitespace().collect::<Vec<_>>().join(" ").replace(" \\ ", " ")).collect()
 }
 
-/// Whether a flag is told to a command that has it, or is one of a command that the text names.
+/// Whether a flag is advised to a command that has it, or is one of a command that the text names.
 fn is_there(by: &str, text: &str, at: usize, flag: &str) -> bool {
     let before = &text[..at];
     let named = before.match_indices('`').map(|(tick, _)| &before[tick + 1..]).chain([before]);

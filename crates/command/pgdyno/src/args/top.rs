@@ -29,7 +29,7 @@ const INTERVALS: [Duration; 2] = [Duration::from_millis(500), Duration::from_sec
     disable_help_flag = true,
     after_help = "Reads the server over one session of its own, `pgdyno top` in pg_stat_activity, and changes nothing. \
     Processes, devices and CPUs are shown if the server is on this machine. What the role may not see, or the major \
-    version lacks, is said in a line; a member of pg_monitor sees everything. See docs/top.md.\n\n\
+    version lacks, is listed in one line; a member of pg_monitor sees everything. See docs/top.md.\n\n\
     Keys: 1 to 8 panels, s sort, r reverse, / filter, p pause, ? help, q quit.\n\n\
     Examples:\n  \
     pgdyno top --server main\n  \
@@ -107,7 +107,7 @@ fn line(reading: &Reading) -> Result<String, Problem> {
     Ok(format!("{}\n", printable_json(&json)))
 }
 
-/// Prints a reading. The end of whoever reads is the end.
+/// Prints a reading. When the reader is gone, this ends.
 fn print_line(reading: &Reading) -> Result<ControlFlow<()>, Problem> {
     let mut stdout = io::stdout().lock();
     match stdout.write_all(line(reading)?.as_bytes()).and_then(|()| stdout.flush()) {

@@ -86,10 +86,10 @@ pub struct Args {
     #[arg(long = "set", short = 'c', value_name = "NAME=VALUE", value_parser = pair,
           help_heading = "Settings")]
     settings: Vec<(String, String)>,
-    /// Published configuration by its name, or a postgresql.conf by its path, instead of settings chosen from facts
+    /// Published configuration by name, or a postgresql.conf by path, instead of settings computed for this host
     #[arg(long, value_name = "NAME|FILE", help_heading = "Settings")]
     preset: Option<String>,
-    /// Apply the preset with the sizes of its machine, and with what weakens durability
+    /// Apply the preset unchanged: with the sizes of its machine, and with settings that weaken durability
     #[arg(long, requires = "preset", help_heading = "Settings")]
     as_published: bool,
     /// Maximum number of client sessions, from which max_connections follows
@@ -120,7 +120,7 @@ pub struct Args {
     unit: bool,
 }
 
-/// Flags that say how a server is made or started, beside which a unit is not printed.
+/// Flags that say how a server is made or started, with which a unit is not printed.
 const OF_A_START: [&str; 24] = [
     "pg",
     "bindir",

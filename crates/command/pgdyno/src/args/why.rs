@@ -18,8 +18,8 @@ use crate::{conclude, context::Context, output, tails};
 #[command(
     after_help = "Joins the slowest 1 % of the transactions of each cell with the samples that observers took of their \
     sessions, the locks that blocked them, checkpoints, autovacuum, and stalls of devices and CPUs. It needs no server \
-    and does not change the record. Without CELL it tells of the cell whose slowest transactions are the most times \
-    its median."
+    and does not change the record. Without CELL it shows the cell whose slowest transactions are the largest multiple \
+    of its median."
 )]
 pub struct Args {
     /// The run: `last`, its ID, the beginning or end of its ID, or its directory
@@ -27,7 +27,7 @@ pub struct Args {
     run: String,
     /// The cell, as reports name it, such as `tpcb-like/16`, or a part of its name
     cell: Option<String>,
-    /// Print everything about every cell instead of the 50 lines that say most
+    /// Print everything about every cell instead of the 50-line summary
     #[arg(long)]
     full: bool,
     /// Print JSON
@@ -101,7 +101,7 @@ fn observed(record: &RunRecord) -> Result<(), Problem> {
         Some(ObserveLevel::Host) => "`--observe host` watches the machine, and has no session at the server",
         Some(ObserveLevel::None) | None => "it was recorded without observers: `--observe none`",
     };
-    let what = "could not tell what the slowest transactions waited for: no session was observed in this run";
+    let what = "could not say what the slowest transactions waited for: no session was observed in this run";
     let again = printable(&record.command).replace(" --observe none", "").replace(" --observe host", "");
     let hint = match again.is_empty() {
         true => "measure it again without --observe".to_owned(),

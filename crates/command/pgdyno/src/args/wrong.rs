@@ -113,7 +113,7 @@ mod tests {
     }
 
     #[test]
-    fn a_flag_of_another_command_is_told_what_this_one_has() {
+    fn a_flag_of_another_command_is_answered_with_what_this_one_has() {
         let hint = |args: &[&str]| parsed(args).expect("it is wrong").hint.expect("there is one");
         for flag in ["-d", "-h", "-U", "--dbname"] {
             let said = hint(&["pgdyno", "ab", "--server", "mine", flag, "small"]);

@@ -1,5 +1,5 @@
-//! The entry of a detached run: `detached/NAME` in the state directory. Whether the run is under way is a question to
-//! the kernel; the entry only says which process it is.
+//! The entry of a detached run: `detached/NAME` in the state directory. Whether the run is still running is a question
+//! to the kernel; the entry only says which process it is.
 
 use std::{
     fs::{self, DirBuilder, File, OpenOptions},
@@ -44,7 +44,7 @@ pub struct Entry {
     pub run: Option<PathBuf>,
     /// Output in the run directory.
     pub output: Option<PathBuf>,
-    /// End; `None` for a run that is under way, was killed, or ended with the machine.
+    /// End; `None` for a run that is running, was killed, or ended with the machine.
     pub end: Option<End>,
     /// State when the entry was read.
     #[serde(skip)]
@@ -147,14 +147,14 @@ impl Whole {
 /// State of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Status {
-    /// The run is under way.
+    /// The run is running.
     Running(ProcessId),
     /// The run ended with this exit status.
     Ended(u8),
     /// The process was killed.
     #[default]
     Killed,
-    /// The machine was restarted while the run was under way.
+    /// The machine was restarted during the run.
     Restarted,
 }
 
@@ -168,7 +168,7 @@ impl Status {
         }
     }
 
-    /// PID of a run that is under way.
+    /// PID of a run that is running.
     pub fn pid(self) -> Option<u32> {
         match self {
             Self::Running(process) => Some(process.pid),

@@ -1,4 +1,4 @@
-//! The detached process itself: what it is told when it starts, and what it tells its entry.
+//! The detached process itself: what it reads when it starts, and what it writes to its entry.
 
 use std::{
     ffi::OsString,
@@ -28,7 +28,7 @@ use crate::detached::{
 /// First argument of the detached process; the second is the name of the run.
 pub const COMMAND: &str = "detached";
 
-/// How often the entry is told how far the run is.
+/// How often the progress of the run is written to the entry.
 const EACH: Duration = Duration::from_secs(1);
 
 /// What the detached process reads from its standard input: a pipe, because others can read its arguments.
@@ -106,8 +106,7 @@ pub fn ended(status: u8) {
     });
 }
 
-/// Tells the entry every second how far the run is. The file is written by a thread of its own, because a disk may keep
-/// it waiting.
+/// Writes to the entry every second how far the run is, in a thread of its own, because a disk may keep it waiting.
 pub fn report(progress: impl Fn() -> Progress + Send + 'static) {
     let Some(inside) = INSIDE.get() else { return };
     let mut last = Progress::default();
@@ -121,12 +120,12 @@ pub fn report(progress: impl Fn() -> Progress + Send + 'static) {
             thread::sleep(EACH);
         }
     };
-    // Without it the run goes on; only `ps` knows less.
+    // Without it the run continues; only `ps` knows less.
     let _ = thread::Builder::new().name("progress".to_owned()).spawn(follow);
 }
 
 impl Inside {
-    /// Changes the entry. What cannot be written does not end the run: whoever waits for it sees its process end.
+    /// Changes the entry. What cannot be written does not end the run: those that wait for it see its process end.
     fn change(&self, change: impl FnOnce(&mut Entry)) {
         let mut entry = self.entry.lock().unwrap_or_else(PoisonError::into_inner);
         change(&mut entry);

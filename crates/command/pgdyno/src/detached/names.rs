@@ -1,5 +1,4 @@
-//! Names of detached runs, which are in one space with those of servers: whoever reads `pgdyno ps` can tell what a name
-//! means.
+//! Names of detached runs, which are in one space with those of servers, so that a name in `pgdyno ps` has one meaning.
 
 use pgdyno_core::problem::Problem;
 use pgdyno_provision::{Dirs, registry};
@@ -33,7 +32,7 @@ pub fn find(dirs: &Dirs, name: &str) -> Result<(Home, Entry), Problem> {
     })
 }
 
-/// Finds the entry of a name, or that of the only run that is under way.
+/// Finds the entry of a name, or that of the only run that is running.
 ///
 /// # Errors
 /// As [`find`]; or without a name there is no such run, or there are several.
@@ -41,15 +40,15 @@ pub fn find_or_only(dirs: &Dirs, name: Option<&str>) -> Result<(Home, Entry), Pr
     if let Some(name) = name {
         return find(dirs, name);
     }
-    let under_way = |(_, entry): &(Home, Entry)| matches!(entry.status, Status::Running(_));
-    let mut running: Vec<_> = list(dirs).into_iter().flatten().filter(under_way).collect();
+    let is_running = |(_, entry): &(Home, Entry)| matches!(entry.status, Status::Running(_));
+    let mut running: Vec<_> = list(dirs).into_iter().flatten().filter(is_running).collect();
     match running.len() {
         1 => Ok(running.remove(0)),
-        0 => Err(Problem::wrong_request("no detached run is under way")
+        0 => Err(Problem::wrong_request("no detached run is running")
             .hint("name one that is over; `pgdyno ps` lists them")),
         several => {
             let names: Vec<_> = running.iter().map(|(_, entry)| entry.name.as_str()).collect();
-            Err(Problem::wrong_request(format!("{several} detached runs are under way"))
+            Err(Problem::wrong_request(format!("{several} detached runs are running"))
                 .hint(format!("name one of them: {}", names.join(", "))))
         }
     }
@@ -74,7 +73,7 @@ fn refuse_stranger(home: &Home, name: &str) -> Result<(), Problem> {
 /// stays in its run directory.
 ///
 /// # Errors
-/// The name is not usable as one, or a run of this name is under way or belongs to another user.
+/// The name is not usable as one, or a run of this name is running or belongs to another user.
 pub fn free(dirs: &Dirs, name: &str) -> Result<Option<Entry>, Problem> {
     registry::check_name(name)?;
     let home = Home::of(dirs, name);
@@ -169,16 +168,12 @@ mod tests {
         assert!(!Home::of(&dirs, "night").path().exists());
         entry(&dirs, "night", ended);
         let freed = free(&dirs, "night").expect("it is over");
-        assert_eq!(
-            freed.map(|entry| entry.name).as_deref(),
-            Some("night"),
-            "who frees a name can tell what went"
-        );
+        assert_eq!(freed.map(|entry| entry.name).as_deref(), Some("night"), "what was removed is returned");
         assert!(free(&dirs, "night").expect("it is free").is_none());
     }
 
     #[test]
-    fn who_asks_for_an_unknown_name_is_told_the_known_ones() {
+    fn an_unknown_name_is_answered_with_the_known_ones() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let dirs = dirs(root.path());
         let hint = |name| find(&dirs, name).expect_err("it is unknown").hint.expect("there is one");
@@ -193,12 +188,12 @@ mod tests {
     }
 
     #[test]
-    fn the_only_run_that_is_under_way_needs_no_name() {
+    fn the_only_run_that_is_running_needs_no_name() {
         let root = tempfile::tempdir().expect("a temporary directory can be made");
         let dirs = dirs(root.path());
         let only = || find_or_only(&dirs, None).map(|(_, entry)| entry.name);
         entry(&dirs, "old", ended);
-        assert_eq!(only().map_err(|problem| problem.what), Err("no detached run is under way".to_owned()));
+        assert_eq!(only().map_err(|problem| problem.what), Err("no detached run is running".to_owned()));
         entry(&dirs, "night", |_| {});
         assert_eq!(only().as_deref(), Ok("night"));
         assert_eq!(find_or_only(&dirs, Some("old")).expect("it is there").1.name, "old");

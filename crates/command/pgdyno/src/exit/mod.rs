@@ -26,7 +26,7 @@ impl Exit {
     /// All of them.
     pub const ALL: [Self; 4] = [Self::Done, Self::Failed, Self::WrongRequest, Self::NotCompleted];
 
-    /// The status that an exit code stands for.
+    /// The status of an exit code.
     pub fn of(code: ExitCode) -> Self {
         Self::ALL.into_iter().find(|exit| ExitCode::from(*exit) == code).unwrap_or(Self::NotCompleted)
     }

@@ -1,4 +1,4 @@
-//! How far the work under way is, from its events: its stage, what is done and left of it, and lines for a file or a
+//! How far the current work is, from its events: its stage, what is done and left of it, and lines for a file or a
 //! pipe, one when there has been none for a while. What shows them is elsewhere.
 
 use std::time::{Duration, Instant};
@@ -16,7 +16,7 @@ const SHORTEST: Duration = Duration::from_secs(10);
 /// lines.
 const SHARE: u32 = 100;
 
-/// What is known of the work under way.
+/// What is known of the current work.
 #[derive(Debug)]
 pub struct Lines {
     start: Instant,
@@ -348,7 +348,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_left_of_all_of_it_is_told_beside_the_present_step() {
+    fn what_is_left_of_all_of_it_is_shown_next_to_the_present_step() {
         let ahead = |now_s, later_s, bound| Event::Ahead { now_s, is_counted: false, later_s, bound };
         let events = [
             (0, Event::StageBegan { stage: "load".into() }),

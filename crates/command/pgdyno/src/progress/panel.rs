@@ -10,7 +10,7 @@ use pgdyno_core::{
 
 /// Columns of a line.
 const WIDTH: usize = 78;
-/// Smaller shares of the samples, and fewer CPUs, are not told.
+/// Smaller shares of the samples, and fewer CPUs, are not shown.
 const LEAST: f64 = 0.02;
 /// Most wait events, and most roles.
 const MOST: usize = 5;
@@ -70,11 +70,11 @@ fn processes(server: &ServerNow<'_>) -> Option<String> {
         format!("{head}{} {}", of.role.words(), significant(of.cpus))
     });
     let wal = server.wal_bytes_per_s.map(|wal| format!("WAL {}", bytes_per_s(wal)));
-    let checkpoint = server.in_checkpoint.then(|| "checkpoint under way".to_owned());
+    let checkpoint = server.in_checkpoint.then(|| "checkpoint in progress".to_owned());
     line("server", wal.into_iter().chain(checkpoint).chain(cpus))
 }
 
-/// Who waits for whose lock, or a command that tells how far it is.
+/// Who waits for whose lock, or a command that shows how far it is.
 fn troubles(server: &ServerNow<'_>) -> Option<String> {
     let longest = server.blocked.iter().max_by(|a, b| waited_s(a).total_cmp(&waited_s(b)));
     let blocked = longest.map(|longest| blocked(server.blocked, longest));
@@ -104,7 +104,7 @@ fn command(of: &ProgressSample) -> String {
     let relation = of.relation.as_deref().map(|relation| format!(" {}", printable(relation)));
     let (command, phase) = (printable(&of.command), printable(&of.phase));
     let (relation, share) = (relation.unwrap_or_default(), share.unwrap_or_default());
-    format!("{:<8} {command}{relation}{share}: {phase}", "at work")
+    format!("{:<8} {command}{relation}{share}: {phase}", "running")
 }
 
 /// A name and its parts, as many as fit; `None` without parts.
@@ -207,14 +207,14 @@ mod tests {
             "now      5,520 TPS  p99 1.23 ms",
             "machine  2 CPUs 80.0 % busy, iowait 8.0 %  nvme0n1 84.0 % busy",
             "sessions running 52.0 %  IO:WALSync 21.0 %  client 14.0 %",
-            "server   WAL 12.4 MiB/s  checkpoint under way  CPUs used: clients 1.30",
+            "server   WAL 12.4 MiB/s  checkpoint in progress  CPUs used: clients 1.30",
         ];
         assert_eq!(lines(&seen(busy()), Some((5_520.0, Some(1_230_000)))), want);
         assert_eq!(lines(&Live::default(), None), [""; 0], "nothing was seen yet");
     }
 
     #[test]
-    fn who_blocks_is_named_and_a_command_tells_how_far_it_is() {
+    fn who_blocks_is_named_and_a_command_shows_how_far_it_is() {
         let by = BlockingSession {
             pid: 4711,
             state: "idle in transaction".to_owned(),
@@ -243,7 +243,7 @@ mod tests {
         let both = seen([commands.clone(), What::Blocked { blocked: vec![blocked] }]);
         let want = "blocked  1, longest by pid 4711, idle in transaction: UPDATE pgbench_branches…";
         assert_eq!(lines(&both, None), [want]);
-        let want = "at work  CREATE INDEX pgbench_accounts 42.0 %: building index: loading tuples…";
+        let want = "running  CREATE INDEX pgbench_accounts 42.0 %: building index: loading tuples…";
         assert_eq!(lines(&seen([commands]), None), [want]);
     }
 }

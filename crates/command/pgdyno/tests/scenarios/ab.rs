@@ -28,7 +28,7 @@ fn verdict(run: &Run) -> Verdict {
 }
 
 /// Two scripts, of which the second waits 1 ms where the first waits for nothing: what it waits holds it up on a slow
-/// machine as well, and leaves enough commits of each client to be judged, also beside other tests.
+/// machine as well, and leaves enough commits of each client to be judged, also during other tests.
 fn scripts(place: &Place) -> [String; 2] {
     [("fast.sql", "SELECT 1;\n"), ("slow.sql", "SELECT pg_sleep(0.001);\n")].map(|(name, sql)| {
         fs::write(place.path(name), sql).expect("it can be written");
@@ -36,7 +36,7 @@ fn scripts(place: &Place) -> [String; 2] {
     })
 }
 
-/// The table beside the answer has what the answer rests on.
+/// The table next to the answer has what the answer rests on.
 fn cells_are_those_of_the_blocks(run: &Run) {
     let (rates, counted) = (compared(run).rates(), compared(run).counted_blocks());
     assert_eq!((run.record.cells.len(), rates[0].len()), (2, 8));
@@ -55,7 +55,7 @@ fn cells_are_those_of_the_blocks(run: &Run) {
     }
 }
 
-fn every_form_tells_the_answer(place: &Place) {
+fn every_form_has_the_answer(place: &Place) {
     let show = place.done(&["show", "last"]);
     let answer =
         show.lines().find(|line| line.starts_with("B is ")).expect("it is the first sentence").to_owned();
@@ -141,7 +141,7 @@ fn what_sessions_of_a_running_server_cannot_have_is_refused() {
     place.done(&["down", "main", "--remove"]);
 }
 
-/// What is said of bundles before they are fetched is what they tell by themselves.
+/// What is said of bundles before they are fetched is what they report themselves.
 fn are_as_the_lock_says(run: &Run) {
     for server in run.record.subjects.iter().filter_map(|arm| arm.server.as_ref()) {
         let pins = bundle::pins();
@@ -153,7 +153,7 @@ fn are_as_the_lock_says(run: &Run) {
     }
 }
 
-/// Programs that tell a version, and how they were compiled, as far as anybody looks before they are started.
+/// Programs that report a version, and how they were compiled, as far as anybody looks before they are started.
 fn programs(place: &Place, name: &str, version: &str, compiler: &str, flags: &str) -> String {
     let bin = place.path(name);
     fs::create_dir_all(&bin).expect("it can be made");
@@ -436,7 +436,7 @@ mod long {
         );
     }
 
-    /// Two settings of sessions on one server, by flags and by connection strings; a script tells which arm has which.
+    /// Two settings of sessions on one server, by flags and by connection strings; a script shows which arm has which.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn settings_of_sessions_are_compared_on_one_running_server() {
@@ -561,7 +561,7 @@ mod long {
         cells_are_those_of_the_blocks(&run);
         assert!(run.path.join("server-1.log").is_file() && run.path.join("server-2.log").is_file());
         assert!(out.contains("\n\nB is ") && out.contains(" % slower ["), "{out}");
-        every_form_tells_the_answer(&place);
+        every_form_has_the_answer(&place);
         place.nothing_is_left();
     }
 

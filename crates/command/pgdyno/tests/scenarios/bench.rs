@@ -38,7 +38,7 @@ fn a_whole_bench(pg: &str) {
     assert!(version.contains(pg), "{version}");
     let printed: Value = serde_json::from_slice(&output.stdout).expect("--json prints JSON and nothing else");
     assert_eq!(printed, run.json);
-    assert!(!said.contains("hush-hush") && !tells(&run.path, "hush-hush"));
+    assert!(!said.contains("hush-hush") && !holds(&run.path, "hush-hush"));
     assert!(run.path.join("server.log").is_file());
     place.nothing_is_left();
     if pg == "18" {
@@ -104,7 +104,7 @@ fn runs_again(place: &Place, run: &Run) {
 }
 
 /// Whether any file of a run directory holds a text.
-fn tells(dir: &Path, secret: &str) -> bool {
+fn holds(dir: &Path, secret: &str) -> bool {
     let files = fs::read_dir(dir).expect("it is there").flatten();
     files.map(|file| fs::read(file.path()).unwrap_or_default()).any(|bytes| text(&bytes).contains(secret))
 }
@@ -225,7 +225,7 @@ fn every_way_to(pg: &str) {
         is_complete(&run);
         assert_eq!(run.record.plan.server, "external");
         assert_eq!(run.record.plan.transport, if index == 0 { "unix" } else { "tcp" });
-        assert!(!said.contains(password) && !tells(&run.path, password), "{said}");
+        assert!(!said.contains(password) && !holds(&run.path, password), "{said}");
         match index {
             0 => balances(&run, "full"),
             1 => balances(&run, "touched"),
@@ -307,7 +307,7 @@ mod long {
     /// What 9.5 lacks is absent, and nothing is asked of it that it refuses.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_server_of_9_5_tells_less() {
+    fn a_server_of_9_5_shows_less() {
         if OLDEST != "9.5" {
             return left_out("there is no bundle of 9.5 for this architecture");
         }

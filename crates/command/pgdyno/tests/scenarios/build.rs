@@ -140,7 +140,7 @@ impl Yard {
         list.as_array().expect("it is a list").clone()
     }
 
-    /// How many times something stands in the log of a build.
+    /// How many times something is in the log of a build.
     fn logged(&self, build: &Value, words: &str) -> usize {
         let log = Path::new(word(build, "dir")).join("build.log");
         fs::read_to_string(log).expect("it is there").matches(words).count()
@@ -181,7 +181,7 @@ impl Yard {
         assert!(self.place.done(&["builds"]).contains("was interrupted (compile)"));
     }
 
-    /// Opens the gate and lets the same command go on: nothing is configured again, and no object made twice that
+    /// Opens the gate and lets the same command continue: nothing is configured again, and no object made twice that
     /// was old enough to be whole.
     fn goes_on(&self, name: &str) {
         self.age(&["config.log", "Makefile", "contrib/Makefile", "words", "a.o", "objfiles.txt"]);
@@ -297,7 +297,7 @@ fn a_second_name_costs_nothing_and_a_change_is_another_build() {
 }
 
 #[test]
-fn a_name_can_stand_for_another_build() {
+fn a_name_can_be_given_to_another_build() {
     let yard = Yard::new();
     let first = yard.build("mine", &[]);
     yard.write("src/a.c", "18.6 \n");
@@ -444,7 +444,7 @@ fn missing_programs_are_named_before_configuring() {
 }
 
 #[test]
-fn a_killed_build_is_shown_and_goes_on() {
+fn a_killed_build_is_shown_and_continues() {
     let yard = Yard::new();
     fs::write(yard.gate(), "").expect("it can be written");
     let mut child = yard.begin("killed");
@@ -459,7 +459,7 @@ fn a_killed_build_is_shown_and_goes_on() {
 
 /// An object that may be half written is rebuilt, with all that was made from it: make itself would not notice.
 #[test]
-fn what_was_made_last_is_made_anew() {
+fn what_was_made_last_is_made_again() {
     let yard = Yard::new();
     fs::write(yard.gate(), "").expect("it can be written");
     let mut child = yard.begin("late");
@@ -473,7 +473,7 @@ fn what_was_made_last_is_made_anew() {
 }
 
 #[test]
-fn what_cannot_go_on_begins_anew() {
+fn what_cannot_continue_starts_again() {
     let yard = Yard::new();
     fs::write(yard.gate(), "").expect("it can be written");
     let mut child = yard.begin("torn");
@@ -487,7 +487,7 @@ fn what_cannot_go_on_begins_anew() {
 }
 
 #[test]
-fn ctrl_c_ends_all_programs_and_the_build_goes_on() {
+fn ctrl_c_ends_all_programs_and_the_build_continues() {
     let yard = Yard::new();
     fs::write(yard.gate(), "").expect("it can be written");
     let child = yard.begin("stopped");

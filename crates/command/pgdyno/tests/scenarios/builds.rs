@@ -72,7 +72,7 @@ fn manifest(cflags: &str) -> Manifest {
 }
 
 #[test]
-fn a_server_of_a_build_is_told_by_its_name() {
+fn a_server_of_a_build_is_shown_with_its_name() {
     let place = with_builds(&[("quick", "-O3")]);
     let said = place.done(&["up", "--build", "quick"]);
     assert!(said.contains("(build `quick`) is running"), "{said}");

@@ -16,7 +16,7 @@ struct Scene {
 impl Scene {
     fn new(pg: &str) -> Self {
         let place = Place::new();
-        // Nobody but us may wait for locks or be at work.
+        // Nobody but us may wait for locks or be active.
         place.done(&["up", "--pg", pg, "--bundle", "-c", "fsync=off", "-c", "autovacuum=off"]);
         let server = place.only();
         let scene = Self { place, server };
@@ -60,15 +60,15 @@ impl Scene {
         let output = child.wait_with_output().expect("it has ended");
         // At once: it does not leave before the server is done with all that it asked for.
         let left = "SELECT state || ': ' || query FROM pg_stat_activity WHERE application_name = 'pgdyno'";
-        let at_work = observer.query(&format!("{left} AND state <> 'idle'")).expect("it can be asked");
+        let active = observer.query(&format!("{left} AND state <> 'idle'")).expect("it can be asked");
         let said = text(&output.stderr);
-        assert!(at_work.is_empty(), "{args:?}: {at_work:?}");
+        assert!(active.is_empty(), "{args:?}: {active:?}");
         wait_until("no session is left", || observer.value(left).expect("it can be asked").is_none());
         assert_eq!(output.status.code(), Some(3), "{args:?}: {said}");
         assert!(said.contains("stopping") && said.contains("stopped"), "{args:?}: {said}");
-        assert!(!said.contains("canceling statement"), "who asked is not told: {said}");
-        let restarts = args.contains(&"stream");
-        assert!(!restarts || said.matches("a partly filled table is filled again").count() == 2, "{said}");
+        assert!(!said.contains("canceling statement"), "the caller does not see it: {said}");
+        let anew = args.contains(&"stream");
+        assert!(!anew || said.matches("a partly filled table begins anew").count() == 2, "{said}");
     }
 }
 
@@ -97,7 +97,7 @@ fn what_waits_is_given_up(scene: &Scene) {
     }
 }
 
-/// A statement that is at work.
+/// A statement that is running.
 fn what_works_is_given_up(scene: &Scene) {
     scene.session("postgres").execute("DROP DATABASE empty").expect("nobody is there");
     scene.session("postgres").execute("CREATE DATABASE empty").expect("it is gone");
@@ -109,7 +109,7 @@ fn what_works_is_given_up(scene: &Scene) {
 }
 
 #[test]
-fn nothing_goes_on_in_the_newest_server() {
+fn nothing_happens_in_the_newest_server() {
     let scene = Scene::new("18");
     what_waits_is_given_up(&scene);
     what_works_is_given_up(&scene);
@@ -121,7 +121,7 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn nothing_goes_on_in_the_oldest_server() {
+    fn nothing_happens_in_the_oldest_server() {
         let scene = Scene::new(OLDEST);
         what_waits_is_given_up(&scene);
         what_works_is_given_up(&scene);

@@ -46,8 +46,8 @@ impl Place {
         place
     }
 
-    /// A place where comparisons measure blocks again that met other load. Elsewhere they count: tests run side by
-    /// side.
+    /// A place where comparisons measure blocks again that were disturbed by other load. Elsewhere they count: tests
+    /// run side by side.
     pub fn with_disturbed_blocks_repeated() -> Self {
         let mut place = Self::new();
         place.repeats_disturbed = true;
@@ -378,7 +378,7 @@ const IN_NAMESPACE: &str = "PGDYNO_TEST_IN_NAMESPACE";
 
 /// Mounts a file system in memory. Where this process may not, the whole test runs once more as a process that may: in
 /// a user namespace of its own, as the same user. It has passed then, or is left out where nobody but root may mount;
-/// either way `false` tells the calling test to end.
+/// either way the calling test ends at `false`.
 pub fn mounted(dir: &Path, options: &str) -> bool {
     let mut mount = Command::new("mount");
     mount.args(["-t", "tmpfs", "-o", options, "tmpfs"]).arg(dir).stderr(Stdio::null());

@@ -192,7 +192,7 @@ const HOLD_SECOND_COPIES: &str = "CREATE SCHEMA held; \
     CREATE EVENT TRIGGER held ON ddl_command_start WHEN TAG IN ('CREATE SCHEMA') EXECUTE PROCEDURE held.wait()";
 
 /// Copies whose loader is killed, and whose session is ended: the same command with `--resume` makes them whole.
-fn copies_are_gone_on_with(pg: &str) {
+fn copies_are_resumed(pg: &str) {
     let source = Source::new(pg, &["--foreign-keys"]);
     let mut session = source.session();
     session.execute(HOLD_SECOND_COPIES).expect("a superuser may");
@@ -245,7 +245,7 @@ fn copies_are_gone_on_with(pg: &str) {
     let said = source.place.refused(&resume("theirs"), 2);
     assert!(said.contains("schema theirs_1: it is not a copy of public"), "{said}");
     drop(session);
-    databases_are_gone_on_with(&source);
+    databases_are_resumed(&source);
 }
 
 /// That a copy was verified once says nothing of tables that are gone since, nor of what a crash of the server emptied;
@@ -271,17 +271,17 @@ fn verified_copies_are_looked_at(source: &Source, session: &mut Session) {
     ] {
         session.execute("SET search_path = public").expect("it is there");
         session.execute(change).expect(change);
-        let told = source.place.refused(&copy, 2);
-        assert!(told.contains(said) && !told.contains("before"), "{change}: {told}");
+        let out = source.place.refused(&copy, 2);
+        assert!(out.contains(said) && !out.contains("before"), "{change}: {out}");
         session.execute(back).expect(back);
     }
-    let told = source.place.done(&copy);
+    let out = source.place.done(&copy);
     let whole =
         ["killed_1: copied and verified before", "killed_2: verified: 100,011 rows", "killed_3: copied and"];
-    assert!(whole.iter().all(|words| told.contains(words)), "{told}");
+    assert!(whole.iter().all(|words| out.contains(words)), "{out}");
 }
 
-fn databases_are_gone_on_with(source: &Source) {
+fn databases_are_resumed(source: &Source) {
     source.place.done(&Source::copy(&["--into-databases", "1"]));
     let into = ["--into-databases", "2"];
     let said = source.place.refused(&Source::copy(&into), 2);
@@ -351,9 +351,9 @@ fn faulty_copies_are_named(pg: &str) {
             ))
             .expect("a superuser may");
         let output = source.place.run(&Source::copy(&["--into-schemas", "1", "--prefix", "faulty"]));
-        let told = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(1), "{fault}: {told}{}", text(&output.stderr));
-        assert!(told.contains(said) && told.contains("faulty_1: not verified: "), "{fault}: {told}");
+        let out = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{fault}: {out}{}", text(&output.stderr));
+        assert!(out.contains(said) && out.contains("faulty_1: not verified: "), "{fault}: {out}");
         session
             .execute("DROP EVENT TRIGGER plant; DROP FUNCTION public.plant(); DROP SCHEMA faulty_1 CASCADE")
             .expect("they are there");
@@ -365,9 +365,9 @@ fn faulty_copies_are_named(pg: &str) {
         .execute("ALTER TABLE pgbench_branches DROP CONSTRAINT pgbench_branches_pkey")
         .expect("it is there");
     let output = source.place.run(&Source::copy(&["--into-databases", "1"]));
-    let told = text(&output.stdout);
-    assert_eq!(output.status.code(), Some(1), "{told}{}", text(&output.stderr));
-    assert!(told.contains("! pgbench_branches lacks its primary key (bid)"), "{told}");
+    let out = text(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{out}{}", text(&output.stderr));
+    assert!(out.contains("! pgbench_branches lacks its primary key (bid)"), "{out}");
 }
 
 #[test]
@@ -386,13 +386,13 @@ mod long {
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn copies_that_broke_off_in_the_oldest_server() {
-        copies_are_gone_on_with(OLDEST);
+        copies_are_resumed(OLDEST);
     }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn copies_that_broke_off_in_the_newest_server() {
-        copies_are_gone_on_with("18");
+        copies_are_resumed("18");
     }
 
     #[test]

@@ -10,7 +10,7 @@ use pgdyno_wire::Session;
 
 use crate::common::{Place, admin, holds_together, text, tiny, wait_until, word};
 
-/// A measurement under way, with what it says to come.
+/// A running measurement, with what it says to come.
 fn started(place: &Place, args: &[&str]) -> Child {
     let mut command = place.command(args);
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run")
@@ -86,7 +86,7 @@ mod long {
             loaded.is_ok_and(|rows| rows.is_some_and(|rows| rows != "0"))
         });
         session.execute("ALTER SYSTEM SET default_transaction_read_only = on").expect("it can be set");
-        session.execute("SELECT pg_reload_conf()").expect("it can be told");
+        session.execute("SELECT pg_reload_conf()").expect("it can be reloaded");
         let (code, _, err) = ended(child);
         assert_eq!(code, Some(3), "{err}");
         assert_eq!(err.matches("error: ").count(), 1, "{err}");

@@ -24,7 +24,7 @@ use crate::{
 
 /// A login: a shell that leads a session on a pseudo-terminal of its own.
 struct Login {
-    /// The side of whoever sits there; `None` when it is closed.
+    /// The side of the user; `None` when it is closed.
     terminal: Option<File>,
     shell: Child,
     seen: Arc<Mutex<Vec<u8>>>,
@@ -90,7 +90,7 @@ impl Login {
         terminal.write_all(format!("{line}\n").as_bytes()).expect("it can be written");
     }
 
-    /// Closes the terminal, as a lost connection does: the kernel sends HUP to whoever is there.
+    /// Closes the terminal, as a lost connection does: the kernel sends HUP to its processes.
     fn close(mut self) {
         drop(self.terminal.take());
         let status = self.shell.wait().expect("it can be collected");
@@ -210,7 +210,7 @@ fn a_detached_load_is_stopped_resumed_and_verified() {
 
 /// What is wrong before the run has begun is said in the terminal, with its status, and leaves nothing.
 #[test]
-fn who_detaches_in_vain_is_told_so() {
+fn detaching_in_vain_is_reported() {
     let place = Place::new();
     place.done(&["up", "--pg", "18", "--bundle"]);
     place.done(&load(&["--no-verify"]));
@@ -423,7 +423,7 @@ mod long {
         assert_eq!(place.ps().len(), 5, "the server and four runs");
     }
 
-    /// What is left is told for all of it, and a comparison may end earlier.
+    /// What is left is shown for all of it, and a comparison may end earlier.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn a_detached_comparison_is_stopped_and_resumed() {
@@ -447,7 +447,7 @@ mod long {
         holds_together(&place.runs()[0]);
     }
 
-    /// What ended it is said to whoever watches, and what was measured is kept.
+    /// What ended it is said to those that watch, and what was measured is kept.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn a_detached_run_that_fills_its_disk_says_so() {

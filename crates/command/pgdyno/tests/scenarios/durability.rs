@@ -1,5 +1,5 @@
 //! What an acknowledged commit is worth if settings of sessions, scripts, functions or a change during the run weaken
-//! it. One test for each place that has to look; the ways in stand in lists.
+//! it. One test for each place that has to look; the ways in are lists.
 
 use std::fs;
 
@@ -45,7 +45,7 @@ const WAYS: [(&str, &str, &str, DurabilityTier); 23] = [
     ("own-setting", "", "SELECT own_setting();", Uncertain),
     ("dynamic", "", "SELECT dynamic('INSERT INTO t VALUES (1)');", Uncertain),
     ("unlogged", "", "CREATE UNLOGGED TABLE u (i int);\nDROP TABLE u;", Unlogged),
-    // What no text shows: the session tells at the end.
+    // What no text shows: the session shows at the end.
     ("hidden", "", "SELECT 'SET synchronous' || '_commit = off' AS it \\gset\n:it;", AsyncCommit),
     ("reloaded", "", "SELECT pg_reload_conf();", Uncertain),
     ("role", "ALTER ROLE postgres SET synchronous_commit = off", "SELECT 1;", AsyncCommit),
@@ -64,7 +64,7 @@ fn plan() -> String {
              define = {{ level = \"off\" }}\n"
         )
     });
-    let end = "[[workload]]\nname = \"mended\"\ntext = 'SELECT 1;'\n\
+    let end = "[[workload]]\nname = \"repaired\"\ntext = 'SELECT 1;'\n\
                reset = \"ALTER SYSTEM RESET full_page_writes; SELECT pg_reload_conf();\"\n";
     let measure = "[measure]\nclients = [1]\njobs = 1\nduration = '200ms'\nwarmup = '10ms'\nblocks = 1\n";
     head + &workloads.collect::<String>() + end + measure
@@ -147,7 +147,7 @@ mod long {
     /// The comparison that said "slower" of a commit that waits, and "full" of both.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn arms_of_other_tiers_are_told_apart_beside_the_answer() {
+    fn arms_of_other_tiers_are_distinguished_next_to_the_answer() {
         let place = Place::new();
         let scripts = [("on.sql", "SELECT 1;\n"), ("off.sql", "SET synchronous_commit = off;\nSELECT 1;\n")];
         let paths = scripts.map(|(name, sql)| {

@@ -63,7 +63,7 @@ fn tables_are_measured_and_stay(pg: &str) {
         assert!(said.contains("as they were found") && said.contains("public, owner postgres"), "{said}");
         assert!(!record.doubts.iter().any(|doubt| doubt.kind == DoubtKind::ForeignTables));
     }
-    // Tables of its own are another thing, and it is told whose are left alone.
+    // Tables of its own are another thing, and it is reported whose are left alone.
     let output = place.run(&tiny(&["--server", "main"]));
     let said = text(&output.stderr);
     assert!(output.status.success() && said.contains("left alone"), "{said}");

@@ -156,8 +156,7 @@ mod long {
     }
 
     /// A run in which nothing was answered, or nothing any more, ends the measurement, and what is said names it. Rows
-    /// that the stopped process does not hold let the next clients carry out some transactions before they wait as
-    /// well.
+    /// that the stopped process does not hold let the next clients execute some transactions before they wait as well.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn a_server_process_that_is_stopped_ends_the_run() {
@@ -174,8 +173,8 @@ mod long {
         let (out, err) = (text(&output.stdout), text(&output.stderr));
         assert_eq!(output.status.code(), Some(3), "{out}{err}");
         let words = ["answered nothing", "stopped answering"];
-        let told = words.map(|words| format!("the server {words} in tpcb-like with 4 clients"));
-        assert!(told.iter().any(|told| err.contains(told)), "{err}");
+        let expected = words.map(|words| format!("the server {words} in tpcb-like with 4 clients"));
+        assert!(expected.iter().any(|words| err.contains(words)), "{err}");
         assert!(out.starts_with("stopped after "), "{out}");
         let run = place.only_run();
         assert_eq!(run.record.status, Status::Stopped);
@@ -195,7 +194,7 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn one_client_that_gets_no_answer_is_told_and_the_measurement_goes_on() {
+    fn one_client_that_gets_no_answer_is_reported_and_the_measurement_continues() {
         let words = "1 transaction of x with 2 clients got no answer within 10 s";
         is_silent("SELECT pg_sleep(60) WHERE :client_id = 0", 0, words);
     }

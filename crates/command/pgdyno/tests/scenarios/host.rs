@@ -148,7 +148,7 @@ fn a_killed_run_is_put_back_by_undo() {
     );
     let Some(output) = in_namespaces(&script, &command) else { return };
     let said = said(&output);
-    assert_eq!(said.matches("is at work on this host").count(), 2, "{said}");
+    assert_eq!(said.matches("is running on this host").count(), 2, "{said}");
     for part in ["killed: 77", "changes of it are applied already", "as set by pgdyno", "undone: 7200"] {
         assert!(said.contains(part), "{part} is not in {said}");
     }

@@ -21,7 +21,7 @@ use crate::common::{
 /// Stages as the record names them, each with the one before it. `prepare` comes before the first record.
 const STAGES: [&str; 7] = ["prepare", "server", "storage check", "load", "measure", "check", "clean up"];
 
-/// A measurement under way.
+/// A running measurement.
 struct Bench<'a> {
     place: &'a Place,
     child: Child,
@@ -105,7 +105,7 @@ impl<'a> Bench<'a> {
         Some(stages.map(|stage| stage["name"].as_str().unwrap_or_default().to_owned()).collect())
     }
 
-    /// The stage under way, by what is over.
+    /// The current stage, by what is over.
     fn stage(&self) -> &'static str {
         let Some(over) = self.over() else {
             // The run can be seen from the end of `server` on, the server itself from its beginning.
@@ -307,7 +307,7 @@ fn killed_in(stage: &str, delay: Duration) -> &'static str {
 }
 
 #[test]
-fn a_killed_server_is_told_and_what_was_measured_is_kept() {
+fn a_killed_server_is_reported_and_what_was_measured_is_kept() {
     let place = Place::new();
     let mut bench = Bench::start(&place, &["--blocks", "200"]);
     bench.measured(2);
@@ -515,7 +515,7 @@ mod long {
     /// A signal that is ignored from the start stays ignored: `nohup` means what it says.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn nohup_lets_a_run_go_on() {
+    fn nohup_lets_a_run_continue() {
         let place = Place::new();
         let args = tiny(&["--pg", "18", "--bundle", "--blocks", "200"]);
         let plain = place.command(&args);
@@ -613,7 +613,7 @@ mod long {
     /// A server that pgdyno made does not start again by itself: a crash ends its run.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_killed_backend_is_told_and_what_was_measured_is_kept() {
+    fn a_killed_backend_is_reported_and_what_was_measured_is_kept() {
         let place = Place::new();
         let mut bench = Bench::start(&place, &["--blocks", "200"]);
         bench.measured(2);

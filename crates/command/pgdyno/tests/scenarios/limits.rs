@@ -136,10 +136,10 @@ mod alone {
         assert!(limits.unseen.is_empty(), "{limits:?}");
     }
 
-    /// Programs that run beside a test, and end with it.
-    struct Beside(Vec<Child>);
+    /// Programs that run during a test, and end with it.
+    struct Background(Vec<Child>);
 
-    impl Beside {
+    impl Background {
         /// Programs that compute, on all CPUs or on this one.
         fn hogs(number: usize, cpu: Option<&str>) -> Self {
             // They end by themselves if the test is killed.
@@ -154,7 +154,7 @@ mod alone {
         }
     }
 
-    impl Drop for Beside {
+    impl Drop for Background {
         fn drop(&mut self) {
             for child in &mut self.0 {
                 let _ = child.kill();
@@ -324,10 +324,10 @@ mod alone {
         if let Some(group) = Group::with_quota(0.08) {
             driven(1, &mut group.around(&command));
         }
-        let beside = Beside::hogs(3, None);
+        let background = Background::hogs(3, None);
         // More would keep the observers from their CPU as well.
         driven(2, &mut through(&["nice", "-n", "10"], &command));
-        drop(beside);
+        drop(background);
         place.done(&["down", "main"]);
     }
 
@@ -381,14 +381,14 @@ mod alone {
         ];
         for (number, (hogs, way)) in (1..).zip(ways) {
             let limits = way.limits_of(|place, args| {
-                let _beside = Beside::hogs(hogs, Some("0"));
+                let _background = Background::hogs(hogs, Some("0"));
                 place.done(args);
             });
             is_first(BottleneckKind::OtherPrograms, number, &limits);
         }
     }
 
-    /// Checkpoints that fill a third of the time and more, on a device that cannot take their writes beside the
+    /// Checkpoints that fill a third of the time and more, on a device that cannot take their writes in addition to the
     /// full-page images that they cause: 130 and 260 MB each, at 20 MB a second. What sessions wait for most, and
     /// otherwise as well, is the queue for flushing.
     #[test]
@@ -505,7 +505,7 @@ mod alone {
         }
     }
 
-    /// The kernel takes pages from the server that it will read again. What the reads themselves cost may stand first.
+    /// The kernel takes pages from the server that it will read again. What the reads themselves cost may come first.
     #[test]
     #[ignore = "takes a minute"]
     fn memory_that_is_scarce() {

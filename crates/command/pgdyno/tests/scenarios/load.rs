@@ -117,7 +117,7 @@ fn equals_pgbench(pg: &str, ways: &[(&str, &[&str], &[&str])]) {
         assert!(said.contains("verified: 200,022 rows"), "{said}");
         let contents = |name: &str| contents(&mut loaded.database(name));
         assert_eq!(contents(&one), contents(&other), "{pg} {name}");
-        // The verification covers tables, whoever loaded them.
+        // The verification covers tables, whatever loaded them.
         let said = loaded.place.done(&["load", "verify", "--server", "main", "-d", &one, "--scale", "2"]);
         assert!(said.contains("verified: 200,022 rows"), "{said}");
     }
@@ -443,7 +443,7 @@ fn two_processes_share_a_load() {
     let loaders: BTreeSet<_> = loaders.iter().filter_map(|row| row.get(0)).collect();
     assert_eq!(loaders.len(), 2, "{loaders:?}");
     assert!(loaded.verify("shared").contains("verified: 800,088 rows"));
-    // Nobody is at work any more.
+    // Nobody works any more.
     let said = loaded.place.refused(&Loaded::load("shared", &["--join"]), 2);
     assert!(said.contains("finished"), "{said}");
 }
@@ -561,7 +561,7 @@ fn what_is_not_ours_is_refused_by_name() {
     let output = loaded.place.run(&Loaded::load("theirs", &["--resume"]));
     let said = text(&output.stdout);
     assert_eq!(output.status.code(), Some(1), "{said}{}", text(&output.stderr));
-    for words in ["pgbench_history has 1 row, 0 were expected", "hint: drop the tables and load anew"] {
+    for words in ["pgbench_history has 1 row, 0 were expected", "hint: drop the tables and load again"] {
         assert!(said.contains(words), "{said}");
     }
     admin.execute("TRUNCATE pgbench_history").expect("it is there");
@@ -574,7 +574,7 @@ fn what_is_not_ours_is_refused_by_name() {
     loaded.place.done(&Loaded::load("theirs", &["--scale", "1"]));
 }
 
-/// A server without a view of keys under way: their files tell, here of one that is written and not committed.
+/// A server without a view of keys in progress: their files show them, here one that is written and not committed.
 #[test]
 fn keys_of_the_oldest_server_are_seen_by_their_files() {
     let loaded = Loaded::new(OLDEST);
@@ -585,7 +585,7 @@ fn keys_of_the_oldest_server_are_seen_by_their_files() {
     admin.execute("COMMIT").expect("it is begun");
     let waits = "SELECT 1 FROM pg_locks WHERE NOT granted AND relation = 'pgdyno_load.task_1'::regclass";
     wait_until("the key is built", || admin.value(waits).expect("it can be asked").is_some());
-    thread::sleep(Duration::from_millis(2_500)); // of shorter stages no phases are told
+    thread::sleep(Duration::from_millis(2_500)); // of shorter stages no phases are shown
     tasks.execute("COMMIT").expect("it is begun");
     let output = child.wait_with_output().expect("it has ended");
     let said = text(&output.stdout);
@@ -595,7 +595,7 @@ fn keys_of_the_oldest_server_are_seen_by_their_files() {
 
 /// A load that is to end early has done what was requested and nothing else, and continues from there.
 #[test]
-fn a_load_ends_where_it_is_told_to() {
+fn a_load_ends_where_requested() {
     let loaded = Loaded::with("18", &["-c", "autovacuum=off"]);
     loaded.make_database("early");
     let mut admin = loaded.database("early");
@@ -605,7 +605,7 @@ fn a_load_ends_where_it_is_told_to() {
                  (SELECT count(*) FROM pgbench_accounts), \
                  (SELECT count(*) FROM pg_class WHERE relname ~ '^pgbench_accounts_' AND relallvisible > 0) \
                  FROM pg_constraint WHERE connamespace = 'public'::regnamespace AND conparentid = 0";
-    let mut stands = |keys: &str, vacuumed: &str| {
+    let mut is_at = |keys: &str, vacuumed: &str| {
         let row = admin.query(asked).expect("it can be asked").remove(0);
         assert_eq!((row.get(0), row.get(1), row.get(2)), (Some(keys), Some("100000"), Some(vacuumed)));
     };
@@ -616,15 +616,15 @@ fn a_load_ends_where_it_is_told_to() {
     ] {
         let said = load(more);
         assert!(
-            said.contains("ended before its last stage, as asked for: --resume goes on"),
+            said.contains("ended before its last stage, as requested: --resume continues"),
             "{more:?}: {said}"
         );
         assert!(!said.contains("verified"), "{said}");
-        stands(keys, vacuumed);
+        is_at(keys, vacuumed);
     }
     let said = load(&["--resume"]);
     assert!(said.contains("verified: 100,011 rows"), "{said}");
-    stands("3 5", "2");
+    is_at("3 5", "2");
 }
 
 /// Who proves a load later finishes it, and not before all of it is done.
@@ -634,7 +634,7 @@ fn a_proof_can_be_left_for_later() {
     loaded.make_database("later");
     let said = loaded.place.done(&Loaded::load("later", &["--scale", "1", "--no-verify"]));
     assert!(said.contains("not verified yet") && !said.contains("verified: "), "{said}");
-    assert!(said.contains("parallel workers for a key of accounts: asked for "), "{said}");
+    assert!(said.contains("parallel workers for a key of accounts: requested  "), "{said}");
     // Without foreign keys nothing comes after the keys.
     loaded.make_database("keyed");
     let keys = Loaded::load("keyed", &["--scale", "1", "--until", "keys"]);
@@ -667,11 +667,11 @@ mod long {
         equals_pgbench(OLDEST, &[CHUNKS, KEYED, SERVER]);
     }
 
-    /// A crash of the server in the middle: what was committed is there, and unlogged tables are filled anew, whatever
+    /// A crash of the server in the middle: what was committed is there, and unlogged tables are filled again, whatever
     /// keys they had.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_crash_of_the_server_is_gone_on_from() {
+    fn a_load_is_resumed_after_a_crash_of_the_server() {
         let loaded = Loaded::new("18");
         let databases = [("logged", &[][..]), ("unlogged", &["--unlogged"][..])];
         let foreign = ["--foreign-keys"];

@@ -1,4 +1,4 @@
-//! How a load runs: workers for keys, its time told before, free space that the user knows.
+//! How a load runs: workers for keys, its time shown before, free space that the user knows.
 
 use std::fs;
 
@@ -26,7 +26,7 @@ fn planned(workers: &KeyWorkersRecord) -> Option<(u64, u64)> {
     workers.planned.map(|RangeRecord { least, most }| (least, most))
 }
 
-/// A table of 13 MiB stands for one worker: the storage option makes it two, and is gone afterwards.
+/// A table of 13 MiB is worth one worker: the storage option makes it two, and is gone afterwards.
 #[test]
 fn keys_have_the_workers_that_were_requested() {
     let place = Place::new();
@@ -34,7 +34,7 @@ fn keys_have_the_workers_that_were_requested() {
     let load = ["load", "tpcb", "--server", "main", "--scale", "1", "--jobs", "1", "--key-workers"];
     let with = |workers: &'static str, more: &[&'static str]| [&load[..], &[workers], more].concat();
     let said = place.done(&with("2", &[]));
-    assert!(said.contains("asked for 2, planned 2"), "{said}");
+    assert!(said.contains("requested 2, planned 2"), "{said}");
     assert!(said.contains("  primary keys ") && said.contains(" rows/s"), "{said}");
     let (run, record) = last_load(&place);
     let workers = record.key_workers.expect("they were counted");
@@ -59,14 +59,14 @@ fn keys_have_the_workers_that_were_requested() {
     let said = place.run(&with("2", &[]));
     let said = format!("{}{}", text(&said.stdout), text(&said.stderr));
     assert!(said.contains("requested, but tables below min_parallel_table_scan_size have none"), "{said}");
-    assert!(said.contains("asked for 2, planned 0"), "{said}");
+    assert!(said.contains("requested 2, planned 0"), "{said}");
     let (run, _) = last_load(&place);
     assert!(is_doubted(&run), "{:?}", run.record.doubts);
-    times_are_told(&place);
+    times_are_shown(&place);
 }
 
 /// After two loads there is a time for a third, without a server as well; a damaged line is named and ignored.
-fn times_are_told(place: &Place) {
+fn times_are_shown(place: &Place) {
     let times = place.path("state/load-times.ndjson");
     let kept = fs::read_to_string(&times).expect("loads are kept");
     assert_eq!(kept.lines().count(), 2, "{kept}");
@@ -117,7 +117,7 @@ fn a_load_is_foretold_without_a_server() {
 }
 
 #[test]
-fn room_that_is_told_counts_for_a_server_too() {
+fn room_that_is_given_counts_for_a_server_too() {
     let place = Place::new();
     place.done(&["up", "--pg", OLDEST, "--bundle", "-c", "fsync=off"]);
     let load = ["load", "tpcb", "--server", "main", "--scale", "1", "--room"];
@@ -141,7 +141,7 @@ mod long {
     }
 
     /// What a calibration said, with all stages of a partitioned load.
-    fn tells_the_time(said: &str) {
+    fn shows_the_time(said: &str) {
         assert!(said.contains("time from  1 calibration on this machine, the latest of 20"), "{said}");
         for stage in ["partitions ", "rows ", "vacuum ", "analyze ", "primary keys ", "key of the whole "] {
             assert!(said.contains(stage) && !said.contains("not measured"), "{stage}: {said}");
@@ -153,7 +153,7 @@ mod long {
     /// On a server with another load, whose record stays.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_calibration_tells_the_time_and_leaves_nothing() {
+    fn a_calibration_gives_the_time_and_leaves_nothing() {
         let place = Place::new();
         place.done(&["up", "--pg", "18", "--bundle", "-c", "fsync=off"]);
         let mut session = admin(&place.only());
@@ -165,9 +165,9 @@ mod long {
             "{said}"
         );
         let said = place.done(&with(&["--server", "main", "--calibrate"]));
-        tells_the_time(&said);
+        shows_the_time(&said);
         assert_eq!(value(schemas), None, "nothing is left");
-        tells_the_time(&place.done(&with(&["--server", "main", "--dry-run"])));
+        shows_the_time(&place.done(&with(&["--server", "main", "--dry-run"])));
         value("CREATE SCHEMA theirs");
         value("ALTER DATABASE postgres SET search_path = theirs");
         place.done(&["load", "tpcb", "--server", "main", "--scale", "1", "--jobs", "1", "--no-record"]);
@@ -190,7 +190,7 @@ mod long {
         let place = Place::new();
         let said = place.refused(&with(&["--server-version", "18"]), 2);
         assert!(said.contains("no server is assumed or started"), "{said}");
-        tells_the_time(&place.done(&with(&["--calibrate", "--server-version", "18"])));
+        shows_the_time(&place.done(&with(&["--calibrate", "--server-version", "18"])));
         place.nothing_is_left();
     }
 }

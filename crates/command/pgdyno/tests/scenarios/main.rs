@@ -1,6 +1,6 @@
 //! Scenarios: pgdyno as its users call it, on servers that it provides itself.
 //!
-//! One program for all of them: they are linked once, and two of them are always under way.
+//! One program for all of them: they are linked once, and two of them are always running.
 
 #![allow(clippy::print_stderr, clippy::print_stdout)]
 

@@ -1,5 +1,5 @@
-//! What other users of the machine see of servers, what a record tells to those who read it, and damage that is said or
-//! mended.
+//! What other users of the machine see of servers, what a record shows to those who read it, and damage that is
+//! reported or repaired.
 
 use std::{
     fs,
@@ -93,10 +93,10 @@ fn a_lock_is_not_made_through_a_link() {
 }
 
 /// Whether any file under a directory holds a text.
-fn tells(dir: &Path, secret: &str) -> bool {
+fn holds(dir: &Path, secret: &str) -> bool {
     let files = fs::read_dir(dir).expect("it is there").flatten();
     files.map(|file| file.path()).any(|path| match path.is_dir() {
-        true => tells(&path, secret),
+        true => holds(&path, secret),
         false => text(&fs::read(path).unwrap_or_default()).contains(secret),
     })
 }
@@ -113,7 +113,7 @@ fn secrets_of_settings_reach_neither_record_nor_report() {
     let output = place.run(&tiny(&[&sets[..], &["--out", "report.md"]].concat()));
     let said = [text(&output.stdout), text(&output.stderr)].concat();
     assert!(output.status.success() && !said.contains(SECRET), "{said}");
-    assert!(!tells(&place.path("runs"), SECRET));
+    assert!(!holds(&place.path("runs"), SECRET));
     assert!(!fs::read_to_string(place.path("report.md")).expect("it is there").contains(SECRET));
     let run = place.only_run();
     assert!(run.record.command.contains("'archive_command=***'"), "{}", run.record.command);

@@ -238,7 +238,7 @@ mod long {
         place.done(&["down", "main"]);
     }
 
-    /// A lock queue, a checkpoint and a slow VACUUM are planted: their process ids and figures are told.
+    /// A lock queue, a checkpoint and a slow VACUUM are planted: their process ids and figures are recorded.
     fn planted(major: &str) {
         let place = Place::new();
         place.done(&["up", "main", "--pg", major, "--bundle"]);
@@ -251,7 +251,7 @@ mod long {
         let child = run.stdout(Stdio::null()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
         let found = "SELECT count(*) FROM pg_stat_activity WHERE query LIKE '%pg_sleep(0.01)%' AND state = 'active' \
                      AND pid <> pg_backend_pid()";
-        wait_until("the clients are at work", || {
+        wait_until("the clients are active", || {
             admin(&server).value(found).ok().flatten().is_some_and(|count| count != "0")
         });
         head.execute("BEGIN").expect("it begins");
@@ -278,9 +278,9 @@ mod long {
         let run = place.only_run();
         holds_together(&run);
         let (seen, head, waiter) = (lines(&run), head.backend_pid(), waits.0);
-        its_queue_is_told(&seen, head, waiter);
-        its_log_is_told(&seen, waiter);
-        its_counters_are_told(&seen);
+        its_queue_is_shown(&seen, head, waiter);
+        its_log_is_shown(&seen, waiter);
+        its_counters_are_shown(&seen);
         let is_vacuum = |line: &Observed| {
             let What::Progress { commands } = &line.what else { return false };
             commands.iter().any(|one| one.pid == vacuums.0 && one.relation.as_deref() == Some("planted"))
@@ -293,8 +293,8 @@ mod long {
         place.done(&["down", "main"]);
     }
 
-    /// The waiter is told with its blocker, and the blocker as the oldest transaction, older from sample to sample.
-    fn its_queue_is_told(seen: &[Observed], head: i32, waiter: i32) {
+    /// The waiter is recorded with its blocker, and the blocker as the oldest transaction, older from sample to sample.
+    fn its_queue_is_shown(seen: &[Observed], head: i32, waiter: i32) {
         let blocked: Vec<_> = seen
             .iter()
             .filter_map(|line| match &line.what {
@@ -338,7 +338,7 @@ mod long {
         assert!(seen.iter().any(waits));
     }
 
-    fn its_log_is_told(seen: &[Observed], waiter: i32) {
+    fn its_log_is_shown(seen: &[Observed], waiter: i32) {
         let events: Vec<(f64, &LogSample)> = seen
             .iter()
             .filter_map(|line| match &line.what {
@@ -367,7 +367,7 @@ mod long {
         assert!(((then_s - at_s) - (in_all_s - waited_s)).abs() < 0.1, "the log's own times: {events:?}");
     }
 
-    fn its_counters_are_told(seen: &[Observed]) {
+    fn its_counters_are_shown(seen: &[Observed]) {
         let sum = |view, column| counted(seen, view, column);
         let requested =
             sum("pg_stat_bgwriter", "checkpoints_req") + sum("pg_stat_checkpointer", "num_requested");
@@ -380,7 +380,7 @@ mod long {
 
     #[test]
     #[ignore = "watches two servers for half a minute"]
-    fn planted_causes_are_told() {
+    fn planted_causes_are_reported() {
         planted("18");
         planted(OLDEST);
     }
@@ -406,7 +406,7 @@ mod long {
             Self { place, dsn }
         }
 
-        /// Starts `pgdyno observe` beside what follows.
+        /// Starts `pgdyno observe` next to what follows.
         fn observe(&self, file: &str) -> Child {
             let mut observe =
                 self.place.command(&["observe", "--server", "main", "--output", file, "--machine", "db1"]);

@@ -291,7 +291,7 @@ mod long {
     /// Each subject has its own operations, and a difference makes the run fail.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn stages_of_several_subjects_are_told_apart() {
+    fn stages_of_several_subjects_are_distinguished() {
         let place = Place::new();
         fs::write(place.path("spoil.sql"), "DELETE FROM pgbench_accounts WHERE aid = 1;\n").expect("it can");
         let plan = plan_of_stages(SELECT_ONLY).replace("scale = 1", "scale = 1\nsetup = \"spoil.sql\"");

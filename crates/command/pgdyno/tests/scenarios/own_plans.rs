@@ -217,15 +217,16 @@ fn a_foreign_server_is_asked_for_its_connections_first() {
 fn what_reaches_beyond_tables_must_be_trusted() {
     let place = Place::new();
     let plan = "name = \"reach\"\n[data]\nscale = \"none\"\nsetup = \"own/setup.sql\"\n[[workload]]\n\
-                name = \"w\"\ntext = \"\\\\shell touch $MARK\\nSELECT * FROM told;\"\n\
+                name = \"w\"\ntext = \"\\\\shell touch $MARK\\nSELECT * FROM greeting;\"\n\
                 [measure]\nclients = [1]\nduration = \"200ms\"\nwarmup = \"50ms\"\nblocks = 1\n";
     let mark = place.path("mark");
     let plan = plan.replace("$MARK", &mark.display().to_string());
-    let path = written(&place, &plan, "CREATE TABLE told (t text);\nCOPY told FROM PROGRAM 'echo hello';\n");
+    let path =
+        written(&place, &plan, "CREATE TABLE greeting (t text);\nCOPY greeting FROM PROGRAM 'echo hello';\n");
     let args = ["run", &path, "--pg", "18", "--bundle"];
     let said = place.refused(&args, 2);
     for words in
-        ["reaches beyond tables", "own/setup.sql:2: COPY told", "own.toml (w: text):1: \\shell touch"]
+        ["reaches beyond tables", "own/setup.sql:2: COPY greeting", "own.toml (w: text):1: \\shell touch"]
     {
         assert!(said.contains(words), "{words}: {said}");
     }

@@ -13,7 +13,7 @@ use serde_json::Value;
 
 use crate::common::{OLDEST, Place, admin, kill, text, wait_until, word};
 
-/// A server, and pgdyno under the name pgbench beside it.
+/// A server, and pgdyno under the name pgbench next to it.
 struct Bench {
     place: Place,
     server: Value,
@@ -183,7 +183,7 @@ fn runs(pg: &str) {
     assert!(hdr.contains("Tag=measured") && hdr.contains("Tag=warm-up"), "{hdr}");
     let (_, err) = bench.says("-S -t 1 --json r.json", 1);
     assert!(err.contains("could not create file \"r.json\": File exists"), "{err}");
-    // What came to nothing does not stand in the way of the next try, nor does what a killed run left.
+    // A failed try does not prevent the next one, nor does what a killed run left.
     fs::write(bench.place.path("next.json"), "").expect("it can be made");
     bench.says("-S -t 1 --json next.json --hdr next.hlog -p 1", 1);
     assert!(!bench.place.path("next.json").exists() && !bench.place.path("next.hlog").exists());
@@ -192,8 +192,8 @@ fn runs(pg: &str) {
     assert!(fs::read_to_string(bench.place.path("next.json")).expect("it was written").starts_with('{'));
     rows_and_percentiles_of_each_script(&bench);
     mistakes_show_their_place(&bench);
-    sessions_that_the_server_ends_are_told(&bench);
-    connections_that_cannot_be_made_are_told(&bench);
+    sessions_that_the_server_ends_are_reported(&bench);
+    connections_that_cannot_be_made_are_reported(&bench);
 }
 
 /// Rows are those of the command tags; pgbench's own lines stay as they are.
@@ -255,7 +255,7 @@ fn initialization_at_the_newest_major() {
 }
 
 /// With a connection for every transaction, connection errors are printed as by pgbench 18.
-fn connections_that_cannot_be_made_are_told(bench: &Bench) {
+fn connections_that_cannot_be_made_are_reported(bench: &Bench) {
     bench.value("CREATE DATABASE closing");
     let closing = "UPDATE pg_database SET datallowconn = false WHERE datname = 'closing';\n";
     fs::write(bench.place.path("closing.sql"), closing).expect("it can be written");
@@ -272,7 +272,7 @@ fn connections_that_cannot_be_made_are_told(bench: &Bench) {
 }
 
 /// The server's word alone, as pgbench 18 prints it, whatever the protocol.
-fn sessions_that_the_server_ends_are_told(bench: &Bench) {
+fn sessions_that_the_server_ends_are_reported(bench: &Bench) {
     fs::write(bench.place.path("end.sql"), "SELECT pg_terminate_backend(pg_backend_pid());\n")
         .expect("it can be written");
     for protocol in ["simple", "extended", "prepared"] {

@@ -187,7 +187,7 @@ fn the_others_read_it(server: &Server) {
     }
 }
 
-/// Whoever loaded the tables: where they are unlogged, no commit to them is durable.
+/// Whatever loaded the tables: where they are unlogged, no commit to them is durable.
 #[test]
 fn unlogged_tables_are_not_called_durable() {
     let server = Server::new();

@@ -56,7 +56,7 @@ mod long {
     /// One arm in memory is another question than one on a disk, unless that is what was asked.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn arms_in_other_places_are_told_apart() {
+    fn arms_in_other_places_are_distinguished() {
         let (place, memory) = (Place::new(), in_memory());
         let wal = format!("pg=18,waldir={}", memory.path().join("wal").display());
         let args = "ab --scale 1 --clients 1 --duration 1s --warmup 50ms --blocks 3 pg=18";

@@ -1,4 +1,4 @@
-//! Published configurations: what a server gets of them, and what is told of the rest.
+//! Published configurations: what a server gets of them, and what is reported of the rest.
 //!
 //! Seen to fail where settings that weaken durability apply unasked, where a value that the server refuses is kept,
 //! where storage options of tables are not written, and where a comparison does not know of a requested preset.
@@ -17,14 +17,14 @@ fn shown(server: &Value, name: &str) -> Option<String> {
     session.value(&format!("SHOW {name}")).expect("it answers")
 }
 
-fn told<'a>(preset: &'a PresetFacts, name: &str) -> &'a str {
+fn reason<'a>(preset: &'a PresetFacts, name: &str) -> &'a str {
     let change = preset.changes.iter().find(|change| change.name == name);
-    &change.unwrap_or_else(|| panic!("{name} is not told: {preset:?}")).reason
+    &change.unwrap_or_else(|| panic!("{name} is not reported: {preset:?}")).reason
 }
 
 /// The article's own major gets what was published, but for what the machine and durability need otherwise.
 #[test]
-fn a_preset_is_applied_and_the_rest_is_told() {
+fn a_preset_is_applied_and_the_rest_is_reported() {
     let place = Place::new();
     let said =
         place.done(&["up", "--pg", OLDEST, "--bundle", "--preset", "scaleup-9.6", "--set", "work_mem=5MB"]);
@@ -74,11 +74,11 @@ fn a_file_is_measured(pg: &str) {
     let (preset, server) =
         (subject.preset.as_ref().expect("it is recorded"), subject.server.as_ref().expect("known"));
     assert_eq!((server.in_force("work_mem"), server.durability), (Some("9MB"), place.tier()));
-    assert!(told(preset, "fsync").contains("weakens durability"));
-    assert!(told(preset, "nosuch_setting").ends_with("has no such setting"));
-    assert!(told(preset, "archive_command").contains("run a program"));
-    assert!(told(preset, "checkpoint_timeout").contains("refuses"), "{preset:?}");
-    assert!(told(preset, "synchronous_standby_names").contains("not there"));
+    assert!(reason(preset, "fsync").contains("weakens durability"));
+    assert!(reason(preset, "nosuch_setting").ends_with("has no such setting"));
+    assert!(reason(preset, "archive_command").contains("run a program"));
+    assert!(reason(preset, "checkpoint_timeout").contains("refuses"), "{preset:?}");
+    assert!(reason(preset, "synchronous_standby_names").contains("not there"));
     assert_eq!(server.in_force("wal_keep_size").is_some(), pg != OLDEST);
     place.done(&["report", "last", "--out", "report.md"]);
     let report = fs::read_to_string(place.path("report.md")).expect("it is written");
@@ -91,7 +91,7 @@ fn a_file_is_measured(pg: &str) {
 }
 
 #[test]
-fn what_is_wrong_with_a_preset_is_told_before_a_server_is_made() {
+fn what_is_wrong_with_a_preset_is_reported_before_a_server_is_made() {
     let place = Place::new();
     let said = place.refused(&["up", "--preset", "tpcc-9.7"], 2);
     assert!(
@@ -252,9 +252,9 @@ mod long {
             ("18", "no_such_option=2", "no_such_option"),
             ("18", "accounts.parallel_workers=99999", "parallel_workers"),
         ] {
-            let told = place.run(&tiny(&["--pg", pg, "--table-option", option]));
-            let (out, err) = (text(&told.stdout), text(&told.stderr));
-            assert_eq!(told.status.code(), Some(2), "{out}{err}");
+            let output = place.run(&tiny(&["--pg", pg, "--table-option", option]));
+            let (out, err) = (text(&output.stdout), text(&output.stderr));
+            assert_eq!(output.status.code(), Some(2), "{out}{err}");
             assert!(
                 err.contains(&format!("error: could not load with the table option `{option}`")),
                 "{err}"

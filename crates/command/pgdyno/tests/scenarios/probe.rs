@@ -241,12 +241,12 @@ fn changes_are_timed_and_taken_back(pg: &str, constant_rewrites: bool) {
         {
             assert_eq!(statement(table, name)["seconds"].as_array().map(Vec::len), Some(times), "{name}");
         }
-        let anew = |name: &str| statement(table, name)["rewritten"].clone();
-        assert_eq!(anew("ADD COLUMN"), false);
-        assert_eq!(anew("DROP COLUMN"), false);
-        assert_eq!(anew("ADD COLUMN … DEFAULT constant"), constant_rewrites);
-        assert_eq!(anew("ADD COLUMN … DEFAULT volatile"), true);
-        assert_eq!(anew("VACUUM"), Value::Null);
+        let rewritten = |name: &str| statement(table, name)["rewritten"].clone();
+        assert_eq!(rewritten("ADD COLUMN"), false);
+        assert_eq!(rewritten("DROP COLUMN"), false);
+        assert_eq!(rewritten("ADD COLUMN … DEFAULT constant"), constant_rewrites);
+        assert_eq!(rewritten("ADD COLUMN … DEFAULT volatile"), true);
+        assert_eq!(rewritten("VACUUM"), Value::Null);
     }
     // Without the flag, nothing is rewritten.
     let report = probed.json(PROBE, &["probe", "ddl", "--repeats", "1", tables[0]]);
@@ -293,7 +293,7 @@ fn others_tables_are_left_alone(probed: &Probed, session: &mut Session) {
     no_name_reaches_the_terminal(probed, session);
 }
 
-/// Whoever may make tables may put into their names what a terminal obeys.
+/// A role that may create tables may put into their names what a terminal obeys.
 fn no_name_reaches_the_terminal(probed: &Probed, session: &mut Session) {
     let name = "theirs.\"a\u{1b}[2J\nb\"";
     session.execute(&format!("CREATE TABLE {name} AS SELECT 1 AS a")).expect("the role may");
@@ -388,7 +388,7 @@ fn tables_of_the_newest_server_are_counted() {
     tables_are_counted("18", 2);
 }
 
-/// Depths as the meta pages tell them are those that are predicted, and sizes are the server's.
+/// Depths in the meta pages are those that are predicted, and sizes are the server's.
 fn depths_and_sizes(pg: &str) {
     let mut probed = Probed::new(pg);
     let mut session = probed.session();
@@ -572,7 +572,7 @@ fn all_kinds_of_relations_are_read_or_named() {
         )
         .expect("the role may");
     let tables = ["one.long", "one.pgbench_tellers", "one.\"Odd name\""];
-    // Rows of which the visibility map does not tell are looked up in the table, and its pages say nothing of the
+    // Rows of which the visibility map does not know are looked up in the table, and its pages say nothing of the
     // index.
     let unknown = probed.json(PREWARM, &["prewarm", tables[2]]);
     let shares = unknown["relations"].as_array().expect("a list").iter().map(|one| &one["share"]);

@@ -205,10 +205,10 @@ mod long {
         place.done(&["down", "main"]);
     }
 
-    /// perf dies in the middle: what it recorded until then is kept, and the run goes on.
+    /// perf dies in the middle: what it recorded until then is kept, and the run continues.
     #[test]
     #[ignore = "makes a run"]
-    fn a_perf_that_dies_meanwhile_is_told() {
+    fn a_perf_that_dies_meanwhile_is_reported() {
         let place = Place::new();
         let dies = "case $1 in --version) echo perf version 6.1.187; exit;; script) cat >/dev/null; exit;; esac\n\
                     for word; do case $word in --control=*) fifos=${word#*fifo:};; esac; done\n\

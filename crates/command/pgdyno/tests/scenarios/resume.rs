@@ -1,4 +1,4 @@
-//! Runs that are killed and gone on with.
+//! Runs that are killed and resumed.
 
 use std::{fs, process::Child, thread, time::Duration};
 
@@ -149,7 +149,7 @@ fn resumed(place: &Place) -> Run {
 }
 
 /// What was measured is kept, and what the database holds is what the driver counted since.
-fn goes_on_from(killed: &RunRecord, run: &Run) {
+fn continues_from(killed: &RunRecord, run: &Run) {
     let [again] = &run.record.resumed[..] else { panic!("it was resumed once: {:?}", run.record.resumed) };
     let kept = again.first_run as usize;
     assert_eq!(kept + again.dropped_runs as usize, killed.runs.len());
@@ -186,7 +186,7 @@ fn kills(way: &Way, kills: u64) {
         let more = Duration::from_millis(drawn(way, 10 * draw + 1, 500));
         println!("{}: killed {more:?} after run {runs}", way.name);
         let killed = kill_after(&place, &args, runs, more);
-        goes_on_from(&killed, &resumed(&place));
+        continues_from(&killed, &resumed(&place));
         place.nothing_is_left();
     }
 }
@@ -260,29 +260,29 @@ mod long {
         let kept = runs.iter().zip(before).all(|(now, then)| now.counts_whole == then.counts_whole);
         assert!(kept, "what was measured stays");
         // Neither the server nor its tables are the resumption's doing.
-        let told =
+        let found =
             doubts.iter().find(|doubt| doubt.kind == DoubtKind::Resumed).expect("there is such a doubt");
-        assert!(told.detail.ends_with("afterwards, at another time"), "{}", told.detail);
+        assert!(found.detail.ends_with("afterwards, at another time"), "{}", found.detail);
         place.done(&["down", "main", "--remove"]);
     }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn three_subjects_that_are_killed_go_on() {
+    fn three_subjects_that_are_killed_continue() {
         kills(&WAYS[2], how_many());
     }
 
     /// Clients and tables of each arm are those of the killed run.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_comparison_of_different_tables_that_is_killed_goes_on() {
+    fn a_comparison_of_different_tables_that_is_killed_continues() {
         const ARMS: &[&str] =
             &["ab", "--pg", "18", "--bundle", "--blocks", "8", "clients=1,load:fillfactor=50", "default"];
         let place = Place::new();
         let args = args(&Way { name: "ab", args: ARMS }, &place);
         let killed = kill_after(&place, &args, 3, Duration::ZERO);
         let run = resumed(&place);
-        goes_on_from(&killed, &run);
+        continues_from(&killed, &run);
         let loads = run.record.subjects.iter().filter_map(|arm| arm.load.as_ref()?.terms.as_ref());
         assert_eq!(loads.map(|of| of.options.fillfactor).collect::<Vec<_>>(), [Some(50), Some(100)]);
         let is_right = |run: &CellRun| match run.workload.subject.as_deref() {
@@ -295,13 +295,13 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_comparison_that_is_killed_goes_on() {
+    fn a_comparison_that_is_killed_continues() {
         kills(&WAYS[1], how_many());
     }
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn tpcc_that_is_killed_goes_on() {
+    fn tpcc_that_is_killed_continues() {
         kills(&WAYS[3], how_many());
     }
 
@@ -352,7 +352,7 @@ mod long {
         fs::write(&path, &plan).expect("it can be written");
         // Two at the same time: the second is refused, and the first completes.
         let mut first = start(&place, &["resume".to_owned()]);
-        wait_until("the first goes on", || {
+        wait_until("the first continues", || {
             record(&place)
                 .is_some_and(|record| record["resumed"].as_array().is_some_and(|all| !all.is_empty()))
         });
@@ -369,7 +369,7 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_bench_that_is_killed_goes_on() {
+    fn a_bench_that_is_killed_continues() {
         kills(&WAYS[0], how_many());
     }
 }

@@ -154,9 +154,9 @@ fn faults_are_named(loaded: &Loaded) {
     ] {
         session.execute(fault).expect(fault);
         let output = loaded.place.run(&["load", "verify", "--server", "main", "-d", "wrong"]);
-        let told = text(&output.stdout);
-        assert_eq!(output.status.code(), Some(1), "{fault}: {told}{}", text(&output.stderr));
-        assert!(told.contains(said), "{fault}: {told}");
+        let out = text(&output.stdout);
+        assert_eq!(output.status.code(), Some(1), "{fault}: {out}{}", text(&output.stderr));
+        assert!(out.contains(said), "{fault}: {out}");
         if !undo.is_empty() {
             session.execute(undo).expect(undo);
         }
@@ -188,20 +188,17 @@ fn indexes_are_made_once() {
     assert_eq!(indexes.as_deref(), Some("log_crt_time_idx log_id_idx"));
 }
 
-/// Partitions are filled one by one each, `log` beside them in chunks where many streams take less than one.
+/// Partitions are filled one by one each, `log` next to them in chunks where many streams take less than one.
 #[test]
-fn a_log_beside_partitions_is_cut() {
+fn a_log_next_to_partitions_is_cut() {
     let loaded = Loaded::new("18");
     let mut session = loaded.database("cut");
     let load = ["load", "scaleup", "--server", "main", "-d", "cut", "--jobs", "4"];
     let rows = ["--rows", "1000", "--log-rows", "120000", "--partitions", "2"];
     let output = loaded.place.run(&[&load[..], &rows].concat());
-    let told = text(&output.stderr);
-    assert!(text(&output.stdout).contains("verified: 121,000 rows"), "{told}");
-    assert!(
-        told.contains("2 partitions, each frozen as it is written; log in tasks of 50,000 rows"),
-        "{told}"
-    );
+    let err = text(&output.stderr);
+    assert!(text(&output.stdout).contains("verified: 121,000 rows"), "{err}");
+    assert!(err.contains("2 partitions, each frozen as it is written; log in tasks of 50,000 rows"), "{err}");
     let fills = session.value("SELECT count(*) FROM pgdyno_load.task_1 WHERE stage = 1");
     assert_eq!(fills.expect("it is there").as_deref(), Some("5"));
 }
@@ -262,7 +259,7 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_killed_load_goes_on_and_is_copied() {
+    fn a_killed_load_is_resumed_and_copied() {
         kills_and_copies(&Loaded::new("18"));
     }
 }

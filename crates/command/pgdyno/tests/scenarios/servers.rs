@@ -269,7 +269,7 @@ fn wrong_flags_have_one_clear_sentence() {
 }
 
 #[test]
-fn a_server_that_does_not_come_up_tells_why_and_leaves_nothing() {
+fn a_server_that_does_not_come_up_says_why_and_leaves_nothing() {
     let place = Place::new();
     for pg in [OLDEST, "18"] {
         for (setting, words) in [
@@ -304,7 +304,7 @@ fn two_at_once_share_one_fetch() {
     what_runs_is_never_freed(&place);
 }
 
-/// `clean --yes` frees what stands still, with a leftover of a crash, and nothing that runs.
+/// `clean --yes` frees what is stopped, with a leftover of a crash, and nothing that runs.
 fn what_runs_is_never_freed(place: &Place) {
     place.done(&["down", "b"]);
     fs::create_dir(place.path("state/servers/leftover")).expect("it can be made");
@@ -385,8 +385,7 @@ fn many_killed_ups_leave_nothing_hidden() {
     killed_ups_leave_nothing_hidden(12);
 }
 
-/// What still works on the data is a server that `ps` shows, or ends by itself (`initdb` is told to by the
-/// kernel).
+/// What still works on the data is a server that `ps` shows, or ends by itself (`initdb` is stopped by the kernel).
 fn everything_is_shown(place: &Place, when: &str) {
     wait_until(when, || {
         let shown: Vec<u64> = place.ps().iter().filter_map(|server| server["pid"].as_u64()).collect();

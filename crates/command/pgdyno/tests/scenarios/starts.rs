@@ -1,4 +1,4 @@
-//! Servers that are started anew between blocks.
+//! Servers that are restarted between blocks.
 
 use std::{
     fs,
@@ -23,7 +23,7 @@ fn has_doubt(run: &Run, kind: DoubtKind) -> bool {
 }
 
 #[test]
-fn servers_that_cannot_start_anew_are_refused_by_name() {
+fn servers_that_cannot_restart_are_refused_by_name() {
     let place = Place::new();
     place.done(&["up", "there"]);
     let server = place.only();
@@ -46,7 +46,7 @@ mod long {
     /// is found in the data where it was made.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn servers_start_anew_and_pass_on_their_data() {
+    fn servers_restart_and_pass_on_their_data() {
         let place = Place::new();
         let out = place.done(&ab(&["--pg", "18", "default", "default", "--margin", "50%", "--full"]));
         let run = place.only_run();
@@ -77,7 +77,7 @@ mod long {
     /// in the record and do not count.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn blocks_beside_other_load_are_measured_again() {
+    fn blocks_disturbed_by_other_load_are_measured_again() {
         let place = Place::with_disturbed_blocks_repeated();
         let spin =
             || Command::new("sh").args(["-c", "while :; do :; done"]).spawn().expect("a shell can be run");
@@ -104,7 +104,7 @@ mod long {
     /// Several subjects begin every pass over the levels with new starts.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn subjects_of_a_plan_start_anew_before_every_block() {
+    fn subjects_of_a_plan_restart_before_every_block() {
         let place = Place::new();
         let plan = format!(
             "name = \"two\"\n[data]\nscale = 1\n[measure]\nclients = [1, 2]\nduration = \"{}\"\nwarmup = \"50ms\"\n\

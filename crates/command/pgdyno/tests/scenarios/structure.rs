@@ -60,7 +60,7 @@ fn add_a_column(page: &mut [u8]) {
     let pointer = line_pointer(1);
     let pointer = u32::from_le_bytes(page[pointer..pointer + 4].try_into().expect("four bytes"));
     let tuple = (pointer & 0x7fff) as usize;
-    // `t_infomask2` stands behind three numbers of 32 bits and `t_ctid`; its low bits count columns.
+    // `t_infomask2` comes after three numbers of 32 bits and `t_ctid`; its low bits count columns.
     assert_eq!(page[tuple + 18] & 0x0f, 4, "columns of accounts");
     page[tuple + 18] += 1;
 }

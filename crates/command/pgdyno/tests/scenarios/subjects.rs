@@ -129,7 +129,7 @@ fn time_and_waits_are_kept(run: &Run) {
     }
     let of_18 = run.record.cells.iter().filter(|cell| cell.workload.clients == 8);
     let of_18 = of_18.filter_map(|cell| cell.waits.as_ref()).flat_map(|waits| &waits.events);
-    assert!(of_18.into_iter().any(|event| event.event == "Timeout:PgSleep"), "18 tells that they sleep");
+    assert!(of_18.into_iter().any(|event| event.event == "Timeout:PgSleep"), "18 shows that they sleep");
 }
 
 /// Counting rows, as the log shows it.
@@ -151,28 +151,28 @@ fn put_to_rest(run: &Run, log: &str) -> Vec<String> {
     let log = log_of(run, log);
     let statements = log.lines().filter_map(|line| line.split_once("statement: ")).map(|(_, sql)| sql);
     let words = ["CHECKPOINT", "TRUNCATE pgbench_history", "TRUNCATE log", "VACUUM pgbench_"];
-    let told = statements.filter_map(|sql| match sql.starts_with(COUNT) {
+    let kept = statements.filter_map(|sql| match sql.starts_with(COUNT) {
         true => Some("count"),
         false => words.iter().any(|word| sql.starts_with(word)).then_some(sql),
     });
-    told.map(str::to_owned).collect()
+    kept.map(str::to_owned).collect()
 }
 
 /// The same without a CHECKPOINT that comes after another and a count alone: where a machine takes its time between two
 /// runs, pgdyno makes one more.
 fn put_to_rest_in_time(run: &Run, log: &str) -> Vec<String> {
     let mut needed: Vec<String> = Vec::new();
-    for told in put_to_rest(run, log) {
+    for done in put_to_rest(run, log) {
         let last = needed.iter().rev().find(|before| *before != "count");
-        if told != "CHECKPOINT" || last.is_none_or(|last| last != "CHECKPOINT") {
-            needed.push(told);
+        if done != "CHECKPOINT" || last.is_none_or(|last| last != "CHECKPOINT") {
+            needed.push(done);
         }
     }
     needed
 }
 
-/// Whether the servers were told anything while they ran: turning autovacuum off and on is all that pgdyno changes.
-fn were_told(run: &Run) -> [bool; 2] {
+/// Whether the servers reloaded settings while they ran: turning autovacuum off and on is all that pgdyno changes.
+fn were_reloaded(run: &Run) -> [bool; 2] {
     ["server-1.log", "server-2.log"].map(|name| {
         let log = log_of(run, name);
         log.contains("received SIGHUP")
@@ -229,8 +229,8 @@ fn what_cannot_be_is_said_before_anything_begins() {
     let subjects = [format!("pg=18,bundle,data={first}"), format!("pg=18,bundle,data={second},waldir={wal}")];
     let dry = place.run(&["run", &path, "--subject", &subjects[0], "--subject", &subjects[1], "--dry-run"]);
     let err = text(&dry.stderr);
-    let told = format!(" in {first}, {second} and {wal}, removed at the end");
-    assert!(dry.status.success() && err.contains(&told), "{err}");
+    let dirs = format!(" in {first}, {second} and {wal}, removed at the end");
+    assert!(dry.status.success() && err.contains(&dirs), "{err}");
     place.nothing_is_left();
 }
 
@@ -274,7 +274,7 @@ mod long {
         place.nothing_is_left();
     }
 
-    /// Tables in which subjects differ are the question, and are told in the report.
+    /// Tables in which subjects differ are the question, and are shown in the report.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn subjects_differ_in_their_tables() {
@@ -339,18 +339,18 @@ mod long {
         place.done(&[&args[..], &logged].concat());
         let run = place.only_run();
         is_done(&run);
-        let told = put_to_rest(&run, "server-2.log");
-        assert!(told.contains(&"VACUUM pgbench_tellers".to_owned()), "{told:?}");
+        let done = put_to_rest(&run, "server-2.log");
+        assert!(done.contains(&"VACUUM pgbench_tellers".to_owned()), "{done:?}");
         assert!(
-            !told.contains(&"VACUUM pgbench_accounts".to_owned()),
-            "they are left to autovacuum: {told:?}"
+            !done.contains(&"VACUUM pgbench_accounts".to_owned()),
+            "they are left to autovacuum: {done:?}"
         );
         let twice = ["CHECKPOINT", "CHECKPOINT"];
         assert!(
-            told.windows(2).any(|pair| pair == twice),
-            "what it does is written out before a run: {told:?}"
+            done.windows(2).any(|pair| pair == twice),
+            "what it does is written out before a run: {done:?}"
         );
-        assert_eq!((of_autovacuum(&run), were_told(&run)), ("as requested", [false, false]));
+        assert_eq!((of_autovacuum(&run), were_reloaded(&run)), ("as requested", [false, false]));
         match elsewhere {
             Some(dir) => storage_of_each_is_kept(&run, &dir),
             None => left_out("there is no second file system with room"),
@@ -366,7 +366,7 @@ mod long {
         place.done(&["run", &path, "--keep", "--seed", "6"]);
         let run = place.only_run();
         is_done(&run);
-        assert_eq!((of_autovacuum(&run), were_told(&run)), ("off after the load", [true, true]));
+        assert_eq!((of_autovacuum(&run), were_reloaded(&run)), ("off after the load", [true, true]));
         for subject in &run.record.subjects {
             let data = subject.server.as_ref().and_then(|server| server.data_directory.clone());
             let conf = Path::new(&data.expect("it is ours")).join("postgresql.auto.conf");

@@ -122,9 +122,9 @@ const PHASES_OF_KEYS: [&str; 6] = [
     "loading tuples in tree",
 ];
 
-/// A run with as large a load as it takes here for the server to be seen at work on keys: it is observed five times a
+/// A run with as large a load as it takes here for the server to be seen building keys: it is observed five times a
 /// second, and of what is over between two looks nothing is seen.
-fn seen_at_work_on_keys(place: &Place) -> (Run, String) {
+fn seen_building_keys(place: &Place) -> (Run, String) {
     for scale in ["10", "40", "160"] {
         let flags = ["--scale", scale, "--partitions", "1", "--check", "off"];
         let (run, said) = measured(place, "18", &flags);
@@ -133,15 +133,15 @@ fn seen_at_work_on_keys(place: &Place) -> (Run, String) {
             return (run, said);
         }
     }
-    panic!("the server was never seen at work on keys");
+    panic!("the server was never seen building keys");
 }
 
-/// The record tells the stages of a load: how long each took, what WAL was written, what the server was at, and by how
+/// The record has the stages of a load: how long each took, what WAL was written, what the server was at, and by how
 /// many processes keys were built.
 #[test]
 fn stages_of_a_load_are_recorded() {
     let place = Place::new();
-    let (run, said) = seen_at_work_on_keys(&place);
+    let (run, said) = seen_building_keys(&place);
     let load = loaded(&run);
     let names: Vec<_> = load.stages.iter().map(|stage| &*stage.name).collect();
     assert_eq!(names, ["rows", "vacuum", "analyze", "primary keys", "key of the whole"]);
@@ -149,7 +149,7 @@ fn stages_of_a_load_are_recorded() {
     assert_eq!(load.copy_s, rows.duration_s);
     assert_eq!(load.vacuum_s, vacuum.duration_s + analyze.duration_s);
     assert_eq!(load.index_s, keys.duration_s + whole.duration_s);
-    assert!(rows.phases.is_empty(), "no server tells of them: {rows:?}");
+    assert!(rows.phases.is_empty(), "no server reports them: {rows:?}");
     // Which of them a look comes in is chance.
     assert!(keys.phases.iter().all(|phase| PHASES_OF_KEYS.contains(&&*phase.name)), "{keys:?}");
     // Its processes belong to the user of the test, or the test is root.
@@ -158,7 +158,7 @@ fn stages_of_a_load_are_recorded() {
         "{keys:?}"
     );
     let longest = keys.phases.iter().max_by(|a, b| a.duration_s.total_cmp(&b.duration_s));
-    let longest = &*longest.expect("it was seen at work").name;
+    let longest = &*longest.expect("it was seen building keys").name;
     // A key of a million rows has 21 MiB; empty room in its pages is not logged.
     assert!(keys.wal_bytes.is_some_and(|bytes| bytes > 16 << 20), "{keys:?}");
     let workers = load.key_workers.as_ref().expect("known");
@@ -296,7 +296,7 @@ mod long {
             // Of accounts alone: history has no page before the runs, and so no share of them.
             let of_accounts = shown.split_once("pgdyno.pgbench_accounts: ").map(|(_, after)| after);
             let share = of_accounts.and_then(|after| after.split_once(", in shared buffers "));
-            let (_, share) = share.expect("accounts are told first");
+            let (_, share) = share.expect("accounts come first");
             assert_eq!(share.starts_with('–'), !made, "{shown}");
         }
         drop(session);
@@ -317,7 +317,7 @@ mod long {
     /// The oldest server has no parallel workers for keys: what is not known is absent.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn the_oldest_server_tells_less_of_a_load() {
+    fn the_oldest_server_shows_less_of_a_load() {
         let place = Place::new();
         let (run, said) = measured(&place, OLDEST, &["--load-method", "server"]);
         let load = loaded(&run);

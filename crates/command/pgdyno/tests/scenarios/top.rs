@@ -281,7 +281,7 @@ mod long {
     /// Throughput and locks are visible to all; for the rest the reason is said.
     #[test]
     #[ignore = "starts two servers"]
-    fn a_role_without_rights_is_told_so() {
+    fn a_role_without_rights_is_reported() {
         for major in ["18", OLDEST] {
             let (place, server) = up(major);
             let mut session = admin(&server);
@@ -363,7 +363,7 @@ mod long {
         terminal.ends_with(0);
     }
 
-    /// Ctrl-Z gives the terminal to the shell, and the view goes on afterwards.
+    /// Ctrl-Z gives the terminal to the shell, and the view continues afterwards.
     #[test]
     #[ignore = "suspends a view"]
     fn a_view_can_be_suspended_and_interrupted() {
@@ -424,7 +424,7 @@ mod long {
         terminal.ends_with(0);
     }
 
-    /// Lines go on while there is no server, and end with whoever reads them.
+    /// Lines continue while there is no server, and end with their reader.
     #[test]
     #[ignore = "stops a server under a stream"]
     fn a_stream_tells_that_the_server_is_gone() {
@@ -434,7 +434,7 @@ mod long {
         let mut lines =
             std::io::BufRead::lines(std::io::BufReader::new(child.stdout.take().expect("it is piped")));
         let mut next = || -> Value {
-            let line = lines.next().expect("it goes on").expect("it can be read");
+            let line = lines.next().expect("it continues").expect("it can be read");
             serde_json::from_str(&line).expect("it is JSON")
         };
         assert_eq!(next()["lost"], Value::Null);

@@ -199,7 +199,7 @@ fn copy(session: &mut Session, dir: &Path, file: &str, columns: &str) {
 /// Rows of a file, as printed.
 fn said_of(said: &str, file: &str) -> u64 {
     let line = said.lines().find(|line| line.trim_start().starts_with(&format!("{file}.csv")));
-    let rows = line.and_then(|line| line.split_whitespace().nth(1)).expect("every file is told");
+    let rows = line.and_then(|line| line.split_whitespace().nth(1)).expect("every file is listed");
     rows.replace(',', "").parse().expect("a number")
 }
 
@@ -210,7 +210,7 @@ fn files_of_two_warehouses_are_a_population_in_every_server() {
 }
 
 #[test]
-fn the_same_seed_gives_the_same_bytes_whoever_makes_them() {
+fn the_same_seed_gives_the_same_bytes_in_any_process() {
     let place = Place::new();
     let [one, other] = ["one", "other"].map(|name| place.path(name));
     place.done(&export(&one, &["--warehouses", "1", "--jobs", "1"]));

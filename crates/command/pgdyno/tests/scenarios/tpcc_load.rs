@@ -354,7 +354,7 @@ mod long {
 
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn a_killed_load_of_warehouses_goes_on() {
+    fn a_killed_load_of_warehouses_is_resumed() {
         let loaded = Loaded::new("18");
         let args = Loaded::load(&["--warehouses", "2", "--jobs", "2", "--method", "chunks"]);
         let mut command = loaded.place.command(&args);

@@ -362,7 +362,7 @@ mod long {
         one_plan_runs_on_several_servers(&["18", OLDEST]);
     }
 
-    /// Failures of an isolation level are retried, whoever set it.
+    /// Failures of an isolation level are retried, wherever it is set.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
     fn isolation_is_looked_at_and_its_failures_are_tried_again() {

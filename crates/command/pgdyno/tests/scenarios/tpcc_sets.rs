@@ -174,7 +174,7 @@ mod long {
         children.split_whitespace().filter(is_driver).filter_map(|child| child.parse().ok()).collect()
     }
 
-    /// A run that goes on until something happens to it, with its two driver processes once they drive.
+    /// A run that continues until something happens to it, with its two driver processes once they drive.
     fn under_way(loaded: &Loaded) -> (std::process::Child, Vec<u64>) {
         let long = ["--clients", "4", "--drivers", "2", "--duration", "60s", "--warmup", "200ms"];
         let mut command = loaded.place.command(&flags(&long));

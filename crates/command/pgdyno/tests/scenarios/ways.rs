@@ -348,7 +348,7 @@ mod long {
     /// Six clients share three server connections, and no transaction meets another's statements.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn tpcc_is_driven_through_a_pooler_by_what_its_sessions_need_not_be_told() {
+    fn tpcc_is_driven_through_a_pooler_without_settings_of_sessions() {
         let there = There::new(&["fsync=off"]);
         let Some((_pooler, dsn)) = pgbouncer(&there, "transaction", "default_pool_size = 3") else { return };
         there.place.done(&["load", "tpcc", "--server", "main", "--warehouses", "1", "--no-verify"]);
@@ -428,12 +428,12 @@ mod long {
                 err.contains(": could not prepare through PgBouncer") && err.contains("dsn=host=127"),
                 "{err}"
             );
-            let beside = format!(
+            let with_admin = format!(
                 "{},admin-dsn={}",
                 dsn.replace("dbname=postgres", "dbname=other"),
                 one.replace("dbname=postgres", "dbname=other")
             );
-            let output = run(&one, &beside);
+            let output = run(&one, &with_admin);
             assert!(output.status.success(), "{}", text(&output.stderr));
             let run = there.place.only_run();
             let list = &run.record.subjects;
@@ -587,7 +587,7 @@ mod long {
         assert!(way(&run).standby && way(&run).separate_admin && way(&run).pooler.is_none());
         assert!(run.record.stages.iter().any(|stage| stage.name == "replication"));
         // What is observed is the standby: its buffers were hit by every transaction, the primary's by none. Backends
-        // tell what they did up to a second late, so a run takes more than that, and one of two is enough on a busy
+        // report what they did up to a second late, so a run takes more than that, and one of two is enough on a busy
         // machine.
         let seen = run.record.runs.iter().map(|cell| {
             assert!(cell.counts.committed > 0 && cell.counts.failed == 0);
@@ -595,7 +595,7 @@ mod long {
             io.blocks_hit + io.blocks_read > cell.counts.committed
         });
         assert!(seen.collect::<Vec<_>>().contains(&true), "{:?}", run.record.runs);
-        // Several hosts: the one that is wanted is found, wherever it stands.
+        // Several hosts: the one that is wanted is found, wherever it is listed.
         let Address::Unix(dir, port) = &standby.address else { panic!("it has a socket") };
         let hosts = format!(
             "host={},{} port={},{port} user=postgres dbname=postgres",
@@ -618,7 +618,7 @@ mod long {
     /// The same rows, which one of two databases stores differently because of a rule.
     #[test]
     #[ignore = "takes long: `.ci/run` runs it"]
-    fn data_that_lie_otherwise_are_named_beside_the_comparison() {
+    fn data_that_lie_otherwise_are_named_with_the_comparison() {
         let there = There::new(&[]);
         admin(&there.server).execute("CREATE DATABASE other").expect("it can be made");
         let address = Address::Unix(there.socket().into(), there.port.parse().expect("a port"));

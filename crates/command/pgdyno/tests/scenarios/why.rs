@@ -133,10 +133,10 @@ mod alone {
     }
 
     /// That a share is what it should be within five points, besides transactions of which there is no sample.
-    fn is_within_five_points(told: f64, truth: f64, tail: &Tail) {
+    fn is_within_five_points(found: f64, truth: f64, tail: &Tail) {
         let unseen = share(tail, |wait| wait == NO_SAMPLE);
         assert!(unseen < 0.2, "too little was seen: {tail:#?}");
-        assert!(told <= truth + 0.05 && told + unseen >= truth - 0.05, "{told} {truth} {tail:#?}");
+        assert!(found <= truth + 0.05 && found + unseen >= truth - 0.05, "{found} {truth} {tail:#?}");
     }
 
     /// Every client sleeps now and then for 150 ms, and sometimes changes the only branch.
@@ -225,11 +225,11 @@ mod alone {
         let truth = slow.iter().map(|of| within(of, &windows)).sum::<f64>() / slow.len() as f64;
         assert!(truth > 0.2 && truth < 0.95, "it is a mixture: {truth}");
         let is_one = |of: &&pgdyno_core::results::TailCircumstance| of.during == Circumstance::Checkpoint;
-        let told = tail.circumstances.iter().find(is_one).map_or(0.0, |of| of.share);
-        is_within_five_points(told, truth, &tail);
+        let found = tail.circumstances.iter().find(is_one).map_or(0.0, |of| of.share);
+        is_within_five_points(found, truth, &tail);
         let locked = tail.causes.iter().find(|of| of.wait.starts_with("Lock:") && of.holder.is_some());
         let locked = locked.expect("a lock is a cause");
-        // Whoever holds the lock is to blame for it, and says what took so long.
+        // The holder of the lock is to blame for it, and says what took so long.
         let holder = locked.holder.as_ref().expect("it is there");
         assert_eq!((holder.pid, holder.statement.as_deref()), (Some(pid), Some("CHECKPOINT")));
         assert!(place.done(&["why"]).contains("checkpoint"));
@@ -239,7 +239,7 @@ mod alone {
     /// Servers before 9.6 name no wait events, and yet a lock is a lock.
     #[test]
     #[ignore = "measures for 20 s"]
-    fn the_oldest_server_tells_whether_it_was_a_lock() {
+    fn the_oldest_server_shows_whether_it_was_a_lock() {
         let place = Place::new();
         let (run, windows, pid) = meanwhile(&place, (OLDEST, QUEUE), &BRANCHES, hold);
         let tail = why(&place);

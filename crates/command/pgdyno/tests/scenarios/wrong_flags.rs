@@ -5,7 +5,7 @@ use std::{fs, os::unix::fs::symlink, path::PathBuf, process::Command};
 
 use crate::common::{Place, am_root, left_out, text};
 
-/// Runs pgdyno with what is wrong; tells what its answer lacks of the form of an error, or of these words.
+/// Runs pgdyno with what is wrong; returns what its answer lacks of the form of an error, or of these words.
 fn lacks(place: &Place, args: &[&str], words: &[&str]) -> Option<String> {
     let output = place.run(args);
     let said = text(&output.stderr);

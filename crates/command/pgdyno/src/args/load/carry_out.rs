@@ -99,9 +99,9 @@ pub(super) fn carry_out(
 ) -> Result<BulkOutcome, Problem> {
     let (job, survey) = entered;
     let kept = times::kept();
-    let told = kept.as_ref().map(|kept| kept.told(&job.plan, survey, streams)).unwrap_or_default();
+    let forecast = kept.as_ref().map(|kept| kept.forecast(&job.plan, survey, streams)).unwrap_or_default();
     let expected = kept.map(|kept| kept.expected(&job.plan, survey, streams)).unwrap_or_default();
-    eprint!("{}{told}", outlook(&job.plan, survey, streams));
+    eprint!("{}{forecast}", outlook(&job.plan, survey, streams));
     interrupt::answer_with(format!("stopping: {} (Ctrl-C again to exit immediately)", job.plan.kept()));
     operations.of_tables(job.plan.scale, job.plan.seed);
     let (until, wants_proof) = (flags.until(), !flags.no_verify);

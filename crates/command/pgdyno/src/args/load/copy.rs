@@ -33,9 +33,9 @@ use crate::{
     after_help = "Copies what `pgdyno load tpcb`, `tpcc` or `scaleup` loaded: into schemas of the same database, by \
     INSERT … SELECT, keys \
     afterwards, or into databases, by CREATE DATABASE … TEMPLATE, while nobody is connected to the source, or by \
-    --by dump, as pg_dump and pg_restore do, without a file between. Copies \
-    are named PREFIX_1 to PREFIX_N and must not exist, but with --resume, which goes on with copies that broke off. \
-    Each is verified as after a load. docs/loading.md says how it works.\n\n\
+    --by dump, as pg_dump and pg_restore do, without an intermediate file. Copies are named PREFIX_1 to PREFIX_N and \
+    must not exist, except with --resume, which continues interrupted copies. Each is verified as after a load. \
+    docs/loading.md says how it works.\n\n\
     Examples:\n  \
     pgdyno load copy --server main --into-schemas 4\n  \
     pgdyno load copy --server main -d big --into-databases 4 --jobs 2\n  \
@@ -64,13 +64,13 @@ pub struct CopyArgs {
         help_heading = "How"
     )]
     by: By,
-    /// Name the schema of each copy as its database; takes --by dump
+    /// Name the schema of each copy like its database; needs --by dump
     #[arg(long, conflicts_with = "into_schemas", help_heading = "What")]
     rename_schema: bool,
     /// How the server copies a database, from PostgreSQL 15 on [default: file-copy]
     #[arg(long, value_name = "WAY", conflicts_with = "into_schemas", help_heading = "How")]
     strategy: Option<How>,
-    /// Go on with copies that broke off; those that are whole stay
+    /// Continue interrupted copies; complete ones stay
     #[arg(long, help_heading = "How")]
     resume: bool,
     #[command(flatten, next_help_heading = "How")]
@@ -93,7 +93,7 @@ enum By {
 enum How {
     /// Whole files, between two checkpoints
     FileCopy,
-    /// Page by page, all of them logged
+    /// Page by page, all of them WAL-logged
     WalLog,
 }
 
@@ -133,9 +133,9 @@ pub fn run(args: &CopyArgs, context: &Context) -> Result<ExitCode, Problem> {
     });
     progress.finish();
     operate::end(operations, copied, (false, &args.to.record), |copied| {
-        // What was not verified stands last, where it is read.
+        // What was not verified comes last, where it is read.
         let (passed, failed): (Vec<_>, Vec<_>) = copied.iter().partition(|copy| is_verified(copy));
-        let text = passed.into_iter().chain(failed).map(told).collect();
+        let text = passed.into_iter().chain(failed).map(in_words).collect();
         (Some(text), Exit::of_check(verified(&copied)).into())
     })
 }
@@ -185,13 +185,13 @@ impl CopyArgs {
         let Some(count) = self.into_databases else {
             let names = self.names(&job.target, self.into_schemas.unwrap_or(1));
             let rows = job.plan.rows_total();
-            let show = &mut |at| tell(under_way.begun(), rows, &mut ahead, &at);
+            let show = &mut |at| report(under_way.begun(), rows, &mut ahead, &at);
             return copy_schema(options, job, &names, streams, self.resume, stop, show);
         };
         let names = self.names(&options.database, count);
         if self.by == By::Dump {
             let (how, rows) = ((self.rename_schema, self.resume), job.plan.rows_total());
-            let show = &mut |at| tell(under_way.begun(), rows, &mut ahead, &at);
+            let show = &mut |at| report(under_way.begun(), rows, &mut ahead, &at);
             return copy_by_dump(options, job, &names, how, streams, stop, show);
         }
         let how = (self.strategy.map(How::strategy), self.resume);
@@ -204,8 +204,8 @@ impl CopyArgs {
     }
 }
 
-/// Tells how far a copy is, and how long it and the others may take.
-fn tell(events: &Events, rows: u64, ahead: &mut CopiesAhead, at: &BulkProgress) {
+/// Reports how far a copy is, and how long it and the others may take.
+fn report(events: &Events, rows: u64, ahead: &mut CopiesAhead, at: &BulkProgress) {
     operation::send(events, rows, at);
     ahead.learn(at, events);
 }
@@ -218,7 +218,7 @@ fn pace(copy: &Copied) -> String {
     format!(" (copied in {}{size}{rate})", units::duration(seconds))
 }
 
-fn told(copy: &Copied) -> String {
+fn in_words(copy: &Copied) -> String {
     let Some(proof) = &copy.proof else { return format!("{}: copied and verified before\n", copy.name) };
     let rows = units::plural(proof.tables.iter().map(|table| table.found.rows).sum(), "row");
     let faults = proof.faults();
@@ -229,7 +229,7 @@ fn told(copy: &Copied) -> String {
             format!("{}: verified: {rows}, {what}{}\n", copy.name, pace(copy))
         }
         n => format!(
-            "{}: not verified: {}; was the source written to since it was loaded? `pgdyno load verify` tells\n",
+            "{}: not verified: {}; was the source written to since it was loaded? `pgdyno load verify` shows it\n",
             copy.name,
             units::plural(n as u64, "difference")
         ),

@@ -15,7 +15,7 @@ use crate::{
     operate::RecordFlags,
 };
 
-/// What all loads can be told.
+/// Flags of all loads.
 #[derive(Debug, clap::Args)]
 #[group(skip)]
 #[command(
@@ -28,21 +28,21 @@ pub(super) struct Flags {
     target: Target,
     #[command(flatten, next_help_heading = "What")]
     load: LoadRequest,
-    /// End when this is done; --resume goes on, such as with keys that are to be built later
+    /// Stop when this is done; --resume continues, for example with keys that are built later
     #[arg(long, value_name = "WHAT", conflicts_with = "dry_run", help_heading = "How")]
     until: Option<Until>,
     /// Leave the comparison of all rows at the end to `load verify`
     #[arg(long, help_heading = "How")]
     pub(super) no_verify: bool,
-    /// Go on with a load that broke off
+    /// Resume an interrupted load
     #[arg(long, conflicts_with_all = ["join", "dry_run"], help_heading = "How")]
     resume: bool,
-    /// Share a load that is under way
+    /// Join a load that is running
     #[arg(long, conflicts_with = "dry_run", help_heading = "How")]
     join: bool,
     #[command(flatten, next_help_heading = "How")]
     detach: Detach,
-    /// Say what would be done, what it takes and whether there is room, and end
+    /// Print what would be done, the time and space it needs and whether there is room, and stop
     #[arg(long, conflicts_with = "detach", help_heading = "How")]
     pub(super) dry_run: bool,
     /// Measure a small load of this kind in a schema of its own, on the named server or a temporary one, keep the time
@@ -75,7 +75,7 @@ struct Assumed {
     #[arg(long, value_name = "SIZE", value_parser = block_size, requires = "server_version",
           conflicts_with = "calibrate", help_heading = "How")]
     block_size: Option<u64>,
-    /// Free space for everything on the server's machine, such as 2TB; used in place of what file systems report
+    /// Free space for everything on the server's machine, such as 2TB; used instead of what file systems report
     #[arg(long, value_name = "SIZE", value_parser = room, help_heading = "How")]
     room: Option<u64>,
 }

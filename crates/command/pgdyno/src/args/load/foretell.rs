@@ -12,6 +12,6 @@ use crate::output;
 /// Says what a load would be and how long it may take, and whether there is room.
 pub(super) fn foretell(plan: &LoadPlan, survey: &Survey, streams: u64) -> Result<ExitCode, Problem> {
     let kept = times::kept()?;
-    output::print(&format!("{}{}", outlook(plan, survey, streams), kept.told(plan, survey, streams)))?;
+    output::print(&format!("{}{}", outlook(plan, survey, streams), kept.forecast(plan, survey, streams)))?;
     survey.check_room().map(|()| ExitCode::SUCCESS)
 }

@@ -7,8 +7,8 @@ use pgdyno_rows::load::{Set, Stage, tasks};
 use super::outlook::main_table;
 
 /// What to do where tables that were just loaded are not as they must be.
-const NOT_VERIFIED: &str = "hint: drop the tables and load anew; if nobody else wrote to them, report it: \
-                          a load must not end like this\n";
+const NOT_VERIFIED: &str = "hint: drop the tables and load again; if nobody else wrote to them, report it: a load must \
+                          not end like this\n";
 
 /// Whether a load is right as far as it was compared.
 pub(super) fn loaded(outcome: &BulkOutcome) -> bool {
@@ -51,7 +51,7 @@ pub(super) fn result(job: &Job, outcome: &BulkOutcome) -> String {
         Verified::Here(proof) => return text + &judged(proof, NOT_VERIFIED),
         Verified::Elsewhere => "verified by another process\n",
         Verified::Later => "not verified yet: `pgdyno load verify` compares all rows\n",
-        Verified::Unfinished => "ended before its last stage, as asked for: --resume goes on\n",
+        Verified::Unfinished => "ended before its last stage, as requested: --resume continues\n",
     };
     text + last_line
 }
@@ -69,7 +69,7 @@ fn phases(time: &StageTime, workers: &KeyWorkers, main: &str) -> String {
     if let (Stage::Keys, Some(asked)) = (time.stage, workers.asked) {
         let seen = |span: Option<Span>| span.map_or_else(|| "not seen".to_owned(), |span| span.to_string());
         text.push_str(&format!(
-            "    parallel workers for a key of {main}: asked for {asked}, planned {}, at work {}\n",
+            "    parallel workers for a key of {main}: requested {asked}, planned {}, launched {}\n",
             seen(workers.planned),
             seen(workers.launched)
         ));

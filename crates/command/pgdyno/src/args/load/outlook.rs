@@ -91,7 +91,7 @@ fn way(plan: &LoadPlan) -> String {
             units::plural(partitions.count, "partition")
         ),
         (None, Way::Stream) => {
-            "one stream for a table, frozen as it is written: after a kill it begins anew".to_owned()
+            "one stream for a table, frozen as it is written: after a kill it starts again".to_owned()
         }
         (None, _) => format!("{chunks}{by_server}, then frozen by VACUUM"),
     }

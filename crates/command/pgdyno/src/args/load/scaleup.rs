@@ -15,7 +15,7 @@ use crate::context::Context;
     mut_arg("foreign_keys", |flag| flag.hide(true)),
     after_help = "The tables of the article \"PostgreSQL 9.6 scale-up: high concurrency, against 9.5\": test (id int, \
     info text, crt_time timestamp) with a primary key, and log (id serial8, c1 to c20 int8 default 0, crt_time \
-    timestamptz) with BRIN indexes on id and crt_time, its sequence going on behind the rows. The article begins with \
+    timestamptz) with BRIN indexes on id and crt_time, its sequence continuing after the rows. The article begins with \
     log empty. info is the MD5 of seed and key; times are 3 µs apart. All else is as with `load tpcb`: --resume, \
     --join, `load verify`, `load copy`.\n\n\
     Examples:\n  \

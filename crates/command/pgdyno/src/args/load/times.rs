@@ -152,7 +152,7 @@ impl KeptTimes {
     }
 
     /// How long a load may take, in words, a line for each thing to know.
-    pub(super) fn told(&self, plan: &LoadPlan, survey: &Survey, streams: u64) -> String {
+    pub(super) fn forecast(&self, plan: &LoadPlan, survey: &Survey, streams: u64) -> String {
         let mut text = String::new();
         let mut line = |what: &str, value: String| text.push_str(&format!("  {what:<10} {value}\n"));
         let scene = scene(survey, streams);

@@ -12,9 +12,10 @@ use crate::context::Context;
 #[derive(Debug, clap::Args)]
 #[command(
     disable_help_flag = true,
-    after_help = "Tables go into the first schema of the search path, in which they must not exist. What is done is \
-    kept in the schema pgdyno_load beside them: after a kill, a lost connection or a restart of the server, --resume \
-    goes on. Other processes share a load by --join, also from other hosts. docs/loading.md says how it works.\n\n\
+    after_help = "Tables go into the first schema of the search path, in which they must not exist. Progress is \
+    recorded in the schema pgdyno_load of the database: after a kill, a lost connection or a restart of the server, \
+    --resume continues. Other processes, also on other hosts, share a load by --join. docs/loading.md says how it \
+    works.\n\n\
     Examples:\n  \
     pgdyno load tpcb --server main --scale 100 --dry-run\n  \
     pgdyno load tpcb --server main --scale 1000 --partitions 16 --jobs 8\n  \

@@ -93,13 +93,13 @@ impl Tpcc {
         self.request(None).plan(self.flags.streams())?;
         let mut schemas = Schemas::of(&options, &stop)?;
         let names: Vec<_> = (1..=count).map(|number| format!("{SCHEMA}{number}")).collect();
-        let stands = names.iter().map(|name| schemas.state(name)).collect::<Result<Vec<_>, _>>()?;
-        let first = self.first_of(&names, &stands)?;
+        let states = names.iter().map(|name| schemas.state(name)).collect::<Result<Vec<_>, _>>()?;
+        let first = self.first_of(&names, &states)?;
         let mut operations = begin(&self.flags, (&options, Set::Tpcc), context, &stop, &progress)?;
-        let mut left = stands.iter().filter(|stand| matches!(stand, SchemaState::Nothing)).count() as u64;
+        let mut left = states.iter().filter(|state| matches!(state, SchemaState::Nothing)).count() as u64;
         let mut loaded = String::new();
-        let done = names.iter().zip(&stands).zip(0..).try_fold(true, |right, ((name, stand), number)| {
-            if !right || matches!(stand, SchemaState::Loaded(_)) {
+        let done = names.iter().zip(&states).zip(0..).try_fold(true, |right, ((name, state), number)| {
+            if !right || matches!(state, SchemaState::Loaded(_)) {
                 if right {
                     loaded += &format!("{name}: loaded and verified before\n");
                 }
@@ -107,8 +107,8 @@ impl Tpcc {
             }
             let set = self.numbered(first, number);
             let (job, outcome) =
-                self.load_set(&mut operations, &mut schemas, (name, stand), &set, left, &stop)?;
-            left -= u64::from(matches!(stand, SchemaState::Nothing));
+                self.load_set(&mut operations, &mut schemas, (name, state), &set, left, &stop)?;
+            left -= u64::from(matches!(state, SchemaState::Nothing));
             loaded += &result(&job, &outcome);
             Ok(outcome::loaded(&outcome))
         });
@@ -134,7 +134,7 @@ impl Tpcc {
         &self,
         operations: &mut Operations,
         schemas: &mut Schemas,
-        (name, stand): (&str, &SchemaState),
+        (name, state): (&str, &SchemaState),
         set: &LoadRequest,
         left: u64,
         stop: &Stop,
@@ -144,7 +144,7 @@ impl Tpcc {
         let options = schemas.within(name);
         let mut bulk = BulkLoad::new(&options, streams, stop)?;
         bulk.with_room(self.flags.room_bytes());
-        let entry = if matches!(stand, SchemaState::Begun(_)) { Entry::Resume } else { Entry::New };
+        let entry = if matches!(state, SchemaState::Begun(_)) { Entry::Resume } else { Entry::New };
         if entry == Entry::New {
             bulk.survey(set)?.1.check_room_for(left)?;
         }
@@ -154,8 +154,8 @@ impl Tpcc {
     }
 
     /// Seed and timestamp of the first set; a resumed load keeps its own.
-    fn first_of(&self, names: &[String], stands: &[SchemaState]) -> Result<(u64, i64), Problem> {
-        let known = stands.iter().zip(0..).find_map(|(stand, number)| match stand {
+    fn first_of(&self, names: &[String], states: &[SchemaState]) -> Result<(u64, i64), Problem> {
+        let known = states.iter().zip(0..).find_map(|(state, number)| match state {
             SchemaState::Begun(job) | SchemaState::Loaded(job) => Some((job, number)),
             SchemaState::Nothing => None,
         });
@@ -165,7 +165,8 @@ impl Tpcc {
             Some((job, number)) if resumes => Ok((job.plan.seed.wrapping_sub(number), job.plan.at_us)),
             Some((_, number)) => {
                 let what = format!("could not load: schema {} holds a load already", names[number as usize]);
-                Err(Problem::wrong_request(what).hint("go on with --resume, or load into another database"))
+                Err(Problem::wrong_request(what)
+                    .hint("continue with --resume, or load into another database"))
             }
         }
     }

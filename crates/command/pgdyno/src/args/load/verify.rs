@@ -39,10 +39,10 @@ pub struct Verify {
     #[arg(short, long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..=100_000_000),
           help_heading = "What")]
     scale: Option<u64>,
-    /// Look at the structure of tables and indexes, too, by the extension amcheck (PostgreSQL 10 and newer)
+    /// Also check the structure of tables and indexes, by the extension amcheck (PostgreSQL 10 and newer)
     #[arg(long, help_heading = "What")]
     amcheck: bool,
-    /// Create amcheck in the database where it is not there
+    /// Create the extension amcheck if the database lacks it
     #[arg(long, requires = "amcheck", help_heading = "How")]
     create_extension: bool,
     #[command(flatten, next_help_heading = "How")]
