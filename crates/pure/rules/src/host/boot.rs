@@ -425,29 +425,12 @@ mod tests {
     }
 
     #[test]
-    fn hosts_are_judged() {
+    fn words_of_processors_and_disks_are_judged() {
         use Standing::{Fine, Improve, NoEffect, Obsolete, Unknown};
         let on_kernel =
             |word: &str, release: &str| with(&[word], |host| release.clone_into(&mut host.kernel.release));
         let idling =
             |word: &str, driver: &str| with(&[word], |host| host.cpu.idle_driver = Some(driver.to_owned()));
-        let in_mode = |word: &str, mode: &str| {
-            with(&[word], |host| host.memory.transparent.enabled = Some(mode.to_owned()))
-        };
-        let of_size = |default_bytes, version_num: Option<u32>| {
-            with(&["hugepagesz=1G", "hugepages=64"], |host| {
-                host.memory.default_huge_page_bytes = Some(default_bytes);
-                host.server = version_num
-                    .map(|number| ServerProcess { version_num: Some(number), ..ServerProcess::default() });
-            })
-        };
-        let clocked = |word: &str, current: &str, available: &[&str]| {
-            with(&[word], |host| {
-                host.kernel.clocks.current = Some(current.to_owned());
-                host.kernel.clocks.available = available.iter().map(|&source| source.to_owned()).collect();
-            })
-        };
-        let counted = |word: &str, current: &str| clocked(word, current, &[]);
         check_hosts(&[
             ("numa=off", booted(&["ro", "numa=off"]), &[Improve]),
             ("numa=off", with(&["numa=off"], |host| host.cpu.sockets = Some(2)), &[Improve]),
@@ -482,6 +465,36 @@ mod tests {
             ("processor.max_cstate", idling("processor.max_cstate=1", "acpi_idle"), &[Fine]),
             ("processor.max_cstate", idling("processor.max_cstate=1", "haltpoll"), &[]),
             ("processor.max_cstate", idling("ro", "haltpoll"), &[]),
+            ("scsi_mod.scan", booted(&["scsi_mod.scan=sync"]), &[NoEffect]),
+            ("scsi_mod.scan", booted(&["scsi_mod.scan=none"]), &[]),
+            ("scsi_mod.scan", booted(&["scsi_mod.scanner=sync"]), &[]),
+            ("isolcpus", booted(&["isolcpus=2-7"]), &[Improve]),
+            ("isolcpus", booted(&["isolcpus="]), &[]),
+            ("isolcpus", booted(&["nohz_full=2-7"]), &[]),
+        ]);
+    }
+
+    #[test]
+    fn words_of_memory_and_clocks_are_judged() {
+        use Standing::{Fine, Improve, NoEffect};
+        let in_mode = |word: &str, mode: &str| {
+            with(&[word], |host| host.memory.transparent.enabled = Some(mode.to_owned()))
+        };
+        let of_size = |default_bytes, version_num: Option<u32>| {
+            with(&["hugepagesz=1G", "hugepages=64"], |host| {
+                host.memory.default_huge_page_bytes = Some(default_bytes);
+                host.server = version_num
+                    .map(|number| ServerProcess { version_num: Some(number), ..ServerProcess::default() });
+            })
+        };
+        let clocked = |word: &str, current: &str, available: &[&str]| {
+            with(&[word], |host| {
+                host.kernel.clocks.current = Some(current.to_owned());
+                host.kernel.clocks.available = available.iter().map(|&source| source.to_owned()).collect();
+            })
+        };
+        let counted = |word: &str, current: &str| clocked(word, current, &[]);
+        check_hosts(&[
             // The mode is unknown.
             ("transparent_hugepage=", booted(&["transparent_hugepage=never"]), &[]),
             ("transparent_hugepage=", in_mode("transparent_hugepage=never", "never"), &[Fine]),
@@ -509,14 +522,8 @@ mod tests {
             ("tsc=", counted("tsc=reliable", "kvm-clock"), &[NoEffect]),
             ("tsc=", counted("tsc=unstable", "hpet"), &[Improve]),
             ("tsc=", counted("ro", "tsc"), &[]),
-            ("scsi_mod.scan", booted(&["scsi_mod.scan=sync"]), &[NoEffect]),
-            ("scsi_mod.scan", booted(&["scsi_mod.scan=none"]), &[]),
-            ("scsi_mod.scan", booted(&["scsi_mod.scanner=sync"]), &[]),
             ("hugepages=", hugepages_host(&["hugepages=1000"], 1000), &[Fine]),
             ("hugepages=", hugepages_host(&["hugepages=1000"], 900), &[NoEffect]),
-            ("isolcpus", booted(&["isolcpus=2-7"]), &[Improve]),
-            ("isolcpus", booted(&["isolcpus="]), &[]),
-            ("isolcpus", booted(&["nohz_full=2-7"]), &[]),
             ("clocksource=", booted(&["clocksource=tsc"]), &[]),
             ("tsc=", booted(&["tsc=reliable"]), &[]),
         ]);

@@ -10,7 +10,7 @@ use super::{
     remedy::Remedy,
     rule::{Facts, Given, Rule},
 };
-use crate::{Finding, Page, Standing, Today};
+use crate::{Finding, Page, Today};
 
 /// Rules of this family, in the order in which they are printed.
 pub const RULES: &[Rule] = &[
@@ -260,7 +260,10 @@ mod tests {
     use pgdyno_inventory::{Inventory, Swap};
 
     use super::*;
-    use crate::host::testing::{changes, check_hosts, check_values, findings, host, standings, with_server};
+    use crate::{
+        Standing,
+        host::testing::{changes, check_hosts, check_values, findings, host, standings, with_server},
+    };
 
     #[test]
     fn values_are_judged() {
