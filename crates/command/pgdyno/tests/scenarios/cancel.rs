@@ -67,8 +67,8 @@ impl Scene {
         assert_eq!(output.status.code(), Some(3), "{args:?}: {said}");
         assert!(said.contains("stopping") && said.contains("stopped"), "{args:?}: {said}");
         assert!(!said.contains("canceling statement"), "the caller does not see it: {said}");
-        let anew = args.contains(&"stream");
-        assert!(!anew || said.matches("a partly filled table begins anew").count() == 2, "{said}");
+        let restarts = args.contains(&"stream");
+        assert!(!restarts || said.matches("a partly filled table is filled again").count() == 2, "{said}");
     }
 }
 
