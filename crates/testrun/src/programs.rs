@@ -22,8 +22,8 @@ pub struct Program {
     pub dir: PathBuf,
 }
 
-/// A command without what Cargo tells a program of its own package. If that were passed on, build scripts that depend
-/// on it would run again, and everything above them would be rebuilt.
+/// A command without the variables in which Cargo describes a program's own package. If they were passed on, build
+/// scripts that depend on them would run again, and everything above them would be rebuilt.
 pub fn without_package(program: impl AsRef<std::ffi::OsStr>) -> Command {
     let mut command = Command::new(program);
     for (name, _) in env::vars_os() {

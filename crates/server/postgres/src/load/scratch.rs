@@ -70,7 +70,7 @@ impl Scratch {
         if self.had_loads {
             return Ok(());
         }
-        // Whoever began to load meanwhile has a row there.
+        // A load that began meanwhile has a row there.
         session.execute(
             "DO $$BEGIN LOCK pgdyno_load.job; IF NOT EXISTS (SELECT FROM pgdyno_load.job) THEN \
              DROP SCHEMA pgdyno_load CASCADE; END IF; END$$",

@@ -265,7 +265,7 @@ impl<'a> BulkLoad<'a> {
             let problem = Problem::wrong_request("could not join the load: no other process works on it");
             return Err(problem.hint("continue it with --resume"));
         }
-        // Whoever joins at once finds this process, also before its streams are connected.
+        // A process that joins at once finds this process, also before its streams are connected.
         ledger::be_present(&mut self.session, &job)
             .map_err(|error| error.into_problem("could not take part in the load"))?;
         let there = self.sizes(&job).map_err(|error| error.into_problem("could not read sizes"))?;
