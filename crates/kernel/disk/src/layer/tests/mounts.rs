@@ -118,7 +118,7 @@ fn a_stale_mount_is_named_with_the_way_out() {
     let [source, at] = ["source", "at"].map(|name| dir.path().join(name));
     fs::create_dir(&source).and_then(|()| fs::create_dir(&at)).expect("they are new");
     let mut child = Command::new(std::env::current_exe().expect("it runs"))
-        .args(["--exact", "tests::mounts::a_process_that_is_killed", "--ignored", "--nocapture"])
+        .args(["--exact", "layer::tests::mounts::a_process_that_is_killed", "--ignored", "--nocapture"])
         .env(KILLED, dir.path())
         .stdout(Stdio::piped())
         .spawn()
