@@ -496,7 +496,7 @@ fn ctrl_c_ends_all_programs_and_the_build_continues() {
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(
-        said.contains("error: interrupted while") && said.contains("hint: the same command goes on"),
+        said.contains("error: interrupted while") && said.contains("hint: the same command continues"),
         "{said}"
     );
     assert_eq!(workers_in(&yard.place.path("cache")), Vec::<u32>::new());
