@@ -14,15 +14,15 @@ pub mod flame;
 pub mod lanes;
 pub mod layout;
 pub mod marks;
-mod paint;
 pub mod phrase;
 mod render;
+mod terminal;
 mod words;
 pub mod wrap;
 
 pub use document::{Document, Short};
-pub use paint::{Paint, WIDTH};
 pub use render::{
     HTML_MARK, SHORT_LINES, csv, csv_blocks, cut, html, markdown, next, paste, short, short_of_blocks, text,
     text_of_blocks,
 };
+pub use terminal::{Paint, WIDTH};

@@ -6,6 +6,23 @@ use pgdyno_core::problem::Problem;
 
 use super::Address;
 
+/// Explanation of EADDRNOTAVAIL for a connection that requests no particular local address.
+pub(crate) const NO_PORT_LEFT: &str = "no local port is left (net.ipv4.ip_local_port_range): \
+                                       those of closed connections are free again after a minute";
+
+/// Why a connection could not be opened, in words.
+pub(crate) fn describe(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::NotFound => "there is no such socket".to_owned(),
+        io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
+        io::ErrorKind::AddrNotAvailable => NO_PORT_LEFT.to_owned(),
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            "no answer within the connect timeout".to_owned()
+        }
+        _ => error.to_string(),
+    }
+}
+
 /// Error or notice reported by the server (PostgreSQL manual, "Error and Notice Message Fields").
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ServerError {

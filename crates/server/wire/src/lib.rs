@@ -22,9 +22,10 @@ pub use address::{
     NoticeReceiver, OsUser, Password, ProtocolVersion, RequireAuth, Roots, ScramKeys, SessionAttrs, Sources,
     SslMode, TcpSettings, TlsSettings, TlsVersion, WhyIgnored,
 };
-pub(crate) use connect::{NO_PORT_LEFT, try_connect, try_everywhere};
 pub use connect::{NOBODY_THERE, connect, connect_unless, try_connect_unless};
+pub(crate) use connect::{try_connect, try_everywhere};
 pub use copy::CopyIn;
+pub(crate) use error::{NO_PORT_LEFT, describe};
 pub use error::{ServerError, Tried, WireError};
 pub use fields::Fields;
 pub use pooler::{PoolMode, Pooler, find_pooler};

@@ -7,8 +7,8 @@ use crate::{
     block::{Align, Block, Doubt, Facts, Row, Table},
     document::Document,
     layout,
-    paint::WIDTH,
     phrase::Phrase,
+    terminal::WIDTH,
     wrap,
 };
 

@@ -8,7 +8,7 @@ use crate::{
     block::{Block, Doubt, NO_DOUBT, Section, Table},
     document::Document,
     document::Short,
-    paint::{Paint, WIDTH},
+    terminal::{Paint, WIDTH},
     wrap,
 };
 

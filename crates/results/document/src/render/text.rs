@@ -5,8 +5,8 @@ use crate::{
     block::{Align, Block, Column, Doubt, Fact, Facts, Group, NO_DOUBT, Prose, Row, Section, Table, Tone},
     document::Document,
     layout::{self, GAP},
-    paint::{Paint, WIDTH},
     phrase::Phrase,
+    terminal::{Paint, WIDTH},
     wrap,
 };
 

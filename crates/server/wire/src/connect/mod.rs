@@ -18,7 +18,8 @@ pub(crate) use cancel::Canceller;
 pub(crate) use socket::{Socket, WaitLimits};
 
 use super::{
-    Address, ConnectOptions, Host, Session, SessionAttrs, SslMode, Tried, WireError, session::Incoming,
+    Address, ConnectOptions, Host, Session, SessionAttrs, SslMode, Tried, WireError, describe,
+    session::Incoming,
 };
 use channel::{Failed, Place, Way, encrypt};
 use startup::Startup;
@@ -90,22 +91,6 @@ fn reason(error: &WireError) -> String {
     match error {
         WireError::Io(error) => describe(error),
         other => other.to_string(),
-    }
-}
-
-/// Explanation of EADDRNOTAVAIL for a connection that requests no particular local address.
-pub(crate) const NO_PORT_LEFT: &str = "no local port is left (net.ipv4.ip_local_port_range): \
-                                       those of closed connections are free again after a minute";
-
-fn describe(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::NotFound => "there is no such socket".to_owned(),
-        io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
-        io::ErrorKind::AddrNotAvailable => NO_PORT_LEFT.to_owned(),
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            "no answer within the connect timeout".to_owned()
-        }
-        _ => error.to_string(),
     }
 }
 
