@@ -1,4 +1,4 @@
--- What "PostgreSQL 9.6 scale-up: high concurrency, against 9.5" (digoal, 2016-10-02) has beside test and log.
+-- What "PostgreSQL 9.6 scale-up: high concurrency, against 9.5" (digoal, 2016-10-02) has in addition to test and log.
 
 -- Cases 5 and 6: one such table for each client, log0 for the first. LIKE takes defaults and indexes over, and with
 -- the default the one sequence of all, as in the article.

@@ -9,13 +9,12 @@ use std::{
 };
 
 use crate::{
-    Failure, Kind,
+    failure::Failure,
     programs::{Program, without_package},
     sum::Sum,
 };
 
-/// Test programs that run at a time. Most of what the first ones do is to wait for servers; each runs several tests at a
-/// time.
+/// Test programs that run at a time. The first ones mostly wait for servers; each runs several tests at a time.
 const AT_ONCE: usize = 2;
 
 /// Programs that start servers, those that take longest first: the others overlap with them.
@@ -35,6 +34,17 @@ const LONG_FORM: &str = "PGDYNO_TEST_ALL";
 
 /// How many tests of a program run at a time, and its variable: long ones compute more.
 const THREADS: (&str, &str) = ("RUST_TEST_THREADS", "4");
+
+/// Which tests are run.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Kind {
+    /// Those that are not ignored.
+    Usual,
+    /// Also the long scenarios of the two majors.
+    Long,
+    /// All, in their long form.
+    All,
+}
 
 /// A run of a test program.
 #[derive(Debug)]
@@ -67,11 +77,11 @@ pub fn passes(kind: Kind, programs: &[Program], of_tests: &[String]) -> Vec<Pass
     let all = [(LONG_FORM, "1"), THREADS];
     match kind {
         Kind::Usual => vec![pass(AT_ONCE, &[], &[])],
+        // Long scenarios compare what they measure, which other programs would disturb.
         Kind::Long => {
-            let mut both = pass(AT_ONCE, &[], &[]);
-            let long = programs.iter().filter(|program| program.name == WITH_SERVERS[0]);
-            long.for_each(|program| both.jobs.push_front(job(program, &[IGNORED, LONG], &[THREADS])));
-            vec![both]
+            let with_long = programs.iter().filter(|program| program.name == WITH_SERVERS[0]);
+            let jobs = with_long.map(|program| job(program, &[IGNORED, LONG], &[THREADS])).collect();
+            vec![pass(AT_ONCE, &[], &[]), Pass { jobs, at_once: 1 }]
         }
         Kind::All if of_tests.is_empty() => vec![
             pass(AT_ONCE, &["--include-ignored", "--skip", ALONE], &all),
@@ -81,7 +91,7 @@ pub fn passes(kind: Kind, programs: &[Program], of_tests: &[String]) -> Vec<Pass
     }
 }
 
-/// Carries out the runs of a pass.
+/// Executes the runs of a pass.
 pub fn run_all(pass: Pass) -> Result<Sum, Failure> {
     let waiting = Mutex::new(pass.jobs);
     let next = || waiting.lock().unwrap_or_else(PoisonError::into_inner).pop_front();
@@ -154,9 +164,9 @@ mod tests {
     }
 
     #[test]
-    fn long_scenarios_overlap_with_the_others() {
+    fn long_scenarios_run_after_the_others() {
         let long = "RUST_TEST_THREADS=4 scenarios --ignored ::long::";
-        assert_eq!(lines(Kind::Long, &[]), [[long, "scenarios ", "pgdyno_core "]]);
+        assert_eq!(lines(Kind::Long, &[]), [vec!["scenarios ", "pgdyno_core "], vec![long]]);
     }
 
     #[test]

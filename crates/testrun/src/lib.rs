@@ -3,29 +3,18 @@
 
 #![allow(clippy::print_stdout)]
 
+mod failure;
 mod jobs;
 mod programs;
 mod sum;
 
-use std::{error::Error, time::Instant};
+use std::time::Instant;
 
+pub use failure::Failure;
+pub use jobs::Kind;
 use jobs::run_all;
 use programs::build;
 pub use sum::Sum;
-
-/// Anything that keeps tests from being run.
-pub type Failure = Box<dyn Error + Send + Sync>;
-
-/// Which tests are run.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
-    /// Those that are not ignored.
-    Usual,
-    /// Also the long scenarios of the two majors.
-    Long,
-    /// All, in their long form.
-    All,
-}
 
 /// What to build and to run.
 #[derive(Debug)]

@@ -9,7 +9,7 @@ use std::{
 
 use serde_json::Value;
 
-use crate::Failure;
+use crate::failure::Failure;
 
 /// A test program.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -25,7 +25,7 @@ pub struct Bookkeeping {
     pub by_number: bool,
     /// Whether each script of `mix` gets counts and a histogram of its own.
     pub by_script: bool,
-    /// Users with think times, instead of a rate: clients then only carry out the users' attempts.
+    /// Users with think times, instead of a rate: clients then only execute the users' attempts.
     pub users: Option<Population>,
     /// Whether to keep no latency histograms except those of steps and statements, which saves a quarter of a MiB per
     /// worker when the tallies are enough.

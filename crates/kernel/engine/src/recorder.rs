@@ -113,7 +113,7 @@ impl Recorder {
     fn boundary_after(&self, start_ns: u64) -> u64 {
         let Timeline { measure_ns, interval_ns, .. } = self.timeline;
         if self.drain_in_intervals && self.timeline.phase(start_ns) == Phase::Drain {
-            // The end of the interval as if the measured interval had gone on.
+            // The end of the interval as if the measured interval had continued.
             let gone = (start_ns - measure_ns) / interval_ns;
             return measure_ns + (gone + 1) * interval_ns;
         }

@@ -53,7 +53,7 @@ pub enum Step {
 /// Makes one connection, in a thread that may block. A stop request ends the waits within a fraction of a second.
 pub type Dial = Box<dyn FnOnce(&Stop) -> io::Result<OwnedFd> + Send>;
 
-/// State machine of one client. The engine calls [`Target::step`] once for every event and carries out what it returns.
+/// State machine of one client. The engine calls [`Target::step`] once for every event and executes what it returns.
 pub trait Target: Send {
     /// Handles an event and returns the next action.
     ///

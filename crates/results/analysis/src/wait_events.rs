@@ -52,7 +52,7 @@ pub static WAIT_EVENTS: &[WaitEvent] = &[
         &["SLRURead"],
     ),
     event("IO:WalSync", "WAL to be durable: a flush of the device, once per group of commits", &["WALSync"]),
-    event("IO:WalWrite", "the kernel to accept written WAL", &["WALWrite"]),
+    event("IO:WalWrite", "the kernel to accept written WAL", &["IO:WALWrite"]),
     event("IPC:BgWorkerShutdown", "a parallel worker to end", &[]),
     event("IPC:ExecuteGather", "parallel workers to deliver rows", &[]),
     event(

@@ -62,7 +62,7 @@ impl Repository {
     }
 
     /// Fetches a file, given by its path in the repository. What may pass by itself (no connection, an overloaded
-    /// server) is tried again.
+    /// server) is retried.
     ///
     /// # Errors
     /// If there is no such file, or it cannot be fetched in time.

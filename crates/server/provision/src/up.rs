@@ -40,7 +40,7 @@ use super::{
 
 /// What helps where a preset is too large for this machine.
 const FIT_HINT: &str =
-    "leave --as-published out, and the preset is fitted to this machine; --set goes over it";
+    "leave --as-published out, and the preset is fitted to this machine; --set overrides it";
 
 /// Longest path of a socket in bytes (`unix(7)`: 108 with the final zero).
 const LONGEST_SOCKET: usize = 107;

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use pgdyno_analysis::compare::bar::Bar;
 
-use super::{flags::Args, found, results::Results};
+use super::{flags::Args, found::found, results::Results};
 use crate::{Failure, workspace::output};
 
 /// Times per loop agree within this share.

@@ -4,13 +4,13 @@
 mod at_depth;
 mod clock;
 pub mod flags;
+mod found;
 mod results;
 mod syncs;
 
 use std::{fs, path::Path, process::Command};
 
 use pgdyno_analysis::compare::bar::Bar;
-use serde_json::Value;
 
 use self::{flags::Args, results::Results};
 use super::{alone::Alone, build_example, build_pgdyno, write_file};
@@ -53,18 +53,4 @@ pub fn run(args: &Args) -> Result<bool, Failure> {
     }
     write_file(args.csv.as_deref(), &results.csv)?;
     Ok(results.tally.conclude())
-}
-
-/// What `pgdyno disk` found, from the record that it wrote.
-fn found(pgdyno: &Path, args: &[&str]) -> Result<Value, Failure> {
-    let runs = tempfile::tempdir()?;
-    let mut command = Command::new(pgdyno);
-    let done = command.arg("disk").args(args).arg("--runs").arg(runs.path()).output()?;
-    let record = fs::read_dir(runs.path())?
-        .flatten()
-        .map(|run| run.path().join("run.json"))
-        .find(|path| path.exists());
-    let record = record.ok_or_else(|| format!("no record: {}", String::from_utf8_lossy(&done.stderr)))?;
-    let record: Value = serde_json::from_str(&fs::read_to_string(record)?)?;
-    Ok(record["operations"][0]["found"]["disk"].clone())
 }

@@ -6,7 +6,7 @@ use pgdyno_analysis::compare::bar::Bar;
 use pgdyno_core::units;
 use serde_json::Value;
 
-use super::{flags::Args, found, results::Results};
+use super::{flags::Args, found::found, results::Results};
 use crate::{Failure, workspace::output};
 
 /// Rates agree within this share.

@@ -6,7 +6,7 @@ use pgdyno_analysis::compare::bar::{Bar, Ratio};
 use pgdyno_core::{tpcc::Shape, units};
 use serde_json::Value;
 
-use super::{Args, PEER};
+use super::loads::{Args, PEER};
 use crate::{
     Failure,
     bench::{Tally, loading::Who, process::Program, server::Own, turns::alternately},

@@ -68,6 +68,7 @@ const OTHERS: &[&str] = &[
     "server/provision/src/run_as.rs",
     "command/pgbench/",
     "server/build/src/",
+    "server/provision/src/builds/",
     "server/provision/src/initdb.rs",
     // Options of systemctl in a unit that `up` prints.
     "server/provision/src/unit.rs",

@@ -634,7 +634,7 @@ fn a_proof_can_be_left_for_later() {
     loaded.make_database("later");
     let said = loaded.place.done(&Loaded::load("later", &["--scale", "1", "--no-verify"]));
     assert!(said.contains("not verified yet") && !said.contains("verified: "), "{said}");
-    assert!(said.contains("parallel workers for a key of accounts: requested  "), "{said}");
+    assert!(said.contains("parallel workers for a key of accounts: requested "), "{said}");
     // Without foreign keys nothing comes after the keys.
     loaded.make_database("keyed");
     let keys = Loaded::load("keyed", &["--scale", "1", "--until", "keys"]);

@@ -175,7 +175,7 @@ fn a_setup_that_fails_shows_its_place() {
     let output = place.run(&["run", &path, "--pg", "18", "--bundle"]);
     let said = text(&output.stderr);
     assert_eq!(output.status.code(), Some(3), "{said}");
-    let first = "could not carry out own/setup.sql:3: column \"nosuch\" does not exist (SQLSTATE 42703)";
+    let first = "could not execute own/setup.sql:3: column \"nosuch\" does not exist (SQLSTATE 42703)";
     assert!(said.contains(first), "{said}");
     assert!(said.contains("\nLINE 2:     SELECT nosuch;\n                   ^\nhint: fix the SQL"), "{said}");
     assert_eq!(place.runs().len(), 0, "nothing was measured, nothing is kept");

@@ -100,7 +100,7 @@ fn settings(duration_ms: u64, rate_per_s: Option<f64>) -> Settings {
     }
 }
 
-/// The connection comes only after the other client has gone on: never, if connecting blocks the loop.
+/// The connection comes only after the other client has continued: never, if connecting blocks the loop.
 #[test]
 fn others_continue_while_a_client_connects() {
     for driver in SocketDriver::usable() {

@@ -25,7 +25,7 @@ pub fn storage(path: &Path) -> io::Result<Storage> {
     read_at(Path::new("/"), path, MOST_LOOPS)
 }
 
-/// Names of the block devices below a directory, through partitions, volumes, arrays and loop devices down to the disks,
+/// Names of the block devices below a directory, through partitions, volumes, arrays and loop devices down to disks,
 /// each once. Empty where the kernel shows no device: overlayfs, tmpfs, FUSE, NFS, btrfs and ZFS.
 pub(crate) fn devices_below(root: &Path, path: &Path) -> Vec<String> {
     let device = mount_of(root, path).and_then(|mount| device_name(root, &mount.device_number));

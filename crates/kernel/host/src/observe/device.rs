@@ -1,4 +1,4 @@
-//! Block devices (`/proc/diskstats`, Documentation/admin-guide/iostats.rst), reckoned as `iostat -x` does.
+//! Block devices (`/proc/diskstats`, Documentation/admin-guide/iostats.rst), computed as `iostat -x` does.
 
 use std::{collections::BTreeMap, fs, path::Path};
 

@@ -115,8 +115,8 @@ impl Inventory {
         self.sysctl_number("vm.overcommit_memory").unwrap_or(0)
     }
 
-    /// The pool of explicit huge pages of the default size. Where only `vm.nr_hugepages` is known, none of them is taken
-    /// for used; where nothing is, the size of a page is 0.
+    /// The pool of explicit huge pages of the default size. Where only `vm.nr_hugepages` is known, none of them is
+    /// taken for used; where nothing is, the size of a page is 0.
     pub fn default_huge_pages(&self) -> HugePagePool {
         const USUAL_ON_X86: u64 = 2 << 20;
         let Memory { huge_pages: pools, default_huge_page_bytes: size, .. } = &self.memory;

@@ -325,7 +325,7 @@ pub struct CellRun {
     /// first. Empty if they are not known.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub slowest_seconds_ns: Vec<u64>,
-    /// Longest time within the measured interval in which no client committed, in nanoseconds; absent if it is not known.
+    /// Longest time within the measured interval in which no client committed, in nanoseconds; absent if unknown.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub longest_silence_ns: Option<u64>,
     /// Lag behind the schedule (begin − scheduled); `None` in a closed loop, which has none by definition.

@@ -1,4 +1,4 @@
-//! The `postgresql.conf` of servers that pgdyno starts: the rules of `pgdyno-settings`, of which these servers get a part.
+//! The `postgresql.conf` of servers that pgdyno starts: a part of the rules of `pgdyno-settings`.
 //!
 //! No rule touches durability: `fsync`, `full_page_writes` and `synchronous_commit` stay as the server has them.
 

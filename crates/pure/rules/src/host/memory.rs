@@ -371,7 +371,8 @@ fn judge_swap(given: &Given<'_>) -> Option<Finding> {
     let used_bytes = units::bytes(used);
     let finding = match used > memory.total_bytes / 50 {
         true => given.improve(format!(
-            "{used_bytes} are on a swap disk, more than 2 % of the memory: if they belong to sessions, these wait for it."
+            "{used_bytes} are on a swap disk, more than 2 % of the memory: \
+             if they belong to sessions, these wait for it."
         )),
         false => given.fine(format!("{used_bytes} of the areas on disks are used.")),
     };

@@ -305,8 +305,8 @@ fn judge_expire(given: &Given<'_>, value: u64) -> Finding {
 fn judge_period(given: &Given<'_>, value: u64) -> Finding {
     match value {
         0 => {
-            let reason = "Periodic writing of dirty pages is off, so that files that are never synced may stay in memory \
-                          for hours.";
+            let reason = "Periodic writing of dirty pages is off, so that files that are never synced may stay in \
+                          memory for hours.";
             given.improve(reason).set_sysctl(500)
         }
         _ => given.fine("The age of pages decides what is written, not how often the kernel looks."),

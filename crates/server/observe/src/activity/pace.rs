@@ -13,8 +13,8 @@ const HURRY: u32 = 20;
 const RECENT: usize = 8;
 
 /// When to ask a reader again: as often as it is meant for, unless its answers take more than half a per cent of the
-/// time, as those of [`TableReader`](crate::activity::TableReader) do with thousands of tables. The quickest of the last
-/// answers counts: slower ones waited for a CPU or a lock, and cost no more. The first one does not count.
+/// time, as those of [`TableReader`](crate::activity::TableReader) do with thousands of tables. The quickest of the
+/// last answers counts: slower ones waited for a CPU or a lock, and cost no more. The first one does not count.
 #[derive(Debug, Clone)]
 pub struct Pace {
     every: Duration,

@@ -318,7 +318,7 @@ mod tests {
     fn the_program_of_this_process_is_read() {
         let own = of_process(std::process::id()).expect("it is a program of this machine");
         assert_eq!(own.symbols, Symbols::All);
-        assert!(own.path.contains("pgdyno_profile"), "{}", own.path);
+        assert!(own.path.contains("pgdyno_observe"), "{}", own.path);
         assert_eq!(of_process(u32::MAX), None);
     }
 }

@@ -72,7 +72,7 @@ fn execute(session: &mut Session, sql: &Sql, variables: &Variables) -> Result<()
 /// The server's error with the line of the statement and a caret, as psql shows it.
 fn failed(error: WireError, place: &str) -> Problem {
     let said = libpq::message(&error);
-    let problem = error.into_problem(&format!("could not carry out {place}"));
+    let problem = error.into_problem(&format!("could not execute {place}"));
     let lines: Vec<_> = said.lines().skip(1).filter(|line| !line.starts_with("HINT:  ")).collect();
     let problem = if lines.is_empty() { problem } else { problem.detail(lines.join("\n")) };
     if problem.hint.is_some() { problem } else { problem.hint("fix the SQL there; it was rolled back") }

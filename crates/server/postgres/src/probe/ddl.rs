@@ -354,7 +354,7 @@ impl DdlProbe<'_> {
     /// end, without opening sessions.
     fn shared(&mut self, table: &Table, statement: Statement) -> Result<Once, Problem> {
         let failed = |error: WireError| {
-            error.into_problem(&format!("could not carry out {} on {}", statement.name, table.shown()))
+            error.into_problem(&format!("could not execute {} on {}", statement.name, table.shown()))
         };
         let parts = self.session.query(&format!(
             "WITH RECURSIVE {} SELECT pg_catalog.format('%I.%I', n.nspname, c.relname) FROM tree \
@@ -418,7 +418,7 @@ impl DdlProbe<'_> {
                 .detail(format!("for {}", statement.name))
                 .hint(format!("{hint}. {left}"));
         }
-        let what = format!("could not carry out {} on {}", statement.name, table.shown());
+        let what = format!("could not execute {} on {}", statement.name, table.shown());
         let problem = error.into_problem(&what);
         if self.request.commit && problem.hint.is_none() { problem.hint(MAY_BE_LEFT) } else { problem }
     }

@@ -248,7 +248,7 @@ impl<'a> BulkLoad<'a> {
     /// Begins a load, or finds the one to take part in.
     ///
     /// # Errors
-    /// There is no load to carry out.
+    /// There is no load to execute.
     pub fn enter(&mut self, entry: Entry, request: &LoadRequest) -> Result<(Job, Survey), Problem> {
         if entry == Entry::New {
             let (plan, survey) = self.survey(request)?;

@@ -7,7 +7,7 @@ use ring::{digest, hmac};
 
 use pgdyno_wire::fake::message;
 
-/// How the server carries out SCRAM.
+/// How the server performs SCRAM.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scram {
     /// Correctly.
