@@ -8,7 +8,7 @@ mod found;
 mod results;
 mod syncs;
 
-use std::{fs, path::Path, process::Command};
+use std::{fs, process::Command};
 
 use pgdyno_analysis::compare::bar::Bar;
 

@@ -52,17 +52,17 @@ const LOAD_BAR: Bar = Bar::AtLeast(3.0);
 /// Those of a thousand warehouses, over 100 connections by two threads.
 const PACED: [&str; 3] = ["1000", "100", "2"];
 /// Name of go-tpc in output.
-pub const PEER: &str = "peer";
+pub(super) const PEER: &str = "peer";
 /// Password of the superuser of an own server that listens only on the loopback interface.
 const PASSWORD: &str = "for-this-run";
 
 impl Args {
-    pub fn wants(&self, part: &str) -> bool {
+    pub(super) fn wants(&self, part: &str) -> bool {
         !self.skip.iter().any(|skipped| skipped == part)
     }
 
     /// A server that both programs can connect to.
-    pub fn server(&self) -> Result<Own, Failure> {
+    pub(super) fn server(&self) -> Result<Own, Failure> {
         let most = self.terminals.iter().copied().max().unwrap_or(0);
         let server = request(&self.loads.pg_bindir, &self.loads.data, (2 * self.loads.jobs).max(most));
         let own = Own::start(pgdyno_provision::Request { listen: Some(LOOPBACK.into()), ..server }, None)?;
@@ -76,7 +76,7 @@ impl Args {
     }
 
     /// A command of go-tpc.
-    pub fn peer(&self, own: &Own, what: &str, database: &str) -> Command {
+    pub(super) fn peer(&self, own: &Own, what: &str, database: &str) -> Command {
         let mut command = Command::new(&self.peer);
         let (port, user, warehouses) = (own.port().to_string(), own.superuser(), self.warehouses.to_string());
         command.args(["tpcc", what, "--warehouses", &warehouses, "-D", database]);
@@ -86,7 +86,7 @@ impl Args {
     }
 
     /// The command of a program that loads without checks.
-    pub fn load(&self, own: &Own, pgdyno: &Path, who: Who, database: &str) -> Command {
+    pub(super) fn load(&self, own: &Own, pgdyno: &Path, who: Who, database: &str) -> Command {
         let jobs = self.loads.jobs.to_string();
         match who {
             Who::Peer => {
@@ -104,7 +104,7 @@ impl Args {
         }
     }
 
-    pub fn compare_loads(&self, ring: &mut Ring, tally: &mut Tally) -> Result<(), Failure> {
+    pub(super) fn compare_loads(&self, ring: &mut Ring, tally: &mut Tally) -> Result<(), Failure> {
         let command = |ring: &Ring, who| self.load(&ring.own, &ring.pgdyno, who, DATABASE);
         // A first load, not counted, creates WAL segments that are recycled from here on.
         let mut first = command(ring, Who::Pgdyno);
@@ -130,14 +130,14 @@ impl Args {
     }
 
     /// Approximate number of rows of all tables.
-    pub fn rows(&self) -> Result<u64, Failure> {
+    pub(super) fn rows(&self) -> Result<u64, Failure> {
         let wish =
             LoadRequest { set: Set::Tpcc, scale: Some(self.warehouses.into()), ..LoadRequest::default() };
         Ok(wish.plan(1).map_err(|problem| problem.what)?.rows_total())
     }
 
     /// Runs the terminals: the CPUs that the driver used.
-    pub fn pacing(&self) -> Result<impl FnMut(u32) -> Result<f64, Failure>, Failure> {
+    pub(super) fn pacing(&self) -> Result<impl FnMut(u32) -> Result<f64, Failure>, Failure> {
         let program = build_example("pgdyno-postgres", "paced")?;
         Ok(move |_| {
             let printed = output(Command::new(&program).args(PACED).arg(self.seconds.to_string()))?;
