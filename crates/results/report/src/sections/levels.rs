@@ -262,7 +262,8 @@ const REASONS: [(&str, &str); 4] = [
 ];
 
 /// What a star after a verdict means.
-const STAR: &str = "* significant after Holm correction over all levels and scripts (family-wise error 5 %).";
+const STAR: &str =
+    "* significant after Holm correction over all levels and scripts (family-wise error: one in twenty).";
 
 /// Confidence and margin of the verdicts, and reasons for missing ones.
 fn judged(run: &Run<'_>, levels: &LevelsRecord) -> Vec<Phrase> {
