@@ -1,5 +1,5 @@
-//! `bench-tpcc`: pgdyno's TPC-C and go-tpc alternately on one server: `loads`, then transactions in `runs`; then the cost of
-//! pacing terminals.
+//! `bench-tpcc`: pgdyno's TPC-C and go-tpc alternately on one server: `loads`, then transactions in `runs`; then the
+//! cost of pacing terminals.
 
 mod loads;
 mod runs;

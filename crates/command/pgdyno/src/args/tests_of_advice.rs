@@ -55,7 +55,7 @@ const SPEAKERS: &[(&str, &[&str])] = &[
     ("results/record/src/", MEASURING),
     ("pure/rows/src/load/table_options.rs", MEASURING),
     // A number of rows or warehouses is that of the load of these tables, or of a plan.
-    ("pure/rows/src/load/plan.rs", &["run"]),
+    ("pure/rows/src/load/request.rs", &["run"]),
     ("pure/rows/src/load/size.rs", &["load scaleup", "run"]),
     ("command/top/src/", &["top"]),
 ];

@@ -213,12 +213,17 @@ pub(super) fn broken(request: &IoRequest, error: &FileRunError) -> Problem {
 mod tests {
     use std::io::IoSliceMut;
 
-    use rustix::io::{ReadWriteFlags, preadv2};
+    use rustix::{
+        fs::{Advice, fadvise},
+        io::{ReadWriteFlags, preadv2},
+    };
 
     use super::{super::request::tests::sample, *};
 
     /// Blocks of the file that the kernel has without asking a device.
     fn cached_blocks(file: &File, blocks: u64) -> usize {
+        // Asking for a block begins to read it; without this advice also those after it, before they are asked for.
+        fadvise(file, 0, None, Advice::Random).expect("it is a file");
         let mut block = vec![0; 8_192];
         let is_cached = |number: &u64| {
             let mut to = [IoSliceMut::new(&mut block)];

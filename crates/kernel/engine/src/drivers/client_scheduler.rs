@@ -293,7 +293,7 @@ impl<T: Target, S: Sockets> ClientScheduler<T, S> {
         }
     }
 
-    /// Carries out a client's steps until it has to wait. `now_ns` is the time at which `step` was returned.
+    /// Executes a client's steps until it has to wait. `now_ns` is the time at which `step` was returned.
     fn carry_out(&mut self, index: usize, mut step: Step, mut now_ns: u64) -> io::Result<()> {
         let (mut sent, mut ended) = (false, false);
         loop {

@@ -25,7 +25,7 @@ use crate::driving::{
 /// Argument by which the program becomes a driver process.
 pub const COMMAND: &str = "driver";
 
-/// Carries out `orders`, and writes events to `output`, until the run is over or the other end is closed.
+/// Executes `orders`, and writes events to `output`, until the run is over or the other end is closed.
 ///
 /// # Errors
 /// What could not be done; it was written to `output` as well, unless that is closed.
@@ -49,7 +49,7 @@ fn lock<T>(of: &Mutex<T>) -> std::sync::MutexGuard<'_, T> {
     of.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-/// Carries out orders as they come.
+/// Executes orders as they come.
 struct Obey {
     stop: Stop,
     line: Arc<StartLine>,

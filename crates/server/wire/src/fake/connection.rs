@@ -100,7 +100,7 @@ impl Backend<'_> {
         Ok(message)
     }
 
-    /// Carries out the script's answer; returns whether the connection stays open.
+    /// Executes the script's answer; returns whether the connection stays open.
     fn answer(&mut self, request: &Request) -> io::Result<bool> {
         let asked = Instant::now();
         let Answer { actions, no_ready, after } = self.shared.answer(request);

@@ -273,7 +273,7 @@ impl<'a> BulkLoad<'a> {
         Ok((job, survey.with_room(self.given_bytes)))
     }
 
-    /// Carries out the remaining tasks up to and including a stage. Proves the load if requested, the stage is the
+    /// Executes the remaining tasks up to and including a stage. Proves the load if requested, the stage is the
     /// last one, and all tasks are done; a load that is to end early is never verified, even if no stage follows.
     ///
     /// # Errors
