@@ -14,3 +14,4 @@ mod words;
 pub use book::{book, pages};
 pub use check::Check;
 pub use pgdyno_settings::{Finding, Gain, Page, Purpose, Standing, Today};
+pub use words::{WAIT_EVENTS, WaitEvent, wait_events_page};

@@ -17,7 +17,6 @@ mod statistics;
 pub mod steady;
 pub mod tpcc;
 mod trend;
-mod wait_events;
 
 pub use analyse::{analyse, latencies_of_cells, mark_disturbed};
 pub use changes::changes;
@@ -25,4 +24,3 @@ pub use doubts::judge;
 pub use estimate::MAX_HALF_WIDTH;
 pub use history::{Asked as HistoryAsked, SESSION_S, history};
 pub use pgdyno_core::results::{Doubt, DoubtKind};
-pub use wait_events::{WAIT_EVENTS, WaitEvent, wait_events_page};

@@ -2,13 +2,12 @@
 
 use std::process::ExitCode;
 
-use pgdyno_analysis::{WAIT_EVENTS, WaitEvent};
 use pgdyno_core::{problem::Problem, units::printable};
 use pgdyno_document::{
     block::{Block, Fact},
     text_of_blocks,
 };
-use pgdyno_rules::pages;
+use pgdyno_rules::{WAIT_EVENTS, WaitEvent, pages};
 use pgdyno_settings::{ENTRIES, Entry as Setting};
 
 use crate::{context::Context, output};

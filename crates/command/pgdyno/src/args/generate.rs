@@ -40,7 +40,7 @@ pub fn run(args: &Args, cli: &clap::Command) -> Result<ExitCode, Problem> {
         Kind::Completions => completions(args, cli),
         Kind::Schemas => schemas(args),
         Kind::Rules => fs::write(args.dir.join("host-rules.md"), pgdyno_rules::book()),
-        Kind::WaitEvents => fs::write(args.dir.join("wait-events.md"), pgdyno_analysis::wait_events_page()),
+        Kind::WaitEvents => fs::write(args.dir.join("wait-events.md"), pgdyno_rules::wait_events_page()),
     });
     written.map(|()| ExitCode::SUCCESS).map_err(|error| {
         Problem::could_not(format!("could not write to {}: {error}", args.dir.display()))

@@ -1,12 +1,14 @@
-//! Pages of what no rule judges: words of the output, kernel parameters and settings that are only shown.
+//! What no rule judges: words of the output, wait events, kernel parameters and settings that are only shown.
 
 mod parameters;
 mod settings;
 mod terms;
+mod wait_events;
 
 pub(crate) use parameters::PARAMETERS;
 pub(crate) use settings::SETTINGS;
 pub(crate) use terms::TERMS;
+pub use wait_events::{WAIT_EVENTS, WaitEvent, wait_events_page};
 
 use crate::{Page, Today};
 

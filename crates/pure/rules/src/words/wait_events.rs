@@ -124,7 +124,7 @@ const fn event(name: &'static str, waits_for: &'static str, older: &'static [&'s
 pub fn wait_events_page() -> String {
     let head = "# Wait events\n\n\
                 Written by `cargo xtask wait-events` from \
-                [the words of wait events](../crates/results/analysis/src/wait_events.rs).\n\n\
+                [the words of wait events](../crates/pure/rules/src/words/wait_events.rs).\n\n\
                 What the wait events mean that [bottlenecks](bottlenecks.md) are found by. Names are those of \
                 PostgreSQL 17; older majors write some of them otherwise (third column), and pgdyno takes them for the \
                 same. `pgdyno explain NAME` prints a line.\n\n\
