@@ -157,8 +157,13 @@ impl Yard {
     fn begin(&self, name: &str) -> Child {
         let mut command = self.place.command(&self.args(name, &[]));
         let child = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().expect("pgdyno can be run");
+        // Its line passes through a pipe before it is in the log, and a kill would lose it.
+        let is_logged = || {
+            let log = self.work("../build.log").and_then(|path| fs::read_to_string(path).ok());
+            log.is_some_and(|log| log.contains("-c -o b.o"))
+        };
         wait_until("b.c is being compiled", || {
-            self.work("b.o.new").is_some() && self.work("objfiles.txt").is_some()
+            self.work("b.o.new").is_some() && self.work("objfiles.txt").is_some() && is_logged()
         });
         child
     }
