@@ -376,7 +376,7 @@ fn start_s(prepared: &Prepared) -> f64 {
 /// Seconds of all starts of a run over levels.
 pub(crate) fn level_starts_s(job: &Job, prepared: &Prepared) -> f64 {
     let blocks = prepared.blocks_per_start.map_or(1, |of_start| {
-        prepared.plan.measure.blocks.div_ceil(of_start) * prepared.bench.levels.len() as u32
+        prepared.plan.measure.blocks.div_ceil(of_start) * prepared.passes().len() as u32
     });
     let servers = if job.has_several() { job.subjects.len() as f64 } else { 0.0 };
     f64::from(blocks) * servers * start_s(prepared)

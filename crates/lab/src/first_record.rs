@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 
 use jiff::Timestamp;
-use pgdyno_plan::{SqlText, WorkloadFiles, WorkloadPlan};
+use pgdyno_plan::{Order, SqlText, WorkloadFiles, WorkloadPlan};
 use pgdyno_record::{
     ComparisonRecord, LevelsRecord, PlanRecord, RunRecord, SetupRecord, SubjectRecord, TextRecord, TimedLoad,
     WeightedText, WorkloadFilesRecord, WorkloadRecord, redact_sql,
@@ -192,6 +192,7 @@ pub fn plan_record(job: &Job, prepared: &Prepared) -> PlanRecord {
         balance_check: balance_check.to_owned(),
         server: server.to_owned(),
         transport: transport.to_owned(),
+        given_order: plan.measure.order == Order::Given,
         ..PlanRecord::new(&plan.name, &plan.description)
     }
 }

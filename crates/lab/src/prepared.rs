@@ -1,11 +1,13 @@
 //! Everything known and decided before the first byte is written.
 
+use std::ops::Range;
+
 use pgdyno_core::{
     facts::{Instrument, PresetFacts},
     host::{Inventory, Storage},
 };
 use pgdyno_engine::SocketDriver;
-use pgdyno_plan::{Plan, advice::bench::BenchPlan};
+use pgdyno_plan::{Order, Plan, advice::bench::BenchPlan};
 use pgdyno_postgres::verify::BalanceMode;
 use pgdyno_provision::Foreseen;
 use pgdyno_rows::load::{LoadPlan, Set};
@@ -103,6 +105,27 @@ impl Prepared {
     /// way to reach the server.
     pub(crate) fn balance_check(&self, server: usize) -> Option<CheckMode> {
         self.ways_to(server).find_map(|way| self.balance_checks[way])
+    }
+
+    /// Workloads, by their indexes, of which all blocks are measured before those of the next ones: levels of one
+    /// workload on the same tables take turns, unless the plan's order is wanted.
+    pub(crate) fn passes(&self) -> Vec<Range<usize>> {
+        let workloads = &self.plan.workload;
+        let is_given = self.plan.measure.order == Order::Given;
+        let together = |at: usize| {
+            !is_given
+                && workloads[at].of.is_some()
+                && workloads[at].of == workloads[at - 1].of
+                && !self.loads_differ(at, at - 1)
+        };
+        let mut passes: Vec<Range<usize>> = Vec::new();
+        for at in 0..self.bench.levels.len() {
+            match passes.last_mut() {
+                Some(pass) if together(at) => pass.end = at + 1,
+                _ => passes.push(at..at + 1),
+            }
+        }
+        passes
     }
 
     /// How often the tables of a server are loaded for all workloads in their order.

@@ -2,6 +2,7 @@
 
 use pgdyno_analysis::compare::{Comparison, first_of, turns};
 use pgdyno_core::measure::Arm;
+use pgdyno_plan::Order;
 use pgdyno_record::{ComparisonRecord, RunRecord};
 
 use crate::{Job, SubjectJob, ahead::RoundsLeft, job::Compare, prepared::Prepared};
@@ -11,6 +12,8 @@ use crate::{Job, SubjectJob, ahead::RoundsLeft, job::Compare, prepared::Prepared
 pub struct Round {
     /// Number of rounds before it.
     pub number: u32,
+    /// Number of passes over other levels before its own.
+    pass: usize,
     /// Index of the plan's workload.
     pub workload: usize,
     /// Client count of subjects without one of their own.
@@ -67,7 +70,8 @@ impl Schedule {
         let (subjects, seed) = (job.subjects.len(), prepared.seed);
         let mut schedule = match job.comparison() {
             None => {
-                let rounds = by_levels(&prepared.bench.levels, prepared.plan.measure.blocks, subjects, seed);
+                let measure = &prepared.plan.measure;
+                let rounds = by_levels(&passes(prepared), (measure.blocks, measure.order), subjects, seed);
                 Self { rounds, looks: Vec::new(), subjects }
             }
             Some(compare) => in_blocks(compare, prepared.bench.clients.first().copied().unwrap_or(1)),
@@ -100,22 +104,34 @@ impl Schedule {
     }
 }
 
-/// All cells of a workload, then those of the next. Blocks alternate between ascending and descending client counts,
-/// and at each count all subjects run right after each other, so that a drift of the machine affects all alike.
-fn by_levels(levels: &[Vec<u32>], blocks: u32, subjects: usize, seed: u64) -> Vec<Round> {
+/// A workload, by its index, with a client count.
+type Level = (usize, u32);
+
+/// Levels that take turns: all blocks of a pass are measured before those of the next.
+fn passes(prepared: &Prepared) -> Vec<Vec<Level>> {
+    let levels =
+        |workload: usize| prepared.bench.levels[workload].iter().map(move |clients| (workload, *clients));
+    prepared.passes().into_iter().map(|workloads| workloads.flat_map(levels).collect()).collect()
+}
+
+/// All levels of a pass, then those of the next. Unless the plan's own order is wanted, every second block runs
+/// backwards. At each level all subjects run right after each other. So a drift of the machine affects all alike.
+fn by_levels(passes: &[Vec<Level>], (blocks, order): (u32, Order), subjects: usize, seed: u64) -> Vec<Round> {
     let mut rounds: Vec<Round> = Vec::new();
     let mut levels_before = 0;
-    for (workload, counts) in levels.iter().enumerate() {
+    for (pass, levels) in passes.iter().enumerate() {
         for block in 0..blocks {
-            let mut order: Vec<usize> = (0..counts.len()).collect();
-            if block % 2 == 1 {
-                order.reverse();
+            let mut turn: Vec<usize> = (0..levels.len()).collect();
+            if block % 2 == 1 && order == Order::Balanced {
+                turn.reverse();
             }
-            for level in order {
+            for level in turn {
+                let (workload, clients) = levels[level];
                 rounds.push(Round {
                     number: rounds.len() as u32,
+                    pass,
                     workload,
-                    clients: counts[level],
+                    clients,
                     block,
                     order: turns(subjects, seed, levels_before + level as u32, block).collect(),
                     first: None,
@@ -123,16 +139,16 @@ fn by_levels(levels: &[Vec<u32>], blocks: u32, subjects: usize, seed: u64) -> Ve
                 });
             }
         }
-        levels_before += counts.len() as u32;
+        levels_before += levels.len() as u32;
     }
     rounds
 }
 
-/// Lets the servers restart every so many blocks of a workload.
+/// Lets the servers restart every so many blocks of a pass.
 fn begin_starts(rounds: &mut [Round], blocks: u32) {
     let mut before = None;
     for round in rounds {
-        let start = (round.workload, round.block / blocks);
+        let start = (round.pass, round.block / blocks);
         round.restarts = before != Some(start);
         before = Some(start);
     }
@@ -144,7 +160,16 @@ fn in_blocks(compare: &Compare, clients: u32) -> Schedule {
     let round = |block| {
         let first = first_of(block);
         let order = vec![first.index(), first.other().index()];
-        Round { number: block, workload: 0, clients, block, order, first: Some(first), restarts: false }
+        Round {
+            number: block,
+            pass: 0,
+            workload: 0,
+            clients,
+            block,
+            order,
+            first: Some(first),
+            restarts: false,
+        }
     };
     let looks = compare.looks.iter().map(|look| look.blocks).collect();
     Schedule { rounds: (0..blocks).map(round).collect(), looks, subjects: 2 }
@@ -176,9 +201,17 @@ mod tests {
         assert_eq!(orders, [(0, vec![0, 1]), (1, vec![1, 0]), (2, vec![1, 0]), (3, vec![0, 1])]);
     }
 
+    /// One workload after the other, at these client counts.
+    fn workloads(counts: &[&[u32]]) -> Vec<Vec<Level>> {
+        let pass = |(workload, counts): (usize, &&[u32])| {
+            counts.iter().map(|clients| (workload, *clients)).collect()
+        };
+        counts.iter().enumerate().map(pass).collect()
+    }
+
     #[test]
     fn levels_ascend_and_descend_and_subjects_alternate() {
-        let rounds = by_levels(&[vec![1, 4], vec![8]], 2, 2, 7);
+        let rounds = by_levels(&workloads(&[&[1, 4], &[8]]), (2, Order::Balanced), 2, 7);
         let of = |round: &Round| (round.workload, round.block, round.clients);
         let expected = [(0, 0, 1), (0, 0, 4), (0, 1, 4), (0, 1, 1), (1, 0, 8), (1, 1, 8)];
         assert_eq!(rounds.iter().map(of).collect::<Vec<_>>(), expected);
@@ -187,7 +220,18 @@ mod tests {
             all.sort_unstable();
             assert_eq!((round.number as usize, all), (number, vec![0, 1]));
         }
-        assert!(by_levels(&[vec![1]], 1, 1, 7)[0].order == [0], "one subject has its turn too");
+        let alone = by_levels(&workloads(&[&[1]]), (1, Order::Balanced), 1, 7);
+        assert!(alone[0].order == [0], "one subject has its turn too");
+    }
+
+    #[test]
+    fn workloads_of_a_pass_take_turns_and_the_given_order_is_kept() {
+        let of = |round: &Round| (round.block, round.workload, round.clients);
+        let both = [vec![(0, 1), (0, 4), (1, 1)]];
+        let rounds = |order| by_levels(&both, (2, order), 1, 7).iter().map(of).collect::<Vec<_>>();
+        let first = [(0, 0, 1), (0, 0, 4), (0, 1, 1)];
+        assert_eq!(rounds(Order::Balanced), [&first[..], &[(1, 1, 1), (1, 0, 4), (1, 0, 1)]].concat());
+        assert_eq!(rounds(Order::Given), [&first[..], &[(1, 0, 1), (1, 0, 4), (1, 1, 1)]].concat());
     }
 
     #[test]
@@ -198,14 +242,14 @@ mod tests {
         };
         let of_two = restarts(in_blocks(&compare(6), 4).rounds, 2);
         assert_eq!(of_two, [true, false, true, false, true, false]);
-        let of_levels = restarts(by_levels(&[vec![1, 4], vec![8]], 2, 2, 7), 1);
+        let of_levels = restarts(by_levels(&workloads(&[&[1, 4], &[8]]), (2, Order::Balanced), 2, 7), 1);
         assert_eq!(of_levels, [true, false, true, false, true, true]);
     }
 
     #[test]
     fn the_next_round_follows_from_the_record() {
         let mut record = fixtures::several().record;
-        let rounds = by_levels(&[vec![1, 4, 16]], 4, 3, 4711);
+        let rounds = by_levels(&workloads(&[&[1, 4, 16]]), (4, Order::Balanced), 3, 4711);
         let schedule = Schedule { rounds, looks: Vec::new(), subjects: 3 };
         assert_eq!(schedule.next(&record), None);
         // An incomplete round is measured again.

@@ -9,8 +9,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{
-    Action, Auto, CheckPlan, DataPlan, HostPlan, LOADED_AT_S, MAX_SUBJECTS, MeasurePlan, Scale, ScaleupPlan,
-    ScriptPlan, ServerPlan, SizePlan, StagePlan, StoragePlan, TpccPlan, Variables, WorkloadPlan,
+    Action, Auto, CheckPlan, DataPlan, FactorPlan, HostPlan, LOADED_AT_S, MAX_SUBJECTS, MeasurePlan, Scale,
+    ScaleupPlan, ScriptPlan, ServerPlan, SizePlan, StagePlan, StoragePlan, TpccPlan, Variables, WorkloadPlan,
+    factor::MAX_FACTORS,
     fault::shown,
     stage::MAX_STAGES,
     work::{MAX_WORKLOADS, VARIABLES, definitions},
@@ -62,6 +63,11 @@ pub struct Plan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-expects" = VARIABLES))]
     pub variables: Variables,
+    /// Keys with several levels; every combination of them is measured.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[schemars(length(max = MAX_FACTORS))]
+    #[schemars(extend("x-expects" = "a list of factors: write [[factor]] and its keys below, once for each"))]
+    pub factor: Vec<FactorPlan>,
     /// Stages in the order of their execution. Default: load, drive.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[schemars(length(max = MAX_STAGES))]
@@ -103,6 +109,7 @@ impl Plan {
             data: DataPlan::default(),
             load: LoadRequest::default(),
             variables: Variables::new(),
+            factor: Vec::new(),
             stage: Vec::new(),
             reference: None,
             storage: StoragePlan::default(),
@@ -157,6 +164,11 @@ impl SizePlan {
         plan.data.scaleup = self.scaleup.or(plan.data.scaleup);
         plan.data.tpcc = self.tpcc.clone().or(plan.data.tpcc.take());
         plan.variables.extend(self.variables.clone());
+        for factor in &mut plan.factor {
+            if let Some(levels) = self.levels.get(factor.title()).cloned() {
+                factor.levels = levels;
+            }
+        }
     }
 }
 

@@ -33,6 +33,20 @@ pub enum Restart {
     Never,
 }
 
+/// The order of the runs of a plan.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Hash, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+pub enum Order {
+    /// The levels of a workload take turns within every block, backwards in every second one, so that a drift of the
+    /// machine affects all alike.
+    #[default]
+    Balanced,
+    /// As written: a workload's blocks follow those of the one before it, and client counts have the order of the
+    /// list. What a run leaves behind, such as pages in caches, is then the same as in the plan's own order, and drift
+    /// is part of the differences.
+    Given,
+}
+
 /// Most clients of a run.
 pub(super) const MAX_CLIENTS: u64 = 100_000;
 
@@ -73,6 +87,8 @@ pub struct MeasurePlan {
     pub waiting: Waiting,
     /// When the servers of several subjects are restarted; a single subject has one start.
     pub restart: Restart,
+    /// In which order the levels run.
+    pub order: Order,
     /// Equivalence margin of several subjects: a difference within ± this share does not matter.
     pub margin: Margin,
     /// What is observed during the run. `host`: CPUs, memory, devices, network, the server's processes. `all`: also the
@@ -97,6 +113,7 @@ impl Default for MeasurePlan {
             driver_cpus: None,
             waiting: Waiting::Auto,
             restart: Restart::Auto,
+            order: Order::Balanced,
             margin: Margin::default(),
             observe: ObserveLevel::All,
             profile: Profiling::None,

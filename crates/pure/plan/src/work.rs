@@ -232,6 +232,10 @@ pub struct WorkloadPlan {
     #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
     #[schemars(extend("x-expects" = VARIABLES))]
     pub define: Variables,
+    /// The workload of the plan file of which this is a level, as an index; `None` without factors. The levels of one
+    /// workload alternate.
+    #[serde(skip)]
+    pub of: Option<usize>,
 }
 
 /// Default of `max_tries`.
@@ -259,6 +263,7 @@ impl WorkloadPlan {
             tpcc: None,
             scripts: Vec::new(),
             define: Variables::new(),
+            of: None,
         }
     }
 
@@ -355,4 +360,8 @@ pub struct SizePlan {
     /// Values that override those of `variables`.
     #[schemars(extend("x-expects" = VARIABLES))]
     pub variables: Variables,
+    /// Levels of factors by the factor's name, instead of those in `[[factor]]`.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    #[schemars(extend("x-expects" = "a table of factors with their levels, such as { rows = [10, 100] }"))]
+    pub levels: BTreeMap<String, Vec<serde_json::Value>>,
 }

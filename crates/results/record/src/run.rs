@@ -175,6 +175,10 @@ pub struct PlanRecord {
     /// Whether the runs of a comparison are slots: one after the other over connections that stay open, with no work on
     /// the servers between them.
     pub slots: bool,
+    /// Whether runs had the order of the plan, rather than one in which a drift of the machine affects all levels
+    /// alike.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub given_order: bool,
     /// Requested rate per second; absent for a closed loop.
     pub rate_per_s: Option<f64>,
     /// How workers with several clients wait for I/O: `io_uring` or `epoll`.
@@ -217,6 +221,7 @@ impl PlanRecord {
             blocks: 0,
             blocks_per_start: None,
             slots: false,
+            given_order: false,
             rate_per_s: None,
             waiting: None,
             driver_cpus: Vec::new(),

@@ -1,4 +1,5 @@
-//! JSON Schemas of the files in a run directory, and of what is computed from several.
+//! JSON Schemas of the files in a run directory, and of what is computed from several. The fields of `run.json` are
+//! those of [`RunRecord`].
 
 use pgdyno_core::{
     measure::{Interval, SlowInterval},

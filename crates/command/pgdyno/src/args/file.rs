@@ -11,22 +11,21 @@ use pgdyno_script::{Risk, Scripts, risks};
 /// # Errors
 /// A file cannot be read, the plan or its SQL is invalid, or the SQL reaches beyond tables without `--trust`.
 pub(super) fn read(path: &Path, size: Option<&str>, trusted: bool) -> Result<(Plan, WorkloadFiles), Problem> {
-    let plan = plan(path)?;
-    let plan = match size {
-        Some(size) => plan.at_size(size)?,
-        None => plan,
-    };
+    let plan = plan(path, size)?;
     let files = workload_files(&plan, path, trusted)?;
     Ok((plan, files))
 }
 
-/// Reads a plan file.
+/// Reads a plan file, at one of its sizes if that is named, with a subject or a workload for every level of its
+/// factors.
 ///
 /// # Errors
-/// The file cannot be read, or is no plan.
-pub(super) fn plan(path: &Path) -> Result<Plan, Problem> {
+/// The file cannot be read, or is no plan, or has no such size.
+fn plan(path: &Path, size: Option<&str>) -> Result<Plan, Problem> {
     let text = text(path, "plan", "a plan is a TOML file in UTF-8: is this the right file?")?;
-    let mut plan = Plan::from_toml(&text, &path.display().to_string())?;
+    let plan = Plan::from_toml(&text, &path.display().to_string())?;
+    let plan = size.map_or_else(|| Ok(plan.clone()), |size| plan.clone().at_size(size))?;
+    let mut plan = plan.expanded()?;
     let dir = path.parent().unwrap_or(Path::new("."));
     for server in plan.subject.iter_mut().chain([&mut plan.server]) {
         let file = server.preset.as_deref().filter(|preset| Preset::is_file(preset));

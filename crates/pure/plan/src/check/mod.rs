@@ -18,6 +18,7 @@ pub use work::RESERVED;
 use super::{
     Plan,
     fault::{Fault, fault, shown},
+    levels,
 };
 
 impl Plan {
@@ -36,6 +37,10 @@ impl Plan {
         measure::clients(self, &mut faults);
         measure::rate(self, &mut faults);
         measure::times(self, &mut faults);
+        // A level would repeat what is wrong without it.
+        if faults.is_empty() {
+            levels::faults(self, &mut faults);
+        }
         faults
     }
 

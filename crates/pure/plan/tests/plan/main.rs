@@ -1,4 +1,5 @@
 //! Plan files: right ones, wrong ones, and noise.
 
+mod factors;
 mod parsing;
 mod wrong_plans;

@@ -52,7 +52,8 @@ fn the_plans_of_large_tables_are_plans() {
         let plan = Plan::from_toml(&with_tablespaces, "x.toml").expect("it is a plan");
         assert_eq!((plan.server.tablespaces.len(), plan.load.tablespace.is_some()), (2, true));
         assert!(plan.stage.iter().filter(|stage| stage.action.name() == "probe sizes").count() == 2);
-        WorkloadFiles::without_files(&plan).expect("its scripts are in it");
+        let whole = plan.clone().expanded().expect("its levels can be combined");
+        WorkloadFiles::without_files(&whole).expect("its scripts are in it");
         let article = plan.at_size("article").expect("it has this size");
         let load = article.loads(article.data.scale.given()).expect("it can be").expect("it loads");
         assert_eq!((load.scale, article.measure.blocks), (scale, 1));

@@ -93,6 +93,21 @@ const COUNT_WAL_BLOCKS: [&str; 2] = ["wal_buffers", "wal_writer_flush_after"];
 /// Settings whose default is a number of WAL segments.
 const COUNT_WAL_SEGMENTS: [&str; 2] = ["max_wal_size", "min_wal_size"];
 
+/// The settings from which the default of a setting follows within a major.
+fn follows(name: &str) -> &'static [&'static str] {
+    match name {
+        // `AioChooseMaxConcurrency` in `aio_init.c`, 18: buffers for each process that may be there.
+        "io_max_concurrency" => &[
+            "shared_buffers",
+            "max_connections",
+            "autovacuum_worker_slots",
+            "max_worker_processes",
+            "max_wal_senders",
+        ],
+        _ => &[],
+    }
+}
+
 /// Differences between settings: those that were set explicitly, and the defaults of those in [`AFFECTS_SPEED`].
 pub(super) fn differences(a: &Side<'_>, b: &Side<'_>, asked: &Asked) -> Vec<Difference> {
     let Some((of_a, of_b)) = a.server.zip(b.server) else { return Vec::new() };
@@ -137,7 +152,8 @@ fn why(a: &Side<'_>, b: &Side<'_>, asked: &Asked, name: &str) -> Why {
     let by_default = !is_set(of_a, name) && !is_set(of_b, name);
     if !majors_differ(of_a, of_b) {
         // Within a major a default differs only if it follows from other settings.
-        return if asked.preset && by_default { Why::Asked } else { Why::Besides };
+        let asks = asked.preset || follows(name).iter().any(|of| asked.settings.contains(*of));
+        return if asks && by_default { Why::Asked } else { Why::Besides };
     }
     if by_default || lacks(of_a, name) || lacks(of_b, name) {
         Why::DefaultOfVersion
@@ -263,5 +279,8 @@ mod tests {
         let expected = |why| names.clone().into_iter().zip([why, why, Why::Besides]).collect::<Vec<_>>();
         assert_eq!(found(&Asked { preset: true, ..Asked::default() }), expected(Why::Asked));
         assert_eq!(found(&Asked::default()), expected(Why::Besides));
+        // A default follows from what was requested, but not from everything.
+        let of = |name: &str| found(&Asked { settings: [name.to_owned()].into(), ..Asked::default() })[1].1;
+        assert_eq!((of("shared_buffers"), of("jit")), (Why::Asked, Why::Besides));
     }
 }

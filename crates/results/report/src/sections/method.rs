@@ -12,12 +12,20 @@ pub fn section(run: &Run<'_>) -> Section {
     let of = |remarks: &'static [&'static str], is: bool| if is { remarks } else { &[] };
     let compared = of(&COMPARISON, run.record.comparison.is_some());
     let starts = of(&STARTS, run.record.plan.blocks_per_start.is_some());
+    let given = of(&GIVEN_ORDER, run.record.plan.given_order);
     let slots = of(&SLOTS, run.record.plan.slots);
     let several = of(&LEVELS, run.record.levels.is_some());
     let waits = of(&WAITS, run.record.cells.iter().any(|cell| cell.waits.is_some()));
     let tpcc = of(&TPCC, tpcc::was_driven(run));
-    let all =
-        compared.iter().chain(starts).chain(slots).chain(several).chain(waits).chain(tpcc).chain(&ALWAYS);
+    let all = compared
+        .iter()
+        .chain(starts)
+        .chain(given)
+        .chain(slots)
+        .chain(several)
+        .chain(waits)
+        .chain(tpcc)
+        .chain(&ALWAYS);
     let remarks = all.map(|remark| Piece::Fixed(remark).into()).collect();
     Section::new("How to read the numbers", Block::prose(Tone::Notes, remarks).into_iter().collect())
 }
@@ -65,6 +73,12 @@ const SLOTS: [&str; 1] = [
     "A and B alternated in slots: their clients kept their connections, and between slots pgdyno ran no CHECKPOINT, \
      VACUUM or restore. The warm-up before each slot excludes the cost of the change itself. Tables of both arms aged \
      alike; they were restored after each start.",
+];
+
+const GIVEN_ORDER: [&str; 1] = [
+    "Runs had the order of the plan: one workload after the other, and client counts as listed. A drift of the \
+     machine, and what a run leaves in caches for the next, are part of the differences between workloads and between \
+     client counts.",
 ];
 
 const LEVELS: [&str; 3] = [

@@ -1,4 +1,4 @@
-//! What sessions and background processes are doing at an instant.
+//! What sessions and background processes are doing at an instant. How often that is read is up to `readers::waits`.
 
 mod process;
 mod tally;
