@@ -68,7 +68,7 @@ impl FactorPlan {
 
     /// Names of its levels, in their order.
     fn names(&self) -> Vec<String> {
-        self.levels.iter().map(|level| level_name(level)).collect()
+        self.levels.iter().map(level_name).collect()
     }
 }
 
